@@ -1,0 +1,308 @@
+//! Feature tables made of Arrow record batches, as Parquet and Arrow files deliver them.
+
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_schema::{ArrowError, DataType, Schema as ArrowSchema};
+
+use crate::batch::{Collector, RowText, Wanted};
+use crate::cells::{is_numeric, is_printable, numbers, texts};
+use crate::columns::{Plan, check_count};
+use crate::error::DataError;
+use crate::format::Format;
+use crate::options::ReadOptions;
+use crate::problem::{Place, RowProblem};
+use crate::reader::{Opened, RowSource, Schema};
+
+/// The record batches of a file, with only the columns asked for.
+pub(crate) type RecordBatches = Box<dyn Iterator<Item = Result<RecordBatch, ArrowError>> + Send>;
+
+/// Which columns of a file are read, and what they become.
+pub(crate) struct Layout {
+    names: Vec<String>,
+    plan: Plan,
+    /// Whether the features are the elements of one column of lists.
+    vectors: bool,
+    /// The columns to read, ascending.
+    pub(crate) needed: Vec<usize>,
+}
+
+impl Layout {
+    /// Finds the columns the options ask for and checks their types.
+    pub(crate) fn new(file: &str, schema: &ArrowSchema, options: &ReadOptions) -> Result<Self, DataError> {
+        let names: Vec<String> = schema.fields().iter().map(|field| field.name().clone()).collect();
+        let plan = Plan::resolve(file, &names, options)?;
+        let kind = |column: usize| schema.field(column).data_type();
+        for (column, purpose) in [(plan.label, "label"), (plan.id, "id")] {
+            if let Some(column) = column.filter(|&column| !is_printable(kind(column))) {
+                return Err(DataError::UnprintableColumn {
+                    file: file.to_owned(),
+                    column: names[column].clone(),
+                    purpose,
+                    kind: kind(column).to_string(),
+                });
+            }
+        }
+        let mut vectors = None;
+        for &column in &plan.features {
+            match list_element(kind(column)) {
+                Some(element) if is_numeric(element) => vectors = vectors.or(Some(column)),
+                None if is_numeric(kind(column)) => {}
+                _ => {
+                    return Err(DataError::ColumnType {
+                        file: file.to_owned(),
+                        column: names[column].clone(),
+                        kind: kind(column).to_string(),
+                    });
+                }
+            }
+        }
+        let other = vectors.and_then(|list| plan.features.iter().find(|&&column| column != list));
+        if let Some((list, &other)) = vectors.zip(other) {
+            return Err(DataError::MixedFeatures {
+                file: file.to_owned(),
+                list: names[list].clone(),
+                other: names[other].clone(),
+            });
+        }
+        let mut needed: Vec<usize> = plan.features.iter().copied().chain(plan.label).chain(plan.id).collect();
+        needed.sort_unstable();
+        Ok(Self { names, plan, vectors: vectors.is_some(), needed })
+    }
+
+    /// How many rows to decode at a time.
+    pub(crate) fn rows_at_once(&self, options: &ReadOptions) -> usize {
+        ((16 << 20) / self.plan.features.len()).min(options.batch_rows).clamp(1, 8192)
+    }
+
+    /// Makes a reader of the batches; `total` is the number of rows where the format tells it.
+    pub(crate) fn open(
+        self,
+        file: &str,
+        format: Format,
+        mut batches: RecordBatches,
+        total: Option<u64>,
+    ) -> Result<Opened, DataError> {
+        let mut schema = Schema::from_plan(format, &self.names, &self.plan);
+        let wanted = Wanted { labels: self.plan.label.is_some(), ids: self.plan.id.is_some() };
+        let position = |column: usize| self.needed.partition_point(|&needed| needed < column);
+        let mut rows = TableRows {
+            features: self.plan.features.iter().map(|&column| position(column)).collect(),
+            label: self.plan.label.map(position),
+            id: self.plan.id.map(position),
+            vectors: None,
+            current: None,
+            batches: Box::new(std::iter::empty()),
+        };
+        if self.vectors {
+            let name = self.names[self.plan.features[0]].clone();
+            let (mut width, mut seen) = (0, 0);
+            while width == 0 {
+                let Some(batch) = batches.next() else { return Err(no_vectors(file, name, seen)) };
+                let batch = batch.map_err(|error| arrow_error(file, error))?;
+                seen += batch.num_rows();
+                width = first_length(batch.column(rows.features[0]));
+                let earlier = std::mem::replace(&mut rows.batches, Box::new(std::iter::empty()));
+                rows.batches = Box::new(earlier.chain(std::iter::once(Ok(batch))));
+            }
+            check_count(file, width as u64)?;
+            schema.feature_names = (0..width).map(|element| format!("{name}_{element}")).collect();
+            rows.vectors = Some(Vectors { name, width });
+        }
+        rows.batches = Box::new(rows.batches.chain(batches));
+        let opened = Opened::new(schema, wanted, Box::new(rows));
+        Ok(match total {
+            Some(total) => opened.with_rows(total),
+            None => opened,
+        })
+    }
+}
+
+/// The error of a column of lists that has no list with elements.
+fn no_vectors(file: &str, column: String, rows: usize) -> DataError {
+    let file = file.to_owned();
+    match rows {
+        0 => DataError::NoRows { file },
+        _ => {
+            let place = Place { row: 1, line: None };
+            DataError::BadRow { file, place, problem: RowProblem::Missing { column } }
+        }
+    }
+}
+
+/// Sorts an error of the Arrow libraries into its variant.
+pub(crate) fn arrow_error(file: &str, error: ArrowError) -> DataError {
+    match error {
+        ArrowError::IoError(_, error) => DataError::reading(file, error),
+        other => DataError::Damaged { file: file.to_owned(), detail: other.to_string() },
+    }
+}
+
+fn list_element(kind: &DataType) -> Option<&DataType> {
+    match kind {
+        DataType::List(element) | DataType::LargeList(element) | DataType::FixedSizeList(element, _) => {
+            Some(element.data_type())
+        }
+        _ => None,
+    }
+}
+
+/// The length of the first list that is not null; 0 when there is none.
+fn first_length(column: &ArrayRef) -> usize {
+    (0..column.len())
+        .find(|&row| column.is_valid(row))
+        .map_or(0, |row| Lists::new(column.slice(row, 1)).lengths[0])
+}
+
+/// A column of lists as one array of all their elements.
+struct Lists {
+    values: ArrayRef,
+    lengths: Vec<usize>,
+    column: ArrayRef,
+}
+
+impl Lists {
+    fn new(column: ArrayRef) -> Self {
+        let rows = column.len();
+        let cut = |values: &ArrayRef, offsets: Vec<usize>| {
+            let (first, last) = (offsets[0], offsets[offsets.len() - 1]);
+            let lengths = offsets.windows(2).map(|pair| pair[1] - pair[0]).collect();
+            (values.slice(first, last - first), lengths)
+        };
+        let (values, lengths) = match column.data_type() {
+            DataType::FixedSizeList(_, _) => {
+                let list = column.as_fixed_size_list();
+                let length = list.value_length() as usize;
+                let first = list.value_offset_at(0);
+                (list.values().slice(first, rows * length), vec![length; rows])
+            }
+            DataType::LargeList(_) => {
+                let list = column.as_list::<i64>();
+                cut(list.values(), list.value_offsets().iter().map(|&offset| offset as usize).collect())
+            }
+            _ => {
+                let list = column.as_list::<i32>();
+                cut(list.values(), list.value_offsets().iter().map(|&offset| offset as usize).collect())
+            }
+        };
+        Self { values, lengths, column }
+    }
+}
+
+/// The column of lists the features come from.
+struct Vectors {
+    name: String,
+    width: usize,
+}
+
+struct TableRows {
+    /// Positions in the record batches.
+    features: Vec<usize>,
+    label: Option<usize>,
+    id: Option<usize>,
+    vectors: Option<Vectors>,
+    /// What is left of the present record batch.
+    current: Option<RecordBatch>,
+    batches: RecordBatches,
+}
+
+impl RowSource for TableRows {
+    fn fill(&mut self, collector: &mut Collector) -> Result<bool, DataError> {
+        loop {
+            let room = collector.room();
+            if room == 0 {
+                return Ok(true);
+            }
+            let current = match self.current.take() {
+                Some(rest) => rest,
+                None => match self.batches.next() {
+                    None => return Ok(false),
+                    Some(batch) => batch.map_err(|error| arrow_error(collector.file(), error))?,
+                },
+            };
+            let count = room.min(current.num_rows());
+            if count == 0 {
+                continue;
+            }
+            let rest = current.num_rows() - count;
+            if rest > 0 {
+                self.current = Some(current.slice(count, rest));
+            }
+            self.deliver(&current.slice(0, count), collector)?;
+        }
+    }
+}
+
+impl TableRows {
+    fn deliver(&self, rows: &RecordBatch, collector: &mut Collector) -> Result<(), DataError> {
+        let text = |column: Option<usize>| column.map(|column| texts(rows.column(column)));
+        let mut labels = text(self.label).map(Vec::into_iter);
+        let mut ids = text(self.id).map(Vec::into_iter);
+        let mut texts = move || {
+            let label = labels.as_mut().and_then(Iterator::next).flatten();
+            let id = ids.as_mut().and_then(Iterator::next).flatten();
+            RowText { line: None, label: label.map(Into::into), id: id.map(Into::into) }
+        };
+        match &self.vectors {
+            None => self.deliver_scalars(rows, collector, &mut texts),
+            Some(vectors) => deliver_vectors(rows.column(self.features[0]), vectors, collector, &mut texts),
+        }
+    }
+
+    fn deliver_scalars(
+        &self,
+        rows: &RecordBatch,
+        collector: &mut Collector,
+        texts: &mut impl FnMut() -> RowText<'static>,
+    ) -> Result<(), DataError> {
+        let arrays: Vec<&ArrayRef> = self.features.iter().map(|&column| rows.column(column)).collect();
+        let columns: Vec<Vec<f64>> = arrays.iter().map(|array| numbers(array)).collect();
+        let any_null = arrays.iter().any(|array| array.null_count() > 0);
+        for row in 0..rows.num_rows() {
+            let text = texts();
+            let null = if any_null { arrays.iter().position(|array| array.is_null(row)) } else { None };
+            if let Some(feature) = null {
+                collector.reject(None, RowProblem::Missing { column: collector.name(feature) })?;
+                continue;
+            }
+            collector.features().extend(columns.iter().map(|column| column[row] as f32));
+            collector.accept(text, |feature| columns[feature][row])?;
+        }
+        Ok(())
+    }
+}
+
+fn deliver_vectors(
+    column: &ArrayRef,
+    vectors: &Vectors,
+    collector: &mut Collector,
+    texts: &mut impl FnMut() -> RowText<'static>,
+) -> Result<(), DataError> {
+    let lists = Lists::new(column.clone());
+    let values = numbers(&lists.values);
+    let any_null = lists.values.null_count() > 0;
+    let mut start = 0;
+    for (row, &found) in lists.lengths.iter().enumerate() {
+        let text = texts();
+        let elements = start..start + found;
+        start = elements.end;
+        let problem = if lists.column.is_null(row) {
+            Some(RowProblem::Missing { column: vectors.name.clone() })
+        } else if found != vectors.width {
+            Some(RowProblem::VectorLength { column: vectors.name.clone(), expected: vectors.width, found })
+        } else if any_null {
+            let null = elements.clone().position(|element| lists.values.is_null(element));
+            null.map(|element| RowProblem::Missing { column: collector.name(element) })
+        } else {
+            None
+        };
+        match problem {
+            Some(problem) => collector.reject(None, problem)?,
+            None => {
+                let row = &values[elements];
+                collector.features().extend(row.iter().map(|&value| value as f32));
+                collector.accept(text, |element| row[element])?;
+            }
+        }
+    }
+    Ok(())
+}

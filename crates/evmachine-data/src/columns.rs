@@ -1,0 +1,198 @@
+//! From the columns asked for to the columns there are.
+
+use std::collections::HashMap;
+
+use crate::error::DataError;
+use crate::options::{ColumnRef, ReadOptions};
+
+/// The most columns a file may have; a guard against damaged headers and mistyped indexes.
+pub(crate) const COLUMN_LIMIT: u64 = 1 << 20;
+
+/// Which column of a file serves which purpose, by numbers from 0.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Plan {
+    pub(crate) features: Vec<usize>,
+    pub(crate) label: Option<usize>,
+    pub(crate) id: Option<usize>,
+}
+
+impl Plan {
+    /// Finds the columns the options ask for among `names`, which must be unlike each other.
+    pub(crate) fn resolve(file: &str, names: &[String], options: &ReadOptions) -> Result<Self, DataError> {
+        check_count(file, names.len() as u64)?;
+        let table = Table::new(file, names)?;
+        let label = table.one("--label", options.label.as_ref())?;
+        let id = table.one("--id", options.id.as_ref())?;
+        if let Some(both) = label.filter(|_| label == id) {
+            return Err(table.conflict(both, "the label", "the id"));
+        }
+        let mut dropped = vec![false; names.len()];
+        for column in table.many(&options.drop)? {
+            dropped[column] = true;
+        }
+        let mut taken = dropped.clone();
+        for (column, purpose) in [(label, "the label"), (id, "the id")] {
+            let Some(column) = column else { continue };
+            if dropped[column] {
+                return Err(table.conflict(column, purpose, "one to drop"));
+            }
+            taken[column] = true;
+        }
+        let features = if options.features.is_empty() {
+            (0..names.len()).filter(|&column| !taken[column]).collect()
+        } else {
+            let mut chosen = Vec::new();
+            for column in table.many(&options.features)? {
+                if Some(column) == label || Some(column) == id {
+                    let purpose = if Some(column) == label { "the label" } else { "the id" };
+                    return Err(table.conflict(column, purpose, "a feature"));
+                }
+                if !taken[column] {
+                    taken[column] = true;
+                    chosen.push(column);
+                }
+            }
+            chosen
+        };
+        if features.is_empty() {
+            return Err(DataError::NoFeatures { file: file.to_owned() });
+        }
+        Ok(Self { features, label, id })
+    }
+
+    /// Whether the features are all columns of the file, in order.
+    pub(crate) fn is_everything(&self, columns: usize) -> bool {
+        self.features.len() == columns
+            && self.features.iter().enumerate().all(|(index, &column)| index == column)
+    }
+}
+
+/// Refuses files with more columns than any feature vector has.
+pub(crate) fn check_count(file: &str, columns: u64) -> Result<(), DataError> {
+    if columns > COLUMN_LIMIT {
+        return Err(DataError::TooManyColumns { file: file.to_owned(), columns, limit: COLUMN_LIMIT });
+    }
+    Ok(())
+}
+
+/// The name of a column that has none.
+pub(crate) fn numbered_name(column: usize) -> String {
+    format!("column_{column}")
+}
+
+/// Names for a file that has none.
+pub(crate) fn numbered_names(count: usize) -> Vec<String> {
+    (0..count).map(numbered_name).collect()
+}
+
+struct Table<'a> {
+    file: &'a str,
+    names: &'a [String],
+    numbers: HashMap<&'a str, usize>,
+}
+
+impl<'a> Table<'a> {
+    fn new(file: &'a str, names: &'a [String]) -> Result<Self, DataError> {
+        let mut numbers = HashMap::with_capacity(names.len());
+        for (second, name) in names.iter().enumerate() {
+            if let Some(first) = numbers.insert(name.as_str(), second) {
+                return Err(DataError::DuplicateColumn {
+                    file: file.to_owned(),
+                    column: name.clone(),
+                    first,
+                    second,
+                });
+            }
+        }
+        Ok(Self { file, names, numbers })
+    }
+
+    fn one(&self, option: &'static str, column: Option<&ColumnRef>) -> Result<Option<usize>, DataError> {
+        match column {
+            None => Ok(None),
+            Some(range @ ColumnRef::Range { .. }) => {
+                Err(DataError::RangeForOne { file: self.file.to_owned(), option, range: range.to_string() })
+            }
+            Some(single) => Ok(self.find(single)?.next()),
+        }
+    }
+
+    fn many(&self, columns: &[ColumnRef]) -> Result<Vec<usize>, DataError> {
+        let mut found = Vec::new();
+        for column in columns {
+            found.extend(self.find(column)?);
+        }
+        Ok(found)
+    }
+
+    fn find(&self, column: &ColumnRef) -> Result<std::ops::Range<usize>, DataError> {
+        let count = self.names.len();
+        let from_end = |number: i64| {
+            let shifted = if number < 0 { number + count as i64 } else { number };
+            usize::try_from(shifted).ok()
+        };
+        let range = match column {
+            ColumnRef::Name(name) => self.numbers.get(name.as_str()).map(|&number| number..number + 1),
+            ColumnRef::Number(number) => from_end(*number).map(|start| start..start.saturating_add(1)),
+            ColumnRef::Range { start, end } => {
+                let start = start.map_or(Some(0), from_end);
+                start.zip(end.map_or(Some(count), from_end)).map(|(start, end)| start..end)
+            }
+        };
+        range.filter(|range| !range.is_empty() && range.end <= count).ok_or_else(|| self.unknown(column))
+    }
+
+    fn unknown(&self, column: &ColumnRef) -> DataError {
+        let (known, closest) = match column {
+            ColumnRef::Name(name) => (listing("its columns are", self.names), closest(name, self.names)),
+            _ => (format!("it has {} columns, numbered from 0", self.names.len()), None),
+        };
+        DataError::UnknownColumn { file: self.file.to_owned(), column: column.to_string(), known, closest }
+    }
+
+    fn conflict(&self, column: usize, one: &'static str, other: &'static str) -> DataError {
+        DataError::ColumnConflict {
+            file: self.file.to_owned(),
+            column: self.names[column].clone(),
+            one,
+            other,
+        }
+    }
+}
+
+/// A phrase that lists the first names.
+pub(crate) fn listing(introduction: &str, names: &[String]) -> String {
+    const SHOWN: usize = 20;
+    let quoted: Vec<String> = names.iter().take(SHOWN).map(|name| format!("`{name}`")).collect();
+    let more = match names.len().saturating_sub(SHOWN) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    format!("{introduction} {}{more}", quoted.join(", "))
+}
+
+/// The name fewest edits away, if no more than a third of it would have to change.
+pub(crate) fn closest(wanted: &str, names: &[String]) -> Option<String> {
+    let wanted = wanted.to_lowercase();
+    let limit = (wanted.chars().count() / 3).max(1);
+    let near = names.iter().map(|name| (edits(&wanted, &name.to_lowercase()), name));
+    near.filter(|&(distance, _)| distance <= limit)
+        .min_by_key(|&(distance, _)| distance)
+        .map(|(_, name)| name.clone())
+}
+
+/// The Levenshtein distance.
+fn edits(one: &str, other: &str) -> usize {
+    let other: Vec<char> = other.chars().collect();
+    let mut distances: Vec<usize> = (0..=other.len()).collect();
+    for (row, left) in one.chars().enumerate() {
+        let mut diagonal = distances[0];
+        distances[0] = row + 1;
+        for (column, &right) in other.iter().enumerate() {
+            let substituted = diagonal + usize::from(left != right);
+            diagonal = distances[column + 1];
+            distances[column + 1] = substituted.min(diagonal + 1).min(distances[column] + 1);
+        }
+    }
+    distances[other.len()]
+}

@@ -1,0 +1,378 @@
+//! What can go wrong with a file, said so that its owner knows what to do next.
+
+use std::io;
+use std::path::PathBuf;
+
+use crate::format::Format;
+use crate::problem::{Place, RowProblem};
+
+/// Why a file could not be read or written.
+///
+/// `file` is the path as it was given, or `standard input` / `standard output`.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum DataError {
+    /// No such file.
+    #[error("{file} does not exist. Check the path")]
+    NotFound {
+        /// The file asked for.
+        file: String,
+    },
+    /// The operating system refused access.
+    #[error("{file} may not be opened by this user. Change its permissions, or run as its owner")]
+    NoPermission {
+        /// The file asked for.
+        file: String,
+    },
+    /// A directory where a file was expected.
+    #[error("{file} is a directory. Name a file inside it")]
+    IsDirectory {
+        /// The directory.
+        file: String,
+    },
+    /// Reading failed part of the way through.
+    #[error("{file} could not be read: {source}. Check the disk or the network share it lies on")]
+    Read {
+        /// The file being read.
+        file: String,
+        /// What the operating system said.
+        source: io::Error,
+    },
+    /// Writing failed.
+    #[error("{file} could not be written: {source}. Check that the folder exists, is writable and has space")]
+    Write {
+        /// The file being written.
+        file: String,
+        /// What the operating system said.
+        source: io::Error,
+    },
+    /// Not a single byte.
+    #[error("{file} is empty. Check the program that wrote it")]
+    EmptyFile {
+        /// The empty file.
+        file: String,
+    },
+    /// A file with a header or a schema, and nothing below it.
+    #[error("{file} has columns but no rows. Check the program that wrote it")]
+    NoRows {
+        /// The file without rows.
+        file: String,
+    },
+    /// Rows were skipped until none was left.
+    #[error("{file}: all {skipped} rows are bad; the first: {first}. Correct the file")]
+    NoGoodRows {
+        /// The file.
+        file: String,
+        /// How many rows were skipped.
+        skipped: u64,
+        /// Where and why the first one was.
+        first: String,
+    },
+    /// The file ends before the data it announces.
+    #[error("{file} is truncated: {detail}. Copy or export it again")]
+    Truncated {
+        /// The file.
+        file: String,
+        /// What is missing.
+        detail: String,
+    },
+    /// The bytes are not what the name or the options say they are.
+    #[error(
+        "{file} is not in {expected} format: it begins with {found}. Correct its extension, or pass --format"
+    )]
+    WrongMagic {
+        /// The file.
+        file: String,
+        /// What it should have been.
+        expected: Format,
+        /// The first bytes, escaped.
+        found: String,
+    },
+    /// Neither the bytes nor the name tell the format.
+    #[error("{file} is in no known format: it begins with {found}. Pass --format, one of {}", Format::NAMES)]
+    UnknownFormat {
+        /// The file.
+        file: String,
+        /// The first bytes, escaped.
+        found: String,
+    },
+    /// Text that is not UTF-8.
+    #[error("{file} is UTF-16 text. Save it as UTF-8")]
+    Utf16 {
+        /// The file.
+        file: String,
+    },
+    /// The structure of a binary file is broken.
+    #[error("{file} is damaged: {detail}. Copy or export it again")]
+    Damaged {
+        /// The file.
+        file: String,
+        /// What the decoder met.
+        detail: String,
+    },
+    /// An array that cannot be a feature matrix or a list of labels.
+    #[error("{file}: {array} {detail}. {advice}")]
+    UnsuitableArray {
+        /// The file.
+        file: String,
+        /// Which array, such as `the array` or ``the array `X` ``.
+        array: String,
+        /// What it is.
+        detail: String,
+        /// What to do.
+        advice: String,
+    },
+    /// An option that makes no sense for this format.
+    #[error("{file}: {option} does not apply to {format} files. {advice}")]
+    UnsuitableOption {
+        /// The file.
+        file: String,
+        /// The option as typed.
+        option: String,
+        /// The format of the file.
+        format: Format,
+        /// What to do.
+        advice: String,
+    },
+    /// A format that needs random access came through a pipe.
+    #[error("{format} cannot be read from {file}, because its index is at the end. Save it to a file first")]
+    NotStreamable {
+        /// Where the bytes came from.
+        file: String,
+        /// The format.
+        format: Format,
+    },
+    /// A column that does not exist.
+    #[error("{file} has no column {column}; {known}.{}", suggestion(closest.as_deref()))]
+    UnknownColumn {
+        /// The file.
+        file: String,
+        /// The column asked for, quoted.
+        column: String,
+        /// The columns there are, as a phrase.
+        known: String,
+        /// The name most like the one asked for, if one is near.
+        closest: Option<String>,
+    },
+    /// Two columns of one name.
+    #[error("{file} has two columns called `{column}`, numbers {first} and {second}. Rename one of them")]
+    DuplicateColumn {
+        /// The file.
+        file: String,
+        /// The name.
+        column: String,
+        /// The number of the first, from 0.
+        first: usize,
+        /// The number of the second, from 0.
+        second: usize,
+    },
+    /// A column chosen for two purposes.
+    #[error("{file}: column `{column}` is asked for both as {one} and as {other}. Choose one of them")]
+    ColumnConflict {
+        /// The file.
+        file: String,
+        /// The column.
+        column: String,
+        /// Its first purpose.
+        one: &'static str,
+        /// Its second purpose.
+        other: &'static str,
+    },
+    /// A range where a single column is needed.
+    #[error("{file}: {option} takes one column, not the range {range}. Give a name or a number")]
+    RangeForOne {
+        /// The file.
+        file: String,
+        /// The option.
+        option: &'static str,
+        /// The range as typed.
+        range: String,
+    },
+    /// Label, id and drop leave nothing.
+    #[error("{file} has no feature columns left. Name fewer columns in --label, --id and --drop")]
+    NoFeatures {
+        /// The file.
+        file: String,
+    },
+    /// More columns than any feature vector has.
+    #[error("{file} has {columns} columns, more than the limit of {limit}. Check the column numbers in it")]
+    TooManyColumns {
+        /// The file.
+        file: String,
+        /// How many there are.
+        columns: u64,
+        /// How many are allowed.
+        limit: u64,
+    },
+    /// A column of words among the features of a text file.
+    #[error(
+        "{file}: column `{column}` is not numeric: {place} holds `{value}`. \
+         Pass --label {flag}, --id {flag} or --drop {flag}{hint}"
+    )]
+    TextColumn {
+        /// The file.
+        file: String,
+        /// The column.
+        column: String,
+        /// The column as an option would name it.
+        flag: String,
+        /// The first value that is not a number.
+        value: String,
+        /// Where that value is.
+        place: Place,
+        /// What else may be wrong; empty, or the rest of the sentence.
+        hint: &'static str,
+    },
+    /// A column of a type that is not a number in a Parquet or Arrow file.
+    #[error(
+        "{file}: column `{column}` is not numeric: its type is {kind}. \
+         Pass --label {column}, --id {column} or --drop {column}"
+    )]
+    ColumnType {
+        /// The file.
+        file: String,
+        /// The column.
+        column: String,
+        /// Its type.
+        kind: String,
+    },
+    /// A label or id column of a type that has no plain text form.
+    #[error(
+        "{file}: column `{column}` cannot be the {purpose}: its type is {kind}. Convert it to text or integers"
+    )]
+    UnprintableColumn {
+        /// The file.
+        file: String,
+        /// The column.
+        column: String,
+        /// `label` or `id`.
+        purpose: &'static str,
+        /// Its type.
+        kind: String,
+    },
+    /// Lists and numbers among the features.
+    #[error(
+        "{file}: column `{list}` holds vectors and column `{other}` is a feature too. \
+         Pass --features {list}, or --drop the one that is not meant"
+    )]
+    MixedFeatures {
+        /// The file.
+        file: String,
+        /// The column of lists.
+        list: String,
+        /// Another feature column.
+        other: String,
+    },
+    /// A row that cannot be used, when bad rows are not skipped.
+    #[error("{file}: {place}: {problem}. {}, or pass --skip-bad-rows", problem.remedy())]
+    BadRow {
+        /// The file.
+        file: String,
+        /// Which row.
+        place: Place,
+        /// What is wrong with it.
+        problem: RowProblem,
+    },
+    /// Labels come from two places.
+    #[error("{file}: labels are asked for both by {option} and from {labels}. Leave one of them out")]
+    TwoLabels {
+        /// The file.
+        file: String,
+        /// Where the first labels come from.
+        option: &'static str,
+        /// The labels file.
+        labels: String,
+    },
+    /// The labels file is longer or shorter than the data.
+    #[error(
+        "{labels} has {label_rows} labels but {file} has {rows} rows. \
+         Give one label for each row, without a heading"
+    )]
+    LabelCount {
+        /// The data file.
+        file: String,
+        /// The labels file.
+        labels: String,
+        /// How many rows the data has; `more than N` while it is still being read.
+        rows: String,
+        /// How many labels there are; `more than N` while they are still being read.
+        label_rows: String,
+    },
+    /// The extension of an output file says nothing.
+    #[error(
+        "{file}: the extension does not tell the output format. Use .csv, .jsonl or .parquet, or name the format"
+    )]
+    UnknownOutput {
+        /// The output file.
+        file: String,
+    },
+    /// Values that do not fit the columns a writer was created with.
+    #[error(
+        "{file}: column `{column}` {detail}. Hand over one vector of the declared type per column, all as long"
+    )]
+    OutputShape {
+        /// The output file.
+        file: String,
+        /// The column.
+        column: String,
+        /// What does not fit.
+        detail: String,
+    },
+}
+
+impl DataError {
+    /// Whether the reader of standard output went away, as `head` does; no failure of this program.
+    pub fn is_broken_pipe(&self) -> bool {
+        matches!(self, Self::Write { source, .. } if source.kind() == io::ErrorKind::BrokenPipe)
+    }
+
+    /// Sorts an error of opening a file for reading into its variant.
+    pub(crate) fn opening(file: &str, source: io::Error) -> Self {
+        let file = file.to_owned();
+        match source.kind() {
+            io::ErrorKind::NotFound => Self::NotFound { file },
+            io::ErrorKind::PermissionDenied => Self::NoPermission { file },
+            io::ErrorKind::IsADirectory => Self::IsDirectory { file },
+            _ => Self::Read { file, source },
+        }
+    }
+
+    /// Sorts an error of reading an open file: compressed data that stops early is a truncated file.
+    pub(crate) fn reading(file: &str, source: io::Error) -> Self {
+        let file = file.to_owned();
+        match source.kind() {
+            io::ErrorKind::UnexpectedEof => {
+                Self::Truncated { file, detail: "the data stops in the middle".to_owned() }
+            }
+            io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput => {
+                Self::Damaged { file, detail: source.to_string() }
+            }
+            _ => Self::Read { file, source },
+        }
+    }
+
+    /// An error of writing `file`.
+    pub(crate) fn writing(file: &str, source: io::Error) -> Self {
+        match source.kind() {
+            io::ErrorKind::IsADirectory => Self::IsDirectory { file: file.to_owned() },
+            _ => Self::Write { file: file.to_owned(), source },
+        }
+    }
+}
+
+fn suggestion(closest: Option<&str>) -> String {
+    match closest {
+        Some(name) => format!(" Did you mean `{name}`?"),
+        None => " Give one of these".to_owned(),
+    }
+}
+
+/// The name by which a path appears in messages.
+pub(crate) fn display_name(path: &std::path::Path) -> String {
+    if is_standard_input(path) { "standard input".to_owned() } else { path.display().to_string() }
+}
+
+/// `-` stands for standard input.
+pub(crate) fn is_standard_input(path: &std::path::Path) -> bool {
+    path == PathBuf::from("-")
+}

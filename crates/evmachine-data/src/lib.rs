@@ -1,0 +1,55 @@
+//! Feature files in, prediction files out.
+//!
+//! [`open`] finds the format of a file and yields its rows in batches of bounded size, so that files
+//! larger than memory can be read; [`read_all`] reads a file at once. What is wrong with a file is a
+//! [`DataError`] whose message names the file, the row and the column, and says what to do.
+//!
+//! ```no_run
+//! use std::path::Path;
+//! use evmachine_data::{ColumnRef, ReadOptions, open};
+//!
+//! # fn main() -> Result<(), evmachine_data::DataError> {
+//! let options = ReadOptions { label: Some(ColumnRef::Number(-1)), ..ReadOptions::default() };
+//! for batch in open(Path::new("train.csv"), &options)? {
+//!     let batch = batch?;
+//!     println!("{} rows of {} features", batch.rows, batch.columns);
+//! }
+//! # Ok(())
+//! # }
+//! ```
+
+mod arrow;
+mod batch;
+mod cells;
+mod columnar;
+mod columns;
+mod destination;
+mod dialect;
+mod error;
+mod format;
+mod header;
+mod labels;
+mod libsvm;
+mod npy;
+mod npy_header;
+mod npy_type;
+mod npz;
+mod number;
+mod options;
+mod output;
+mod parquet;
+mod problem;
+mod reader;
+mod records;
+mod source;
+mod text;
+mod writer;
+
+pub use batch::Batch;
+pub use error::DataError;
+pub use format::Format;
+pub use options::{ColumnRef, Header, ReadOptions};
+pub use output::{ColumnType, ColumnValues, OutputColumn, OutputFormat, Target};
+pub use problem::{Place, RowProblem, Skipped};
+pub use reader::{Dataset, Reader, Schema, open, read_all};
+pub use writer::Writer;

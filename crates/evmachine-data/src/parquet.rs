@@ -1,0 +1,49 @@
+//! Feature tables in Parquet files.
+
+use std::fs::File;
+
+use ::parquet::arrow::ProjectionMask;
+use ::parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use ::parquet::errors::ParquetError;
+
+use crate::columnar::Layout;
+use crate::error::DataError;
+use crate::format::Format;
+use crate::options::ReadOptions;
+use crate::reader::Opened;
+use crate::source::Source;
+
+/// Opens a Parquet file; row groups are decoded a few thousand rows at a time.
+pub(crate) fn open(source: &Source, options: &ReadOptions) -> Result<Opened, DataError> {
+    let file = source.file.clone();
+    let Some(path) = source.path.as_ref().filter(|_| !source.compressed) else {
+        return Err(DataError::NotStreamable { file, format: Format::Parquet });
+    };
+    let opened = File::open(path).map_err(|error| DataError::opening(&file, error))?;
+    let builder =
+        ParquetRecordBatchReaderBuilder::try_new(opened).map_err(|error| parquet_error(&file, error))?;
+    let layout = Layout::new(&file, builder.schema(), options)?;
+    let total = builder.metadata().file_metadata().num_rows();
+    if total <= 0 {
+        return Err(DataError::NoRows { file });
+    }
+    let projection = ProjectionMask::roots(builder.parquet_schema(), layout.needed.iter().copied());
+    let batches = builder
+        .with_batch_size(layout.rows_at_once(options))
+        .with_projection(projection)
+        .build()
+        .map_err(|error| parquet_error(&file, error))?;
+    layout.open(&file, Format::Parquet, Box::new(batches), Some(total.cast_unsigned()))
+}
+
+fn parquet_error(file: &str, error: ParquetError) -> DataError {
+    let file = file.to_owned();
+    match error {
+        ParquetError::EOF(detail) => DataError::Truncated { file, detail },
+        ParquetError::General(detail) if detail.contains("Corrupt footer") => {
+            DataError::Truncated { file, detail: "the Parquet footer is missing".to_owned() }
+        }
+        ParquetError::General(detail) => DataError::Damaged { file, detail },
+        other => DataError::Damaged { file, detail: other.to_string() },
+    }
+}

@@ -1,0 +1,288 @@
+//! Text tables: what is found in them, and what is said of bad ones.
+
+mod support;
+
+use evmachine_data::{DataError, Format, Header, Place, ReadOptions, RowProblem, open};
+use support::{Folder, batches, column, columns, failure, labelled, message, plain, read, texts};
+
+const IRIS: &str = "id,length,width,species\na,5.1,3.5,setosa\nb,6.2, 2.9 ,virginica\n";
+
+fn iris_options() -> ReadOptions {
+    ReadOptions { id: Some(column("id")), ..labelled("species") }
+}
+
+#[test]
+fn named_columns() {
+    let folder = Folder::new();
+    let found = read(&folder.write("iris.csv", IRIS), &iris_options());
+    assert_eq!(found.schema.format, Format::Csv);
+    assert_eq!(found.schema.feature_names, ["length", "width"]);
+    assert_eq!(found.schema.label_name.as_deref(), Some("species"));
+    assert_eq!(found.schema.id_name.as_deref(), Some("id"));
+    assert_eq!((found.data.first_row, found.data.rows, found.data.columns), (1, 2, 2));
+    assert_eq!(found.data.features, [5.1, 3.5, 6.2, 2.9]);
+    assert_eq!(found.data.labels, texts(&["setosa", "virginica"]));
+    assert_eq!(found.data.ids, texts(&["a", "b"]));
+    assert_eq!(found.data.row_numbers, [1, 2]);
+}
+
+#[test]
+fn every_separator_and_line_ending() {
+    let folder = Folder::new();
+    for separator in [",", ";", "\t", " ", "   "] {
+        for ending in ["\n", "\r\n"] {
+            let text = format!("1{0}2{0}cat{1}3{0}4{0}dog{1}", separator, ending);
+            let found = read(&folder.write("table.txt", text), &labelled("-1"));
+            assert_eq!(found.data.features, [1.0, 2.0, 3.0, 4.0], "{separator:?} {ending:?}");
+            assert_eq!(found.data.labels, texts(&["cat", "dog"]));
+            let format = if separator == "\t" { Format::Tsv } else { Format::Csv };
+            assert_eq!(found.schema.format, format);
+            assert_eq!(found.schema.feature_names, ["column_0", "column_1"]);
+        }
+    }
+}
+
+#[test]
+fn compressed_text_and_byte_order_marks() {
+    let folder = Folder::new();
+    let expected = read(&folder.write("iris.csv", IRIS), &iris_options());
+    assert_eq!(read(&folder.write_gz("iris.csv.gz", IRIS), &iris_options()), expected);
+    assert_eq!(read(&folder.write_gz("iris", IRIS), &iris_options()), expected);
+    assert_eq!(read(&folder.write("mark.csv", format!("\u{feff}{IRIS}")), &iris_options()), expected);
+}
+
+#[test]
+fn columns_by_number_range_and_drop() {
+    let folder = Folder::new();
+    let path = folder.write("wide.csv", "9,1,2,3,4\n8,5,6,7,8\n");
+    let chosen = |features: &[&str], drop: &[&str]| {
+        let options = ReadOptions { features: columns(features), drop: columns(drop), ..plain() };
+        read(&path, &options).data.features
+    };
+    assert_eq!(chosen(&["1:3"], &[]), [1.0, 2.0, 5.0, 6.0]);
+    assert_eq!(chosen(&["-1", "0"], &[]), [4.0, 9.0, 8.0, 8.0]);
+    assert_eq!(chosen(&[], &["0", "-2:"]), [1.0, 2.0, 5.0, 6.0]);
+    assert_eq!(chosen(&["1:"], &["2:4"]), [1.0, 4.0, 5.0, 8.0]);
+}
+
+#[test]
+fn batches_hold_no_more_rows_than_asked_for() {
+    let folder = Folder::new();
+    let text: String = (0..10).map(|row| format!("{row},0.5,c{row}\n")).collect();
+    let options = ReadOptions { batch_rows: 4, ..labelled("2") };
+    let found = batches(&folder.write("ten.csv", text), &options);
+    assert_eq!(found.iter().map(|batch| batch.rows).collect::<Vec<_>>(), [4, 4, 2]);
+    assert_eq!(found.iter().map(|batch| batch.first_row).collect::<Vec<_>>(), [1, 5, 9]);
+    assert_eq!(found[2].labels, texts(&["c8", "c9"]));
+}
+
+#[test]
+fn labels_are_normalised() {
+    let folder = Folder::new();
+    let path = folder.write("labels.csv", "x,y\n1,3.0\n2, cat \n3,\"a, b\"\n4,0.5\n");
+    assert_eq!(read(&path, &labelled("y")).data.labels, texts(&["3", "cat", "a, b", "0.5"]));
+}
+
+#[test]
+fn bad_rows_end_the_reading() {
+    let folder = Folder::new();
+    let said =
+        |row: &str| message(&folder.write("t.csv", format!("a,b,y\n1,2,cat\n{row}\n")), &labelled("y"));
+    assert_eq!(
+        said("1,nan,dog"),
+        "t.csv: row 2 (line 3): column `b` holds NaN, which is not finite. \
+         Replace it by a finite number, or pass --skip-bad-rows"
+    );
+    assert_eq!(
+        said("-inf,2,dog"),
+        "t.csv: row 2 (line 3): column `a` holds -inf, which is not finite. \
+         Replace it by a finite number, or pass --skip-bad-rows"
+    );
+    assert_eq!(
+        said("1,1e39,dog"),
+        "t.csv: row 2 (line 3): column `b` holds 1e39, which is beyond the range of 32-bit floats. \
+         Rescale the column, or pass --skip-bad-rows"
+    );
+    assert_eq!(
+        said("1,,dog"),
+        "t.csv: row 2 (line 3): column `b` has no value. Fill in the value, or pass --skip-bad-rows"
+    );
+    assert_eq!(
+        said("1,two,dog"),
+        "t.csv: row 2 (line 3): column `b` holds `two`, which is not a number. Correct it, \
+         leave the column out with --label, --id or --drop b, or pass --skip-bad-rows"
+    );
+    assert_eq!(
+        said("1,2, "),
+        "t.csv: row 2 (line 3): the label is missing. Fill in the label, or pass --skip-bad-rows"
+    );
+    assert_eq!(
+        said("1,2,dog,3"),
+        "t.csv: row 2 (line 3): there are 4 fields where 3 are expected. \
+         Correct the row, or pass --skip-bad-rows"
+    );
+    let path = folder.write("latin.csv", b"a,y\n1,cat\n2,\xe9t\xe9\n");
+    assert_eq!(
+        message(&path, &labelled("y")),
+        "latin.csv: row 2 (line 3): column `y` is not UTF-8 text. Save the file as UTF-8, or pass --skip-bad-rows"
+    );
+}
+
+#[test]
+fn bad_rows_are_skipped_on_request() {
+    let folder = Folder::new();
+    let text = "a,y\n1,cat\nNA,dog\n\n3,cow\nnan,x\n4,\n5,6,7\n?,q\n8,hen\ninf,z\n";
+    let path = folder.write("t.csv", text);
+    let mut reader = open(&path, &ReadOptions { skip_bad_rows: true, ..labelled("y") }).unwrap();
+    let batch = reader.next().unwrap().unwrap();
+    assert!(reader.next().is_none());
+    assert_eq!(batch.features, [1.0, 3.0, 8.0]);
+    assert_eq!(batch.row_numbers, [1, 3, 8]);
+    assert_eq!(batch.labels, texts(&["cat", "cow", "hen"]));
+    assert_eq!(reader.skipped().rows, 6);
+    assert_eq!(reader.skipped().reasons.len(), 5);
+    let (place, problem) = &reader.skipped().reasons[0];
+    assert_eq!(*place, Place { row: 2, line: Some(3) });
+    assert_eq!(*problem, RowProblem::Missing { column: "a".into() });
+}
+
+#[test]
+fn a_file_of_bad_rows_is_an_error() {
+    let folder = Folder::new();
+    let path = folder.write("t.csv", "a,y\nnan,cat\nnan,dog\n");
+    assert_eq!(
+        message(&path, &ReadOptions { skip_bad_rows: true, ..labelled("y") }),
+        "t.csv: all 2 rows are bad; the first: row 1 (line 2): column `a` holds NaN, which is not finite. \
+         Correct the file"
+    );
+}
+
+#[test]
+fn columns_of_words_are_named() {
+    let folder = Folder::new();
+    let path = folder.write("iris.csv", IRIS);
+    for skip_bad_rows in [false, true] {
+        let options = ReadOptions { skip_bad_rows, ..labelled("species") };
+        assert_eq!(
+            message(&path, &options),
+            "iris.csv: column `id` is not numeric: row 1 (line 2) holds `a`. \
+             Pass --label id, --id id or --drop id"
+        );
+    }
+    let path = folder.write("bare.csv", "1,2,setosa\n3,4,virginica\n");
+    assert_eq!(
+        message(&path, &plain()),
+        "bare.csv: column `column_2` is not numeric: row 1 (line 1) holds `setosa`. \
+         Pass --label 2, --id 2 or --drop 2; if the first line is a header, pass --header yes"
+    );
+    let chosen = ReadOptions { features: columns(&["length"]), ..plain() };
+    assert_eq!(read(&folder.path("iris.csv"), &chosen).data.features, [5.1, 6.2]);
+}
+
+#[test]
+fn headers_can_be_forced() {
+    let folder = Folder::new();
+    let path = folder.write("t.csv", "1,2\n3,4\n");
+    let rows = |header| read(&path, &ReadOptions { header, ..plain() }).data.rows;
+    assert_eq!((rows(Header::Auto), rows(Header::Yes), rows(Header::No)), (2, 1, 2));
+}
+
+#[test]
+fn unknown_and_conflicting_columns() {
+    let folder = Folder::new();
+    let path = folder.write("iris.csv", IRIS);
+    assert_eq!(
+        message(&path, &labelled("specis")),
+        "iris.csv has no column `specis`; its columns are `id`, `length`, `width`, `species`. \
+         Did you mean `species`?"
+    );
+    assert_eq!(
+        message(&path, &labelled("target")),
+        "iris.csv has no column `target`; its columns are `id`, `length`, `width`, `species`. Give one of these"
+    );
+    assert_eq!(
+        message(&path, &labelled("9")),
+        "iris.csv has no column 9; it has 4 columns, numbered from 0. Give one of these"
+    );
+    assert_eq!(
+        message(&path, &labelled("1:3")),
+        "iris.csv: --label takes one column, not the range 1:3. Give a name or a number"
+    );
+    let options = ReadOptions { id: Some(column("species")), ..labelled("species") };
+    assert_eq!(
+        message(&path, &options),
+        "iris.csv: column `species` is asked for both as the label and as the id. Choose one of them"
+    );
+    let options = ReadOptions { drop: columns(&["id", "length", "width"]), ..labelled("species") };
+    assert_eq!(
+        message(&path, &options),
+        "iris.csv has no feature columns left. Name fewer columns in --label, --id and --drop"
+    );
+    let path = folder.write("twice.csv", "a,b,a\n1,2,3\n");
+    assert_eq!(
+        message(&path, &plain()),
+        "twice.csv has two columns called `a`, numbers 0 and 2. Rename one of them"
+    );
+}
+
+#[test]
+fn empty_files_and_lone_headers() {
+    let folder = Folder::new();
+    assert_eq!(
+        message(&folder.write("empty.csv", ""), &plain()),
+        "empty.csv is empty. Check the program that wrote it"
+    );
+    assert!(matches!(failure(&folder.write("blank.csv", "\n\n"), &plain()), DataError::EmptyFile { .. }));
+    assert!(matches!(failure(&folder.write_gz("empty.csv.gz", ""), &plain()), DataError::EmptyFile { .. }));
+    assert_eq!(
+        message(&folder.write("header.csv", "a,b,c\n"), &plain()),
+        "header.csv has columns but no rows. Check the program that wrote it"
+    );
+}
+
+#[test]
+fn truncated_compression_is_noticed() {
+    let folder = Folder::new();
+    let text: String = (0..200_000).map(|row| format!("{},{}\n", row * 7 % 1013, row)).collect();
+    let whole = support::gzip(text.as_bytes());
+    let path = folder.write("cut.csv.gz", &whole[..whole.len() - 20]);
+    assert_eq!(
+        message(&path, &plain()),
+        "cut.csv.gz is truncated: the data stops in the middle. Copy or export it again"
+    );
+}
+
+#[test]
+fn rows_longer_than_the_first_look() {
+    let folder = Folder::new();
+    let row = |value: usize| vec![format!("{value}.12345678"); 150_000].join(",");
+    let path = folder.write("wide.csv", format!("{}\n{}\n{}\n", row(1), row(2), row(3)));
+    let found = read(&path, &plain());
+    assert_eq!((found.data.rows, found.data.columns), (3, 150_000));
+}
+
+#[test]
+fn label_files() {
+    let folder = Folder::new();
+    let path = folder.write("x.csv", "1,2\nnan,4\n5,6\n");
+    let with = |labels: &str| ReadOptions {
+        labels_file: Some(folder.write("labels.txt", labels)),
+        skip_bad_rows: true,
+        ..plain()
+    };
+    let found = read(&path, &with("cat\ndog\ncow\n"));
+    assert_eq!(found.data.labels, texts(&["cat", "cow"]));
+    assert!(found.schema.label_name.unwrap().ends_with("labels.txt"));
+    assert_eq!(
+        message(&path, &with("cat\ndog\n")),
+        "labels.txt has 2 labels but x.csv has more than 2 rows. \
+         Give one label for each row, without a heading"
+    );
+    assert_eq!(
+        message(&path, &with("label\ncat\ndog\ncow\n")),
+        "labels.txt has more than 3 labels but x.csv has 3 rows. \
+         Give one label for each row, without a heading"
+    );
+    let both = ReadOptions { label: Some(column("0")), ..with("cat\ndog\ncow\n") };
+    assert!(matches!(failure(&path, &both), DataError::TwoLabels { .. }));
+}

@@ -1,0 +1,100 @@
+//! A given number of extreme vectors, by bisection of the cover threshold (Alg. 4).
+//!
+//! The listing in the supplement has slips; its text says what is meant: find the threshold that gives the
+//! fewest extreme vectors that are still at least N_max, within a tolerance, and keep the N_max that cover most.
+//! The bisection runs over the support of the threshold (`-ln(-ln varsigma)` for a Weibull), which resolves
+//! thresholds near 0 and near 1 alike.
+
+use rayon::prelude::*;
+
+use super::neighbors::Neighbors;
+use super::sets::Sets;
+use super::{Candidates, Cover, greedy, radii};
+use crate::error::Halt;
+use crate::metric::Metric;
+use crate::progress::Run;
+
+/// The bisected range, as -ln(-ln varsigma): thresholds from e^-1097 to 1 - 1e-13.
+const LOW: f64 = -7.0;
+const HIGH: f64 = 30.0;
+/// Where the bisection ends.
+const TOLERANCE: f64 = 1e-3;
+
+fn threshold(level: f64) -> f64 {
+    (-(-level).exp()).exp()
+}
+
+/// At most `count` points of one class.
+///
+/// Distances are computed once where they fit the run's memory, else once a step. The cover of a step ends once
+/// it has `count` points, because no more are kept.
+pub(super) fn per_class(
+    run: &Run<'_>,
+    metric: &Metric,
+    class: &Candidates<'_>,
+    count: usize,
+) -> Result<Cover, Halt> {
+    if class.len() <= count {
+        return Ok(Cover::everything(class.len()));
+    }
+    let mut neighbors = Neighbors::new(metric, &class.points);
+    if neighbors.bytes() <= run.memory {
+        neighbors.keep(run)?;
+    }
+    bisect(|level| {
+        let sets = Sets::new(run, &neighbors, &radii(class, threshold(level)))?;
+        let cover = greedy::cover(&sets, count)?;
+        let complete = cover.gains.iter().sum::<f32>() as usize == class.len();
+        // An incomplete cover needs more than `count` points.
+        let size = if complete { cover.order.len() } else { count + 1 };
+        Ok((cover, size))
+    }, count)
+}
+
+/// The covers of all classes at one shared threshold, `count` points or a few more in all.
+pub(super) fn total(
+    run: &Run<'_>,
+    metric: &Metric,
+    classes: &[Candidates<'_>],
+    count: usize,
+) -> Result<Vec<Cover>, Halt> {
+    if classes.iter().map(Candidates::len).sum::<usize>() <= count {
+        return Ok(classes.iter().map(|class| Cover::everything(class.len())).collect());
+    }
+    let mut neighbors: Vec<Neighbors<'_>> =
+        classes.iter().map(|class| Neighbors::new(metric, &class.points)).collect();
+    if neighbors.iter().map(Neighbors::bytes).sum::<usize>() <= run.memory {
+        neighbors.par_iter_mut().try_for_each(|neighbors| neighbors.keep(run))?;
+    }
+    bisect(
+        |level| {
+            let covers: Vec<Cover> = classes
+                .par_iter()
+                .zip(&neighbors)
+                .map(|(class, neighbors)| {
+                    let sets = Sets::new(run, neighbors, &radii(class, threshold(level)))?;
+                    greedy::cover(&sets, usize::MAX)
+                })
+                .collect::<Result<_, Halt>>()?;
+            let size = covers.iter().map(|cover| cover.order.len()).sum();
+            Ok((covers, size))
+        },
+        count,
+    )
+}
+
+/// The cover at the lowest level whose size is at least `count`; at the highest level if none reaches it.
+fn bisect<C>(mut cover_at: impl FnMut(f64) -> Result<(C, usize), Halt>, count: usize) -> Result<C, Halt> {
+    let (mut low, mut high) = (LOW, HIGH);
+    let (mut best, mut size) = cover_at(high)?;
+    while high - low > TOLERANCE && size > count {
+        let middle = f64::midpoint(low, high);
+        let (cover, found) = cover_at(middle)?;
+        if found >= count {
+            (high, best, size) = (middle, cover, found);
+        } else {
+            low = middle;
+        }
+    }
+    Ok(best)
+}

@@ -1,0 +1,248 @@
+//! Psi of the extreme vectors to a decision: a known class, or unknown (Eq. 3).
+
+use rayon::prelude::*;
+
+use crate::distance::Tile;
+use crate::error::{FeatureError, Halt, PredictError};
+use crate::features::Features;
+use crate::model::{Evm, Prepared};
+use crate::params::TailModel;
+use crate::points::Points;
+use crate::progress::{Run, Stage};
+use crate::psi::{ln_psi, support_of};
+
+/// What the model says of a query.
+///
+/// Probabilities are kept as logarithms: far from everything, psi underflows and its logarithm does not.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Decision {
+    /// A class supports the query.
+    Known {
+        /// The class, by position in [`Evm::classes`].
+        class: usize,
+        /// ln P(class | query).
+        ln_probability: f64,
+    },
+    /// No class reaches the rejection threshold.
+    Unknown {
+        /// The class that comes closest.
+        nearest: usize,
+        /// ln P of that class.
+        ln_probability: f64,
+    },
+}
+
+impl Decision {
+    /// The class, unless unknown.
+    pub fn class(&self) -> Option<usize> {
+        match *self {
+            Decision::Known { class, .. } => Some(class),
+            Decision::Unknown { .. } => None,
+        }
+    }
+
+    /// The class of highest probability, known or not.
+    pub fn best(&self) -> usize {
+        match *self {
+            Decision::Known { class, .. } => class,
+            Decision::Unknown { nearest, .. } => nearest,
+        }
+    }
+
+    /// ln P of the best class.
+    pub fn ln_probability(&self) -> f64 {
+        match *self {
+            Decision::Known { ln_probability, .. } | Decision::Unknown { ln_probability, .. } => ln_probability,
+        }
+    }
+
+    /// P of the best class.
+    pub fn probability(&self) -> f64 {
+        self.ln_probability().exp()
+    }
+}
+
+/// The evidence of one class for one query.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ClassScore {
+    /// ln P(class | query): of the mean of the `n_fused` largest psi.
+    pub ln_probability: f64,
+    /// Support of the largest psi; it orders queries whose ln P has underflowed too.
+    pub support: f64,
+}
+
+impl ClassScore {
+    /// Whether this class comes before `other`.
+    fn beats(&self, other: &Self) -> bool {
+        (self.ln_probability, self.support) > (other.ln_probability, other.support)
+    }
+}
+
+impl Evm {
+    /// Decides for each query. Ties go to the class that was learned first.
+    pub fn decide(&self, queries: &Features<'_>) -> Result<Vec<Decision>, PredictError> {
+        self.decide_with(&Run::new(), queries)
+    }
+
+    /// As [`decide`](Self::decide), watched and sized by `run`.
+    pub fn decide_with(&self, run: &Run<'_>, queries: &Features<'_>) -> Result<Vec<Decision>, PredictError> {
+        self.for_each_query(run, queries, |_, scores| self.decision(scores))
+    }
+
+    /// P of every class for every query: `queries.rows()` rows of one value for each class. Rows do not sum to 1.
+    pub fn probabilities(&self, queries: &Features<'_>) -> Result<Vec<f64>, PredictError> {
+        let rows = self.for_each_query(&Run::new(), queries, |_, scores| {
+            scores.iter().map(|score| score.ln_probability.exp()).collect::<Vec<f64>>()
+        })?;
+        Ok(rows.concat())
+    }
+
+    /// Calls `each(row, scores by class)` for every query, on many threads, and collects what it returns.
+    ///
+    /// This is what all answers are made of, for whoever wants more than one of them from a single pass.
+    pub fn for_each_query<R: Send>(
+        &self,
+        run: &Run<'_>,
+        queries: &Features<'_>,
+        each: impl Fn(usize, &[ClassScore]) -> R + Sync,
+    ) -> Result<Vec<R>, PredictError> {
+        let points = self.query_points(queries)?;
+        let prepared = self.prepared();
+        let all: Vec<usize> = (0..points.len()).collect();
+        let block_rows = run.block_rows(all.len());
+        let meter = run.meter(Stage::Predict, all.len());
+        let blocks: Result<Vec<Vec<R>>, Halt> = all
+            .par_chunks(block_rows)
+            .map(|rows| {
+                meter.check()?;
+                let scores = self.score_block(run, prepared, &points, rows)?;
+                let classes = self.classes.len();
+                let results =
+                    rows.iter().zip(scores.chunks_exact(classes)).map(|(&row, scores)| each(row, scores)).collect();
+                meter.advance(rows.len())?;
+                Ok(results)
+            })
+            .collect();
+        Ok(blocks?.into_iter().flatten().collect())
+    }
+
+    pub(crate) fn query_points<'a>(&self, queries: &'a Features<'_>) -> Result<Points<'a>, FeatureError> {
+        if queries.columns() != self.dimensions {
+            return Err(FeatureError::Dimensions { expected: self.dimensions, found: queries.columns() });
+        }
+        Points::prepare(queries, &self.params.metric)
+    }
+
+    /// Scores of each row for each class.
+    fn score_block(
+        &self,
+        run: &Run<'_>,
+        prepared: &Prepared,
+        points: &Points<'_>,
+        rows: &[usize],
+    ) -> Result<Vec<ClassScore>, Halt> {
+        let metric = &self.params.metric;
+        let fused = self.params.n_fused;
+        let classes = self.classes.len();
+        let block = prepared.columns.block(points, rows);
+        let mut best = vec![f64::NEG_INFINITY; rows.len() * classes * fused];
+        let mut tile = Tile::default();
+        let mut support = Vec::new();
+        for (class, range) in prepared.ranges.iter().enumerate() {
+            for start in range.clone().step_by(run.tile_columns) {
+                let columns = start..(start + run.tile_columns).min(range.end);
+                prepared.columns.ranks(&block, columns.clone(), &mut tile)?;
+                support.resize(columns.len(), 0.0);
+                for row in 0..rows.len() {
+                    let distances = tile.row(row).iter().map(|&rank| metric.distance_of_rank(rank));
+                    prepared.curves.support(start, distances, &mut support);
+                    let slot = (row * classes + class) * fused;
+                    keep_largest(&mut best[slot..slot + fused], &support);
+                }
+            }
+        }
+        let scores = best.chunks_exact(fused).enumerate().map(|(slot, supports)| {
+            let count = fused.min(self.classes[slot % classes].len());
+            score(self.params.tail_model, &supports[..count])
+        });
+        Ok(scores.collect())
+    }
+
+    pub(crate) fn decision(&self, scores: &[ClassScore]) -> Decision {
+        let mut best = 0;
+        for (class, score) in scores.iter().enumerate().skip(1) {
+            if score.beats(&scores[best]) {
+                best = class;
+            }
+        }
+        let ClassScore { ln_probability, support } = scores[best];
+        let delta = self.params.rejection_threshold;
+        // One psi is compared by its support, like the cover does, so that rounding cannot come between them.
+        let known = if self.params.n_fused == 1 {
+            support >= support_of(self.params.tail_model, delta)
+        } else {
+            ln_probability >= delta.ln()
+        };
+        if known {
+            Decision::Known { class: best, ln_probability }
+        } else {
+            Decision::Unknown { nearest: best, ln_probability }
+        }
+    }
+}
+
+/// Merges `values` into `largest`, which is sorted from the largest down.
+fn keep_largest(largest: &mut [f64], values: &[f64]) {
+    if let [only] = largest {
+        *only = values.iter().fold(*only, |best, &value| if value > best { value } else { best });
+        return;
+    }
+    let last = largest.len() - 1;
+    for &value in values {
+        if value > largest[last] {
+            let position = largest.partition_point(|&other| other >= value);
+            largest[position..].rotate_right(1);
+            largest[position] = value;
+        }
+    }
+}
+
+/// The mean of psi over supports sorted from the largest down, as a logarithm.
+fn score(model: TailModel, supports: &[f64]) -> ClassScore {
+    let support = supports[0];
+    let largest = ln_psi(model, support);
+    let ln_probability = if supports.len() == 1 || largest == f64::NEG_INFINITY {
+        largest
+    } else {
+        let sum: f64 = supports.iter().map(|&support| (ln_psi(model, support) - largest).exp()).sum();
+        largest + (sum / supports.len() as f64).ln()
+    };
+    ClassScore { ln_probability, support }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_largest_are_kept_in_order() {
+        let mut largest = [f64::NEG_INFINITY; 3];
+        keep_largest(&mut largest, &[1.0, 5.0, 2.0]);
+        keep_largest(&mut largest, &[4.0, 0.0, f64::INFINITY]);
+        assert_eq!(largest, [f64::INFINITY, 5.0, 4.0]);
+    }
+
+    #[test]
+    fn the_score_is_the_mean_of_psi() {
+        let supports: Vec<f64> = [0.9, 0.5, 0.1].iter().map(|&p| support_of(TailModel::Weibull, p)).collect();
+        let found = score(TailModel::Weibull, &supports).ln_probability.exp();
+        assert!((found - 0.5).abs() < 1e-12, "{found}");
+    }
+
+    #[test]
+    fn far_out_the_mean_does_not_underflow() {
+        let found = score(TailModel::Weibull, &[-7.0, -8.0]).ln_probability;
+        let expected = -(7.0f64.exp()) - 2.0f64.ln();
+        assert!((found - expected).abs() < 1e-9, "{found} {expected}");
+    }
+}

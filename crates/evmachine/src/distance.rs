@@ -1,0 +1,153 @@
+//! Tiles of distances: a block of rows against a range of columns.
+//!
+//! Two implementations stand behind [`Columns`]: [`panels`] packs vectors for the [`kernel`] and serves the
+//! built-in metrics, [`pairwise`] calls a user's own function. Both give *ranks*, which order pairs as distances
+//! do ([`Metric::distance_of_rank`]).
+
+mod kernel;
+mod pairwise;
+mod panels;
+
+use std::ops::Range;
+
+use crate::metric::{Metric, MetricError};
+use crate::points::Points;
+
+/// The vectors that stand along the columns of tiles.
+pub(crate) trait Columns: Send + Sync {
+    fn len(&self) -> usize;
+
+    /// Lays out the given rows for any number of tiles.
+    fn block(&self, rows: &Points<'_>, indices: &[usize]) -> RowBlock;
+
+    /// Ranks of every row of the block with every column of the range.
+    fn ranks(&self, block: &RowBlock, columns: Range<usize>, tile: &mut Tile) -> Result<(), MetricError>;
+}
+
+/// Rows laid out for one implementation of [`Columns`].
+pub(crate) struct RowBlock {
+    rows: usize,
+    values: Vec<f32>,
+}
+
+/// Ranks of a block of rows; its memory is used again by the next one.
+#[derive(Default)]
+pub(crate) struct Tile {
+    values: Vec<f32>,
+    stride: usize,
+    offset: usize,
+    columns: usize,
+}
+
+impl Tile {
+    pub(crate) fn row(&self, row: usize) -> &[f32] {
+        let start = row * self.stride + self.offset;
+        &self.values[start..start + self.columns]
+    }
+
+    fn shape(&mut self, rows: usize, stride: usize, offset: usize, columns: usize) {
+        self.values.resize(rows * stride, 0.0);
+        (self.stride, self.offset, self.columns) = (stride, offset, columns);
+    }
+}
+
+/// Lays out the points at `order` as columns, in that order.
+pub(crate) fn columns(metric: &Metric, points: &Points<'_>, order: &[usize]) -> Box<dyn Columns> {
+    match metric {
+        Metric::Euclidean => Box::new(panels::Panels::new(panels::Kind::Euclidean, points, order)),
+        Metric::Cosine => Box::new(panels::Panels::new(panels::Kind::Cosine, points, order)),
+        Metric::Manhattan => Box::new(panels::Panels::new(panels::Kind::Manhattan, points, order)),
+        Metric::Custom(distance) => Box::new(pairwise::Pairwise::new(distance.clone(), points, order)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::Features;
+
+    fn reference(metric: &Metric, a: &[f32], b: &[f32]) -> f64 {
+        let pairs = || a.iter().zip(b).map(|(&a, &b)| (f64::from(a), f64::from(b)));
+        match metric {
+            Metric::Manhattan => pairs().map(|(a, b)| (a - b).abs()).sum(),
+            Metric::Cosine => {
+                let norm = |v: &[f32]| v.iter().map(|&v| f64::from(v).powi(2)).sum::<f64>().sqrt();
+                1.0 - pairs().map(|(a, b)| a * b).sum::<f64>() / (norm(a) * norm(b))
+            }
+            _ => pairs().map(|(a, b)| (a - b).powi(2)).sum::<f64>().sqrt(),
+        }
+    }
+
+    #[derive(Debug)]
+    struct Own;
+
+    impl crate::Distance for Own {
+        fn name(&self) -> &'static str {
+            "own"
+        }
+        fn distance(&self, a: &[f32], b: &[f32]) -> f32 {
+            reference(&Metric::Euclidean, a, b) as f32
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(60))]
+
+        #[test]
+        fn tiles_agree_with_an_f64_reference_for_every_backend(
+            dimensions in prop::sample::select(vec![1usize, 2, 3, 16, 40, 300, 700]),
+            count in 1usize..70,
+            first in 0usize..40,
+            seed in any::<u64>(),
+        ) {
+            let mut state = seed | 1;
+            let values: Vec<f32> = (0..count * dimensions)
+                .map(|_| {
+                    state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                    ((state >> 40) as f32 / 16_777_216.0) + 0.01
+                })
+                .collect();
+            let features = Features::new(values, dimensions).unwrap();
+            let all: Vec<usize> = (0..count).collect();
+            let first = first.min(count - 1);
+            for metric in [Metric::Euclidean, Metric::Cosine, Metric::Manhattan, Metric::custom(Own)] {
+                let points = Points::prepare(&features, &metric).unwrap();
+                let columns = columns(&metric, &points, &all);
+                prop_assert_eq!(columns.len(), count);
+                let block = columns.block(&points, &all);
+                let (mut whole, mut part) = (Tile::default(), Tile::default());
+                columns.ranks(&block, 0..count, &mut whole).unwrap();
+                columns.ranks(&block, first..count, &mut part).unwrap();
+                for i in 0..count {
+                    prop_assert_eq!(&whole.row(i)[first..], part.row(i));
+                    prop_assert_eq!(whole.row(i)[i], 0.0, "a point is at distance 0 from itself");
+                    for j in 0..count {
+                        prop_assert_eq!(whole.row(i)[j], whole.row(j)[i], "symmetric");
+                        let distance = f64::from(metric.distance_of_rank(whole.row(i)[j]));
+                        let expected = reference(&metric, features.row(i), features.row(j));
+                        let tolerance = 1e-5 * expected.abs() + 2e-7;
+                        prop_assert!((distance - expected).abs() <= tolerance, "{:?} {distance} {expected}", metric);
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn near_duplicates_keep_their_cosine_distance() {
+        let metric = Metric::Cosine;
+        let mut values = vec![1.0f32; 768];
+        values[400] = 1.001;
+        let features = Features::new(values, 384).unwrap();
+        let points = Points::prepare(&features, &metric).unwrap();
+        let columns = columns(&metric, &points, &[0, 1]);
+        let mut tile = Tile::default();
+        columns.ranks(&columns.block(&points, &[0]), 0..2, &mut tile).unwrap();
+        let expected = reference(&metric, features.row(0), features.row(1));
+        assert!(expected < 1e-8);
+        let found = f64::from(tile.row(0)[1]);
+        assert!((found / expected - 1.0).abs() < 1e-3, "{found} {expected}");
+    }
+}

@@ -1,0 +1,208 @@
+//! What can go wrong, by stage: each error names the row, the column or the parameter, and what to do.
+
+use thiserror::Error;
+
+use crate::metric::MetricError;
+
+/// A feature matrix that cannot be used.
+#[derive(Debug, Clone, PartialEq, Error)]
+#[non_exhaustive]
+pub enum FeatureError {
+    /// The values do not fill whole rows.
+    #[error("{values} values do not make whole rows of {columns} columns")]
+    Shape {
+        /// Number of values given.
+        values: usize,
+        /// Columns asked for.
+        columns: usize,
+    },
+    /// A matrix without columns.
+    #[error("the feature matrix has no columns; at least one is needed")]
+    NoColumns,
+    /// A NaN, an infinity, or an `f64` beyond the range of `f32`.
+    #[error("row {row}, column {column}: {value} is not a finite 32-bit number; remove the row or fill the value in")]
+    NotFinite {
+        /// Row, from 0.
+        row: usize,
+        /// Column, from 0.
+        column: usize,
+        /// The value found.
+        value: f64,
+    },
+    /// A value whose square, summed over a row, would leave the range of `f32`.
+    #[error("row {row}, column {column}: |{value:e}| is above {limit:e}; scale the features down")]
+    TooLarge {
+        /// Row, from 0.
+        row: usize,
+        /// Column, from 0.
+        column: usize,
+        /// The value found.
+        value: f32,
+        /// Largest magnitude accepted.
+        limit: f32,
+    },
+    /// Features so small throughout that their squares vanish in `f32`.
+    #[error("the largest magnitude in the features is {largest:e}, below {limit:e}; scale the features up")]
+    TooSmall {
+        /// Largest magnitude found.
+        largest: f32,
+        /// Smallest accepted value of that.
+        limit: f32,
+    },
+    /// An all-zero row, which has no direction.
+    #[error("row {row} is all zeros and has no cosine distance to anything; remove it or use another metric")]
+    ZeroVector {
+        /// Row, from 0.
+        row: usize,
+    },
+    /// As many dimensions as the model has are needed.
+    #[error("the features have {found} columns, the model was trained on {expected}")]
+    Dimensions {
+        /// Columns of the model.
+        expected: usize,
+        /// Columns given.
+        found: usize,
+    },
+}
+
+/// A list of class names that cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum LabelError {
+    /// An empty class name.
+    #[error("row {row} has an empty class name; give it a label or remove the row")]
+    Empty {
+        /// Row, from 0.
+        row: usize,
+    },
+    /// As many labels as rows are needed.
+    #[error("{rows} rows of features but {labels} labels; there must be one label for each row")]
+    Count {
+        /// Rows of features.
+        rows: usize,
+        /// Labels given.
+        labels: usize,
+    },
+}
+
+/// A parameter outside its range.
+#[derive(Debug, Clone, PartialEq, Error)]
+#[error("{name} = {value}: {rule}")]
+pub struct ParamsError {
+    /// The parameter, by its field name in [`Params`](crate::Params).
+    pub name: &'static str,
+    /// The value given.
+    pub value: String,
+    /// What it must satisfy.
+    pub rule: &'static str,
+}
+
+/// Training that did not succeed.
+#[derive(Debug, Clone, PartialEq, Error)]
+#[non_exhaustive]
+pub enum FitError {
+    /// A parameter is out of range.
+    #[error(transparent)]
+    Params(#[from] ParamsError),
+    /// The features cannot be used.
+    #[error(transparent)]
+    Features(#[from] FeatureError),
+    /// The labels cannot be used.
+    #[error(transparent)]
+    Labels(#[from] LabelError),
+    /// No rows at all.
+    #[error("there are no rows to learn from")]
+    NoRows,
+    /// Margins are distances to other classes; with one class there are none.
+    #[error("all rows belong to class {class:?}; a second class is needed to measure margins against")]
+    OneClass {
+        /// The only class.
+        class: String,
+    },
+    /// The user's own metric gave a value that is no distance.
+    #[error(transparent)]
+    Metric(#[from] MetricError),
+    /// The observer asked to stop.
+    #[error("stopped before the end, as asked")]
+    Stopped,
+}
+
+/// An update that did not succeed; the model is as it was.
+pub type UpdateError = FitError;
+
+/// A query that could not be answered.
+#[derive(Debug, Clone, PartialEq, Error)]
+#[non_exhaustive]
+pub enum PredictError {
+    /// The features cannot be used.
+    #[error(transparent)]
+    Features(#[from] FeatureError),
+    /// The user's own metric gave a value that is no distance.
+    #[error(transparent)]
+    Metric(#[from] MetricError),
+    /// The observer asked to stop.
+    #[error("stopped before the end, as asked")]
+    Stopped,
+}
+
+/// A class that the model does not have, or cannot do without.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum ClassError {
+    /// No class of that name.
+    #[error("the model has no class {name:?}; it knows {}", list(.known))]
+    Unknown {
+        /// The name asked for.
+        name: String,
+        /// The classes there are.
+        known: Vec<String>,
+    },
+    /// The last two classes stay.
+    #[error("class {name:?} cannot be forgotten: a model needs two classes, and this one has {classes}")]
+    TooFew {
+        /// The name asked for.
+        name: String,
+        /// Classes in the model.
+        classes: usize,
+    },
+}
+
+fn list(names: &[String]) -> String {
+    const SHOWN: usize = 8;
+    let mut text = names.iter().take(SHOWN).map(|name| format!("{name:?}")).collect::<Vec<_>>().join(", ");
+    if names.len() > SHOWN {
+        text.push_str(&format!(" and {} more", names.len() - SHOWN));
+    }
+    text
+}
+
+/// Why a stage ended early; turned into the error of the call that ran it.
+#[derive(Debug)]
+pub(crate) enum Halt {
+    Stopped,
+    Metric(MetricError),
+}
+
+impl From<MetricError> for Halt {
+    fn from(error: MetricError) -> Self {
+        Halt::Metric(error)
+    }
+}
+
+impl From<Halt> for FitError {
+    fn from(halt: Halt) -> Self {
+        match halt {
+            Halt::Stopped => FitError::Stopped,
+            Halt::Metric(error) => FitError::Metric(error),
+        }
+    }
+}
+
+impl From<Halt> for PredictError {
+    fn from(halt: Halt) -> Self {
+        match halt {
+            Halt::Stopped => PredictError::Stopped,
+            Halt::Metric(error) => PredictError::Metric(error),
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! Training on a batch (Alg. 1): an update of a model that knows nothing yet.
+
+use crate::error::FitError;
+use crate::features::Features;
+use crate::labels::Labels;
+use crate::model::Evm;
+use crate::params::Params;
+use crate::progress::Run;
+use crate::report::Report;
+use crate::update;
+
+impl Evm {
+    /// Learns the classes of `labels` from `features`.
+    ///
+    /// Costs `rows^2 * dimensions` multiplications and additions, and memory for one copy of the features beside
+    /// tiles and tails; rows are shared by the threads of the current rayon pool.
+    ///
+    /// ```
+    /// use evmachine::{Evm, Features, Labels, Params};
+    ///
+    /// let features = Features::new(vec![0.0, 0.1, 0.2, 5.0, 5.1, 5.2], 1)?;
+    /// let labels = Labels::new(["low", "low", "low", "high", "high", "high"])?;
+    /// let (evm, report) = Evm::fit(&Params::default(), &features, &labels)?;
+    /// assert_eq!(report.new_classes, ["low", "high"]);
+    ///
+    /// let queries = Features::new(vec![0.15, 2.6], 1)?;
+    /// let decisions = evm.decide(&queries)?;
+    /// assert_eq!(decisions[0].class(), Some(0));
+    /// assert_eq!(decisions[1].class(), None, "half-way between the classes nothing is known");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn fit(params: &Params, features: &Features<'_>, labels: &Labels) -> Result<(Self, Report), FitError> {
+        Self::fit_with(&Run::new(), params, features, labels)
+    }
+
+    /// As [`fit`](Self::fit), watched and sized by `run`.
+    pub fn fit_with(
+        run: &Run<'_>,
+        params: &Params,
+        features: &Features<'_>,
+        labels: &Labels,
+    ) -> Result<(Self, Report), FitError> {
+        let nothing = Self::empty(params.check()?, features.columns());
+        update::learn(run, &nothing, features, labels)
+    }
+}

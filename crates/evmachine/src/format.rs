@@ -1,0 +1,411 @@
+//! The model file: safetensors, as `docs/model-format.md` specifies it.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use safetensors::tensor::{Dtype, SafeTensors, View};
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+use xxhash_rust::xxh3::Xxh3;
+
+use crate::metric::Metric;
+use crate::model::{ClassModel, Evm};
+use crate::params::{Params, TailMemory};
+use crate::psi::{FitStatus, PoolSums, PsiModel};
+
+/// The version that this library writes. It reads this one and all before it.
+pub const FORMAT_VERSION: u32 = 1;
+
+/// The key of the metadata entry.
+const KEY: &str = "evmachine";
+/// What stands before the checksum's digits in the file's header, which holds the metadata as an escaped string.
+const CHECKSUM_MARK: &[u8] = br#"{\"checksum\":\""#;
+const CHECKSUM_DIGITS: usize = 16;
+
+/// A file that is no model, or cannot be read or written.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum FormatError {
+    /// Reading or writing failed.
+    #[error("{path}: {error}", path = .path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        error: io::Error,
+    },
+    /// Not a safetensors file, or a truncated one.
+    #[error("not a complete safetensors file ({detail}); copy or train the model again")]
+    Container {
+        /// What the reader said.
+        detail: String,
+    },
+    /// A safetensors file of something else.
+    #[error("a safetensors file, but not of an evmachine model: it has no \"evmachine\" metadata")]
+    NotAModel,
+    /// Written by a later version.
+    #[error("model format {found}, but this version reads up to {supported}; update evmachine")]
+    Version {
+        /// Version in the file.
+        found: u32,
+        /// Latest version that can be read.
+        supported: u32,
+    },
+    /// Bytes changed since the file was written.
+    #[error("the checksum does not match: the file was damaged or edited; copy or train the model again")]
+    Checksum,
+    /// The parts contradict each other.
+    #[error("inconsistent model file: {detail}")]
+    Inconsistent {
+        /// What contradicts what.
+        detail: String,
+    },
+    /// A user's own metric must be given by the one who loads.
+    #[error("the model uses the metric {name:?}; load it with Evm::from_bytes_with_metric")]
+    CustomMetric {
+        /// Name of the metric in the file.
+        name: String,
+    },
+}
+
+fn inconsistent(detail: impl Into<String>) -> FormatError {
+    FormatError::Inconsistent { detail: detail.into() }
+}
+
+/// The metadata. The checksum comes first, so that its place in the file is known.
+#[derive(Serialize, Deserialize)]
+struct Header {
+    checksum: String,
+    format_version: u32,
+    library_version: String,
+    params: serde_json::Value,
+    dimensions: usize,
+    classes: Vec<String>,
+    points_seen: u64,
+    tail_memory: TailMemory,
+    dropped: PoolSums,
+}
+
+impl Evm {
+    /// The model as the bytes of a file. The same model always gives the same bytes.
+    pub fn to_bytes(&self) -> Result<Vec<u8>, FormatError> {
+        let params = serde_json::to_value(Params::clone(&self.params)).map_err(|e| inconsistent(e.to_string()))?;
+        let header = Header {
+            checksum: "0".repeat(CHECKSUM_DIGITS),
+            format_version: FORMAT_VERSION,
+            library_version: env!("CARGO_PKG_VERSION").to_owned(),
+            params,
+            dimensions: self.dimensions,
+            classes: self.classes.iter().map(|class| class.name.clone()).collect(),
+            points_seen: self.points_seen,
+            tail_memory: self.tail_memory,
+            dropped: self.dropped,
+        };
+        let text = serde_json::to_string(&header).map_err(|e| inconsistent(e.to_string()))?;
+        // One entry: several would be written in no fixed order.
+        let metadata = HashMap::from([(KEY.to_owned(), text)]);
+        let mut bytes = safetensors::serialize(self.tensors(), Some(metadata))
+            .map_err(|e| FormatError::Container { detail: e.to_string() })?;
+        let digits = checksum_position(&bytes)?;
+        let checksum = format!("{:016x}", checksum(&bytes, digits));
+        bytes[digits..digits + CHECKSUM_DIGITS].copy_from_slice(checksum.as_bytes());
+        Ok(bytes)
+    }
+
+    /// Writes the model to a temporary name beside `path` and renames it: whoever reads `path` sees the old file
+    /// or the new one, whole.
+    pub fn save(&self, path: impl AsRef<Path>) -> Result<(), FormatError> {
+        let path = path.as_ref();
+        let bytes = self.to_bytes()?;
+        let write = || -> io::Result<()> {
+            let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+            let mut builder = tempfile::Builder::new();
+            builder.prefix(".evmachine-");
+            #[cfg(unix)]
+            builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o644));
+            let mut file = builder.tempfile_in(folder.unwrap_or(Path::new(".")))?;
+            file.write_all(&bytes)?;
+            file.as_file().sync_all()?;
+            file.persist(path).map_err(|error| error.error)?;
+            Ok(())
+        };
+        write().map_err(|error| FormatError::Io { path: path.to_owned(), error })
+    }
+
+    /// Reads a model file.
+    pub fn load(path: impl AsRef<Path>) -> Result<Self, FormatError> {
+        let path = path.as_ref();
+        let bytes = fs::read(path).map_err(|error| FormatError::Io { path: path.to_owned(), error })?;
+        Self::from_bytes(&bytes)
+    }
+
+    /// Reads a model from the bytes of a file, which may be a memory map; nothing is borrowed from them.
+    ///
+    /// Refuses anything inconsistent, and allocates no more than a small multiple of `bytes`.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, FormatError> {
+        Self::read(bytes, None)
+    }
+
+    /// As [`from_bytes`](Self::from_bytes), for a model with a user's own metric, which must have the name that
+    /// the file says.
+    pub fn from_bytes_with_metric(bytes: &[u8], metric: Metric) -> Result<Self, FormatError> {
+        Self::read(bytes, Some(metric))
+    }
+
+    fn read(bytes: &[u8], metric: Option<Metric>) -> Result<Self, FormatError> {
+        let container = |e: safetensors::SafeTensorError| FormatError::Container { detail: e.to_string() };
+        let (_, outer) = SafeTensors::read_metadata(bytes).map_err(container)?;
+        let text = outer.metadata().as_ref().and_then(|map| map.get(KEY)).ok_or(FormatError::NotAModel)?;
+        #[derive(Deserialize)]
+        struct Version {
+            format_version: u32,
+        }
+        let Version { format_version: found } =
+            serde_json::from_str(text).map_err(|e| inconsistent(format!("metadata: {e}")))?;
+        if found > FORMAT_VERSION || found == 0 {
+            return Err(FormatError::Version { found, supported: FORMAT_VERSION });
+        }
+        let header: Header = serde_json::from_str(text).map_err(|e| inconsistent(format!("metadata: {e}")))?;
+        let digits = checksum_position(bytes)?;
+        if header.checksum != format!("{:016x}", checksum(bytes, digits)) {
+            return Err(FormatError::Checksum);
+        }
+        let tensors = SafeTensors::deserialize(bytes).map_err(container)?;
+        model_of(header, &Tensors(tensors), metric)
+    }
+
+    fn tensors(&self) -> Vec<(&'static str, Column)> {
+        let classes = &self.classes;
+        let psi = || classes.iter().flat_map(|class| &class.psi);
+        let count = self.extreme_vector_count();
+        let by_class = |value: &dyn Fn(&ClassModel) -> u64| {
+            let bytes = classes.iter().flat_map(|class| value(class).to_le_bytes()).collect();
+            Column { dtype: Dtype::U64, shape: vec![classes.len()], bytes }
+        };
+        let f64s = |value: &dyn Fn(&PsiModel) -> f64| Column {
+            dtype: Dtype::F64,
+            shape: vec![count],
+            bytes: psi().flat_map(|psi| value(psi).to_le_bytes()).collect(),
+        };
+        let f32s = |shape: Vec<usize>, values: &mut dyn Iterator<Item = f32>| Column {
+            dtype: Dtype::F32,
+            shape,
+            bytes: values.flat_map(f32::to_le_bytes).collect(),
+        };
+        let u64s = |values: &mut dyn Iterator<Item = u64>| Column {
+            dtype: Dtype::U64,
+            shape: vec![count],
+            bytes: values.flat_map(u64::to_le_bytes).collect(),
+        };
+        let tails = || classes.iter().flat_map(|class| &class.tails);
+        let tail_values: usize = tails().map(Vec::len).sum();
+        vec![
+            ("class_points_seen", by_class(&|class| class.points_seen)),
+            ("class_sizes", by_class(&|class| class.len() as u64)),
+            ("class_tail_sizes", by_class(&|class| class.tail_size as u64)),
+            ("gain", f32s(vec![count], &mut classes.iter().flat_map(|class| class.gains.iter().copied()))),
+            ("scale", f64s(&|psi| psi.scale)),
+            ("shape", f64s(&|psi| psi.shape)),
+            ("shift", f64s(&|psi| psi.shift)),
+            ("source", u64s(&mut classes.iter().flat_map(|class| class.sources.iter().copied()))),
+            (
+                "status",
+                Column { dtype: Dtype::U8, shape: vec![count], bytes: psi().map(|psi| psi.status as u8).collect() },
+            ),
+            ("tail_lengths", u64s(&mut tails().map(|tail| tail.len() as u64))),
+            ("tails", f32s(vec![tail_values], &mut tails().flatten().copied())),
+            (
+                "vectors",
+                f32s(
+                    vec![count, self.dimensions],
+                    &mut classes.iter().flat_map(|class| class.vectors.iter().copied()),
+                ),
+            ),
+        ]
+    }
+}
+
+/// Where the digits of the checksum begin.
+fn checksum_position(bytes: &[u8]) -> Result<usize, FormatError> {
+    let missing = || inconsistent("the metadata does not begin with a checksum");
+    let length = bytes.first_chunk().map(|length| u64::from_le_bytes(*length)).ok_or_else(missing)?;
+    let end = usize::try_from(length).ok().and_then(|length| length.checked_add(8)).ok_or_else(missing)?;
+    let header = bytes.get(..end).ok_or_else(missing)?;
+    let mark = header.windows(CHECKSUM_MARK.len()).position(|window| window == CHECKSUM_MARK).ok_or_else(missing)?;
+    let digits = mark + CHECKSUM_MARK.len();
+    if digits + CHECKSUM_DIGITS > header.len() {
+        return Err(missing());
+    }
+    Ok(digits)
+}
+
+/// XXH3 of the file with the digits of the checksum taken as `0`.
+fn checksum(bytes: &[u8], digits: usize) -> u64 {
+    let mut hash = Xxh3::new();
+    hash.update(&bytes[..digits]);
+    hash.update(&[b'0'; CHECKSUM_DIGITS]);
+    hash.update(&bytes[digits + CHECKSUM_DIGITS..]);
+    hash.digest()
+}
+
+struct Column {
+    dtype: Dtype,
+    shape: Vec<usize>,
+    bytes: Vec<u8>,
+}
+
+impl View for Column {
+    fn dtype(&self) -> Dtype {
+        self.dtype
+    }
+    fn shape(&self) -> &[usize] {
+        &self.shape
+    }
+    fn data(&self) -> Cow<'_, [u8]> {
+        Cow::Borrowed(&self.bytes)
+    }
+    fn data_len(&self) -> usize {
+        self.bytes.len()
+    }
+}
+
+/// The tensors of a file, by name, with the checks that each must pass.
+struct Tensors<'a>(SafeTensors<'a>);
+
+impl Tensors<'_> {
+    fn bytes(&self, name: &str, dtype: Dtype, shape: &[usize]) -> Result<&[u8], FormatError> {
+        let tensor = self.0.tensor(name).map_err(|_| inconsistent(format!("tensor {name:?} is missing")))?;
+        if tensor.dtype() != dtype || tensor.shape() != shape {
+            let (found, found_shape) = (tensor.dtype(), tensor.shape());
+            let detail = format!("tensor {name:?} is {found:?} {found_shape:?}, expected {dtype:?} {shape:?}");
+            return Err(inconsistent(detail));
+        }
+        Ok(tensor.data())
+    }
+
+    fn u64s(&self, name: &str, count: usize) -> Result<Vec<u64>, FormatError> {
+        Ok(numbers(self.bytes(name, Dtype::U64, &[count])?, u64::from_le_bytes))
+    }
+
+    fn counts(&self, name: &str, count: usize) -> Result<Vec<usize>, FormatError> {
+        let values = self.u64s(name, count)?.into_iter().map(usize::try_from).collect::<Result<_, _>>();
+        values.map_err(|_| inconsistent(format!("tensor {name:?} has a count beyond this machine")))
+    }
+
+    fn f64s(&self, name: &str, count: usize, valid: fn(f64) -> bool) -> Result<Vec<f64>, FormatError> {
+        let values = numbers(self.bytes(name, Dtype::F64, &[count])?, f64::from_le_bytes);
+        match values.iter().position(|&value| !(value.is_finite() && valid(value))) {
+            Some(at) => Err(inconsistent(format!("{name}[{at}] = {} is not possible", values[at]))),
+            None => Ok(values),
+        }
+    }
+
+    fn f32s(&self, name: &str, shape: &[usize], valid: fn(f32) -> bool) -> Result<Vec<f32>, FormatError> {
+        let values = numbers(self.bytes(name, Dtype::F32, shape)?, f32::from_le_bytes);
+        match values.iter().position(|&value| !(value.is_finite() && valid(value))) {
+            Some(at) => Err(inconsistent(format!("{name}[{at}] = {} is not possible", values[at]))),
+            None => Ok(values),
+        }
+    }
+
+    fn length(&self, name: &str) -> Result<usize, FormatError> {
+        let tensor = self.0.tensor(name).map_err(|_| inconsistent(format!("tensor {name:?} is missing")))?;
+        Ok(tensor.shape().first().copied().unwrap_or(0))
+    }
+}
+
+fn numbers<const N: usize, T>(bytes: &[u8], read: fn([u8; N]) -> T) -> Vec<T> {
+    bytes.as_chunks::<N>().0.iter().map(|chunk| read(*chunk)).collect()
+}
+
+fn params_of(mut value: serde_json::Value, metric: Option<Metric>) -> Result<Params, FormatError> {
+    let name = value.get("metric").and_then(|name| name.as_str()).unwrap_or_default().to_owned();
+    let known = Metric::from_name(&name);
+    let metric = match (known, metric) {
+        (Some(known), None) => known,
+        (_, Some(given)) if given.name() == name => given,
+        _ => return Err(FormatError::CustomMetric { name }),
+    };
+    // The rest is read with a metric that can be read.
+    value["metric"] = "euclidean".into();
+    let params: Params = serde_json::from_value(value).map_err(|e| inconsistent(format!("params: {e}")))?;
+    Ok(Params { metric, ..params })
+}
+
+fn model_of(header: Header, tensors: &Tensors<'_>, metric: Option<Metric>) -> Result<Evm, FormatError> {
+    let params = params_of(header.params, metric)?.check().map_err(|e| inconsistent(format!("params: {e}")))?;
+    let count = tensors.length("shape")?;
+    let d = header.dimensions;
+    if d == 0 || header.classes.len() < 2 {
+        return Err(inconsistent("a model has at least one dimension and two classes"));
+    }
+    if !header.dropped.is_finite() {
+        return Err(inconsistent("the sums of dropped fits are not finite"));
+    }
+    let sizes = tensors.counts("class_sizes", header.classes.len())?;
+    if sizes.iter().try_fold(0usize, |sum, &size| sum.checked_add(size)) != Some(count) || sizes.contains(&0) {
+        return Err(inconsistent(format!("class sizes do not add up to {count} extreme vectors, one at least each")));
+    }
+    let tail_sizes = tensors.counts("class_tail_sizes", sizes.len())?;
+    let points_seen = tensors.u64s("class_points_seen", sizes.len())?;
+    let mut vectors = tensors.f32s("vectors", &[count, d], |value| value.abs() <= 1e15)?.into_iter();
+    let shapes = tensors.f64s("shape", count, |value| value > 0.0)?;
+    let scales = tensors.f64s("scale", count, |value| value >= 0.0)?;
+    let shifts = tensors.f64s("shift", count, |value| value >= 0.0)?;
+    let statuses = tensors.bytes("status", Dtype::U8, &[count])?;
+    let mut psi = Vec::with_capacity(count);
+    for (i, &status) in statuses.iter().enumerate() {
+        let status = FitStatus::ALL.get(status as usize).ok_or_else(|| inconsistent(format!("status {status}")))?;
+        psi.push(PsiModel { shape: shapes[i], scale: scales[i], shift: shifts[i], status: *status });
+    }
+    let sources = tensors.u64s("source", count)?;
+    let gains = tensors.f32s("gain", &[count], |value| value >= 0.0)?;
+    let mut tails = tails_of(tensors, count)?.into_iter();
+    let mut start = 0;
+    let mut classes = Vec::with_capacity(sizes.len());
+    for (number, name) in header.classes.into_iter().enumerate() {
+        if name.is_empty() || classes.iter().any(|class: &ClassModel| class.name == name) {
+            return Err(inconsistent(format!("class name {name:?} is empty or repeated")));
+        }
+        let range = start..start + sizes[number];
+        start = range.end;
+        classes.push(ClassModel {
+            name,
+            tail_size: tail_sizes[number].max(1),
+            points_seen: points_seen[number],
+            vectors: vectors.by_ref().take(sizes[number] * d).collect(),
+            psi: psi[range.clone()].to_vec(),
+            sources: sources[range.clone()].to_vec(),
+            gains: gains[range].to_vec(),
+            tails: tails.by_ref().take(sizes[number]).collect(),
+        });
+    }
+    Ok(Evm {
+        params,
+        dimensions: d,
+        classes,
+        points_seen: header.points_seen,
+        dropped: header.dropped,
+        tail_memory: header.tail_memory,
+        prepared: OnceLock::new(),
+    })
+}
+
+fn tails_of(tensors: &Tensors<'_>, count: usize) -> Result<Vec<Vec<f32>>, FormatError> {
+    let lengths = tensors.counts("tail_lengths", count)?;
+    let total = tensors.length("tails")?;
+    if lengths.iter().try_fold(0usize, |sum, &length| sum.checked_add(length)) != Some(total) {
+        return Err(inconsistent(format!("tail lengths do not add up to {total} values")));
+    }
+    let mut values = tensors.f32s("tails", &[total], |value| value >= 0.0)?.into_iter();
+    let tails: Vec<Vec<f32>> =
+        lengths.into_iter().map(|length| values.by_ref().take(length).collect()).collect();
+    match tails.iter().position(|tail| !tail.is_sorted()) {
+        Some(at) => Err(inconsistent(format!("tail {at} is not sorted"))),
+        None => Ok(tails),
+    }
+}

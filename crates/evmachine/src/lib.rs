@@ -1,0 +1,77 @@
+//! The Extreme Value Machine: a classifier over feature vectors that knows what it does not know.
+//!
+//! Every training point gets a Weibull model of its margin to the other classes (its Psi-model), a greedy set
+//! cover keeps the few points that explain their class (the extreme vectors), a query that no class supports is
+//! unknown, and new data and new classes are learned without retraining. After Rudd, Jain, Scheirer and Boult,
+//! "The Extreme Value Machine", TPAMI 2018; equations, algorithms and sections are numbered as there.
+//!
+//! ```
+//! use evmachine::{Evm, Features, Labels, Params};
+//!
+//! let features = Features::new(vec![0.0, 0.1, 0.2, 5.0, 5.1, 5.2], 1)?;
+//! let labels = Labels::new(["low", "low", "low", "high", "high", "high"])?;
+//! let (evm, _) = Evm::fit(&Params::default(), &features, &labels)?;
+//!
+//! let decisions = evm.decide(&Features::new(vec![0.05, 100.0], 1)?)?;
+//! assert_eq!(decisions[0].class().map(|class| evm.class_name(class)), Some("low"));
+//! assert_eq!(decisions[1].class(), None);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # The road of the data
+//!
+//! 1. [`Features`] and [`Labels`] come in and are checked once; [`Params`] says what to do with them.
+//! 2. [`Metric`] says how far apart two vectors are; tiles of distances are computed by a kernel of its own.
+//! 3. The smallest distances to other classes make the tail of a point, of [`TailSize`] values.
+//! 4. [`TailModel`] says which curve is fitted to it; the fit is a [`PsiModel`] with a [`FitStatus`].
+//! 5. The cover chooses the extreme vectors, by threshold or [`Budget`].
+//! 6. [`Evm`] holds them; [`Report`] says how it went.
+//! 7. [`Decision`] is what it says of a query, [`Explanation`] why.
+//! 8. [`UnknownPool`] gathers the unknowns, [`Strategy`] chooses what to label.
+//! 9. [`Evm::update`] learns the labels, and the road begins again.
+//!
+//! Models are written to and read from safetensors files ([`Evm::save`], [`Evm::load`]).
+//!
+//! # Guarantees
+//!
+//! For any number of threads, tile size and memory limit ([`Run`]) the model is the same, bit for bit. Bad
+//! input is an error that names its row and column; nothing panics on it.
+
+mod cover;
+mod decision;
+mod distance;
+mod error;
+mod explain;
+mod features;
+mod fit;
+mod format;
+mod labels;
+mod math;
+mod metric;
+mod model;
+mod params;
+mod points;
+mod pool;
+mod progress;
+mod psi;
+mod refit;
+mod report;
+mod smoothing;
+mod tail;
+mod update;
+mod weibull;
+
+pub use decision::{ClassScore, Decision};
+pub use error::{ClassError, FeatureError, FitError, LabelError, ParamsError, PredictError, UpdateError};
+pub use explain::{ClassEvidence, Explanation, Speaker};
+pub use features::Features;
+pub use format::{FORMAT_VERSION, FormatError};
+pub use labels::Labels;
+pub use metric::{Distance, Metric, MetricError};
+pub use model::{ClassInfo, Evm, ExtremeVector};
+pub use params::{Budget, CheckedParams, Params, ReduceWhen, Reduction, Refit, TailMemory, TailModel, TailSize};
+pub use pool::{PoolError, SampleId, Strategy, Suggestion, UnknownPool};
+pub use progress::{Observer, Run, Stage};
+pub use psi::{FitStatus, PsiModel};
+pub use report::{Report, StageTimes, StatusCounts};
+pub use weibull::SHAPE_CAP;

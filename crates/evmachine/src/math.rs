@@ -1,0 +1,185 @@
+//! `exp` and `ln` over slices of `f64`, vectorised.
+//!
+//! Lanes are eight wide on every machine and sums are taken lane by lane, so a result depends on the values and
+//! their order alone. Relative error below 4e-16 over the ranges stated.
+
+use fearless_simd::{Level, Simd, dispatch, f64x8, prelude::*, u64x8};
+
+const LANES: usize = 8;
+const LN_2_HIGH: f64 = 6.931_471_803_691_238e-1;
+const LN_2_LOW: f64 = 1.908_214_929_270_587_7e-10;
+/// Added to and taken from a number below 2^51, rounds it to an integer, which then stands in the low bits.
+const ROUND: f64 = 6_755_399_441_055_744.0;
+/// Below this, `exp` is 0 here.
+const EXP_FLOOR: f64 = -708.0;
+
+/// `exp(x)` for x in (-inf, 700]; 0 below -708.
+#[inline(always)]
+fn exp_lanes<S: Simd>(simd: S, x: f64x8<S>) -> f64x8<S> {
+    let floor = f64x8::splat(simd, EXP_FLOOR);
+    let vanishes = x.simd_lt(floor);
+    let x = x.max(floor);
+    let rounded = x.mul_add(std::f64::consts::LOG2_E, ROUND);
+    let n = rounded - ROUND;
+    let r = n.mul_add(-LN_2_HIGH, x);
+    let r = n.mul_add(-LN_2_LOW, r);
+    // Taylor's series to r^13 / 13!: |r| <= ln 2 / 2 leaves 4e-18.
+    const COEFFICIENTS: [f64; 12] = [
+        1.0 / 479_001_600.0,
+        1.0 / 39_916_800.0,
+        1.0 / 3_628_800.0,
+        1.0 / 362_880.0,
+        1.0 / 40_320.0,
+        1.0 / 5_040.0,
+        1.0 / 720.0,
+        1.0 / 120.0,
+        1.0 / 24.0,
+        1.0 / 6.0,
+        0.5,
+        1.0,
+    ];
+    let mut series = f64x8::splat(simd, 1.0 / 6_227_020_800.0);
+    for coefficient in COEFFICIENTS {
+        series = series.mul_add(r, coefficient);
+    }
+    let series = series.mul_add(r, 1.0);
+    let power = f64x8::from_bits((rounded.to_bits() + u64x8::splat(simd, 1023)) << 52);
+    vanishes.select(f64x8::splat(simd, 0.0), series * power)
+}
+
+/// `ln(x)` for x = 0 and for normal, finite x > 0.
+#[inline(always)]
+fn ln_lanes<S: Simd>(simd: S, x: f64x8<S>) -> f64x8<S> {
+    const SQRT_HALF: u64 = 0x3fe6_a09e_667f_3bcd;
+    const ONE: u64 = 0x3ff0_0000_0000_0000;
+    const EXPONENT: u64 = 0xfff0_0000_0000_0000;
+    // Turns a small integer in the low bits into 2^52 + that integer.
+    const INTEGER: u64 = 0x4330_0000_0000_0000;
+
+    let zero = x.simd_lt(f64x8::splat(simd, f64::MIN_POSITIVE));
+    let bits = x.to_bits();
+    // x = 2^e m with m in [sqrt(1/2), sqrt(2)).
+    let shifted = bits + u64x8::splat(simd, ONE.wrapping_sub(SQRT_HALF));
+    let mantissa = f64x8::from_bits(
+        bits - (shifted & u64x8::splat(simd, EXPONENT)) + u64x8::splat(simd, ONE),
+    );
+    let e = f64x8::from_bits((shifted >> 52) | u64x8::splat(simd, INTEGER)) - (4_503_599_627_370_496.0 + 1023.0);
+    // ln m = 2 artanh(s), s = (m - 1) / (m + 1), |s| <= 0.1716.
+    let s = (mantissa - 1.0) / (mantissa + 1.0);
+    let z = s * s;
+    let mut series = f64x8::splat(simd, 1.0 / 23.0);
+    for denominator in [21.0, 19.0, 17.0, 15.0, 13.0, 11.0, 9.0, 7.0, 5.0, 3.0_f64] {
+        series = series.mul_add(z, 1.0 / denominator);
+    }
+    let twice = s + s;
+    let low = (twice * z).mul_add(series, e * LN_2_LOW);
+    let result = e.mul_add(LN_2_HIGH, twice + low);
+    zero.select(f64x8::splat(simd, f64::NEG_INFINITY), result)
+}
+
+/// Applies `function` to every eight values, the last ones padded with 1.
+#[inline(always)]
+fn for_each_lanes<S: Simd>(simd: S, values: &mut [f64], function: impl Fn(usize, f64x8<S>) -> f64x8<S>) {
+    let mut start = 0;
+    let mut chunks = values.chunks_exact_mut(LANES);
+    for chunk in &mut chunks {
+        function(start, f64x8::from_slice(simd, chunk)).store_slice(chunk);
+        start += LANES;
+    }
+    let rest = chunks.into_remainder();
+    if !rest.is_empty() {
+        let mut padded = [1.0; LANES];
+        padded[..rest.len()].copy_from_slice(rest);
+        function(start, f64x8::from_slice(simd, &padded)).store_slice(&mut padded);
+        rest.copy_from_slice(&padded[..rest.len()]);
+    }
+}
+
+/// Replaces each value by its natural logarithm; 0 becomes -inf.
+pub(crate) fn ln(values: &mut [f64]) {
+    dispatch!(Level::new(), simd => for_each_lanes(simd, values, |_, x| ln_lanes(simd, x)));
+}
+
+/// Replaces each `values[i]` by `factors[i] * ln(values[i])`.
+pub(crate) fn scaled_ln(values: &mut [f64], factors: &[f64]) {
+    assert_eq!(values.len(), factors.len());
+    dispatch!(Level::new(), simd => for_each_lanes(simd, values, |start, x| {
+        let factor = match factors.get(start..start + LANES) {
+            Some(whole) => f64x8::from_slice(simd, whole),
+            None => f64x8::from_fn(simd, |lane| factors.get(start + lane).copied().unwrap_or(1.0)),
+        };
+        factor * ln_lanes(simd, x)
+    }));
+}
+
+/// `sum e^(beta t)`, `sum t e^(beta t)` and `sum t^2 e^(beta t)` over t, all of which are <= 0.
+pub(crate) fn exponential_sums(t: &[f64], beta: f64) -> [f64; 3] {
+    dispatch!(Level::new(), simd => exponential_sums_simd(simd, t, beta))
+}
+
+#[inline(always)]
+fn exponential_sums_simd<S: Simd>(simd: S, t: &[f64], beta: f64) -> [f64; 3] {
+    /// So far down that its exponential is 0, with a square that is still finite.
+    const NOTHING: f64 = -1e150;
+
+    let beta = f64x8::splat(simd, beta);
+    let mut sums = [f64x8::splat(simd, 0.0); 3];
+    let mut add = |t: f64x8<S>| {
+        let power = exp_lanes(simd, t * beta);
+        let first = t * power;
+        sums[0] = sums[0] + power;
+        sums[1] = sums[1] + first;
+        sums[2] = t.mul_add(first, sums[2]);
+    };
+    let chunks = t.chunks_exact(LANES);
+    let rest = chunks.remainder();
+    for chunk in chunks {
+        add(f64x8::from_slice(simd, chunk));
+    }
+    if !rest.is_empty() {
+        add(f64x8::from_fn(simd, |lane| rest.get(lane).copied().unwrap_or(NOTHING)));
+    }
+    sums.map(|sum| sum.reduce_sum())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn ln_agrees_with_the_standard_library(values in prop::collection::vec(1e-300f64..1e300, 1..40), near in 0.5f64..2.0) {
+            let mut values = values;
+            values.push(near);
+            let mut found = values.clone();
+            ln(&mut found);
+            for (found, value) in found.iter().zip(&values) {
+                prop_assert!((found - value.ln()).abs() <= 4e-16 * value.ln().abs() + 1e-17, "ln {value} = {found}");
+            }
+        }
+
+        #[test]
+        fn sums_agree_with_the_standard_library(t in prop::collection::vec(-50f64..0.0, 1..40), beta in 0.001f64..200.0) {
+            let found = exponential_sums(&t, beta);
+            for (power, found) in found.iter().enumerate() {
+                let expected: f64 = t.iter().map(|t| t.powi(power as i32) * (beta * t).exp()).sum();
+                let size: f64 = t.iter().map(|t| (t.powi(power as i32) * (beta * t).exp()).abs()).sum();
+                prop_assert!((found - expected).abs() <= 1e-13 * size + 1e-250, "{found} {expected}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_edges() {
+        let mut values = [0.0, 1.0, f64::MIN_POSITIVE];
+        ln(&mut values);
+        assert_eq!(values, [f64::NEG_INFINITY, 0.0, f64::MIN_POSITIVE.ln()]);
+        assert_eq!(exponential_sums(&[0.0], 3.0), [1.0, 0.0, 0.0]);
+        assert_eq!(exponential_sums(&[-1e9], 1e9)[0], 0.0);
+        let mut scaled = [std::f64::consts::E; 9];
+        scaled_ln(&mut scaled, &[2.0; 9]);
+        assert!(scaled.iter().all(|value| (value - 2.0).abs() < 1e-15));
+    }
+}

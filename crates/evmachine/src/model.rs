@@ -1,0 +1,259 @@
+//! The model: classes, their extreme vectors, and the Psi-model of each.
+
+use std::ops::Range;
+use std::sync::{Arc, OnceLock};
+
+use crate::distance::{self, Columns};
+use crate::error::ClassError;
+use crate::params::{CheckedParams, TailMemory};
+use crate::points::Points;
+use crate::psi::{Curve, Curves, PoolSums, PsiModel};
+
+/// The Extreme Value Machine.
+///
+/// Trained by [`fit`](Evm::fit), grown by [`update`](Evm::update), asked by [`decide`](Evm::decide). Immutable
+/// but for those that take `&mut self`; cloning is cheap next to training and copies the extreme vectors.
+#[derive(Debug, Clone)]
+pub struct Evm {
+    pub(crate) params: CheckedParams,
+    pub(crate) dimensions: usize,
+    pub(crate) classes: Vec<ClassModel>,
+    /// Rows ever learned from, those of forgotten classes included.
+    pub(crate) points_seen: u64,
+    /// Pooling sums of the points that are not extreme vectors any more.
+    pub(crate) dropped: PoolSums,
+    /// What tails are remembered as.
+    pub(crate) tail_memory: TailMemory,
+    pub(crate) prepared: OnceLock<Arc<Prepared>>,
+}
+
+/// One class. Columns of equal length, an entry for each extreme vector, in order of choice.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) struct ClassModel {
+    pub(crate) name: String,
+    pub(crate) tail_size: usize,
+    pub(crate) points_seen: u64,
+    /// Row after row, ready for the metric.
+    pub(crate) vectors: Vec<f32>,
+    pub(crate) psi: Vec<PsiModel>,
+    /// Number of the training row, counted over all data ever learned from.
+    pub(crate) sources: Vec<u64>,
+    pub(crate) gains: Vec<f32>,
+    /// By tail memory: all distances, sorted; the largest alone, [`OPEN_TAIL`] if the tail is not full yet; none.
+    pub(crate) tails: Vec<Vec<f32>>,
+}
+
+/// The largest distance of a tail that has fewer than tau values: everything falls into it.
+pub(crate) const OPEN_TAIL: f32 = f32::MAX;
+
+impl ClassModel {
+    pub(crate) fn len(&self) -> usize {
+        self.psi.len()
+    }
+}
+
+/// What decisions need, computed once for a model.
+pub(crate) struct Prepared {
+    pub(crate) columns: Box<dyn Columns>,
+    pub(crate) curves: Curves,
+    /// By class, its extreme vectors among the columns.
+    pub(crate) ranges: Vec<Range<usize>>,
+}
+
+impl std::fmt::Debug for Prepared {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Prepared").field("columns", &self.columns.len()).finish()
+    }
+}
+
+/// A class of a model, as seen from outside.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ClassInfo<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Number of extreme vectors.
+    pub extreme_vectors: usize,
+    /// Rows learned from.
+    pub points_seen: u64,
+    /// tau of its tails.
+    pub tail_size: usize,
+}
+
+/// An extreme vector of a model, as seen from outside.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
+pub struct ExtremeVector<'a> {
+    /// Class, by position in [`Evm::classes`].
+    pub class: usize,
+    /// The vector: of unit length for cosine, moved where smoothing is on.
+    pub vector: &'a [f32],
+    /// The fitted Psi-model, before pooling.
+    pub psi: PsiModel,
+    /// The training row it came from, counted from 0 over all data ever learned from.
+    pub source: u64,
+    /// Points of its class that it was the first to cover.
+    pub gain: f32,
+}
+
+impl Evm {
+    /// A model that knows nothing yet.
+    pub(crate) fn empty(params: CheckedParams, dimensions: usize) -> Self {
+        let tail_memory = params.tail_memory;
+        Self {
+            params,
+            dimensions,
+            classes: Vec::new(),
+            points_seen: 0,
+            dropped: PoolSums::default(),
+            tail_memory,
+            prepared: OnceLock::new(),
+        }
+    }
+
+    /// The parameters it was trained with.
+    pub fn params(&self) -> &CheckedParams {
+        &self.params
+    }
+
+    /// Dimension of the vectors.
+    pub fn dimensions(&self) -> usize {
+        self.dimensions
+    }
+
+    /// What the model remembers of tails.
+    pub fn tail_memory(&self) -> TailMemory {
+        self.tail_memory
+    }
+
+    /// Rows ever learned from.
+    pub fn points_seen(&self) -> u64 {
+        self.points_seen
+    }
+
+    /// The classes, in the order in which they were learned.
+    pub fn classes(&self) -> impl ExactSizeIterator<Item = ClassInfo<'_>> {
+        self.classes.iter().map(|class| ClassInfo {
+            name: &class.name,
+            extreme_vectors: class.len(),
+            points_seen: class.points_seen,
+            tail_size: class.tail_size,
+        })
+    }
+
+    /// The name of a class.
+    pub fn class_name(&self, class: usize) -> &str {
+        &self.classes[class].name
+    }
+
+    /// The position of a class.
+    pub fn class_index(&self, name: &str) -> Option<usize> {
+        self.classes.iter().position(|class| class.name == name)
+    }
+
+    /// All extreme vectors, class by class, in order of choice within a class.
+    pub fn extreme_vectors(&self) -> impl Iterator<Item = ExtremeVector<'_>> {
+        self.classes.iter().enumerate().flat_map(move |(number, class)| {
+            (0..class.len()).map(move |i| ExtremeVector {
+                class: number,
+                vector: &class.vectors[i * self.dimensions..(i + 1) * self.dimensions],
+                psi: class.psi[i],
+                source: class.sources[i],
+                gain: class.gains[i],
+            })
+        })
+    }
+
+    /// Number of extreme vectors.
+    pub fn extreme_vector_count(&self) -> usize {
+        self.classes.iter().map(ClassModel::len).sum()
+    }
+
+    /// Extreme vectors by rows ever learned from.
+    pub fn vector_ratio(&self) -> f64 {
+        self.extreme_vector_count() as f64 / self.points_seen.max(1) as f64
+    }
+
+    /// Changes delta, below which a query is unknown. Nothing else depends on it.
+    pub fn set_rejection_threshold(&mut self, delta: f64) -> Result<(), crate::ParamsError> {
+        self.params =
+            crate::Params { rejection_threshold: delta, ..crate::Params::clone(&self.params) }.check()?;
+        Ok(())
+    }
+
+    /// Removes a class. Tails of the others keep the margins to it; a model keeps at least two classes.
+    pub fn forget_class(&mut self, name: &str) -> Result<(), ClassError> {
+        let Some(position) = self.class_index(name) else {
+            let known = self.classes.iter().map(|class| class.name.clone()).collect();
+            return Err(ClassError::Unknown { name: name.to_owned(), known });
+        };
+        if self.classes.len() <= 2 {
+            return Err(ClassError::TooFew { name: name.to_owned(), classes: self.classes.len() });
+        }
+        // Its fits stay part of the pooling means, which are taken over all training points.
+        for psi in &self.classes[position].psi {
+            self.dropped.add(psi);
+        }
+        self.classes.remove(position);
+        self.prepared = OnceLock::new();
+        Ok(())
+    }
+
+    /// All extreme vectors, row after row.
+    pub(crate) fn vectors(&self) -> Vec<f32> {
+        self.classes.iter().flat_map(|class| class.vectors.iter().copied()).collect()
+    }
+
+    /// By class, its extreme vectors among all.
+    pub(crate) fn ranges(&self) -> Vec<Range<usize>> {
+        self.classes
+            .iter()
+            .scan(0, |start, class| {
+                let range = *start..*start + class.len();
+                *start = range.end;
+                Some(range)
+            })
+            .collect()
+    }
+
+    /// Sums over all points ever learned from, as far as their fits are known.
+    pub(crate) fn pool_sums(&self) -> PoolSums {
+        let mut sums = PoolSums::default();
+        for class in &self.classes {
+            class.psi.iter().for_each(|psi| sums.add(psi));
+        }
+        self.dropped.merge(sums)
+    }
+
+    pub(crate) fn prepared(&self) -> &Prepared {
+        self.prepared.get_or_init(|| {
+            let points = Points::ready(self.vectors(), self.dimensions);
+            let all: Vec<usize> = (0..points.len()).collect();
+            let sums = self.pool_sums();
+            let model = self.params.tail_model;
+            let curves = self
+                .classes
+                .iter()
+                .flat_map(|class| &class.psi)
+                .map(|psi| Curve::new(model, &sums.pooled(psi, self.params.pooling)))
+                .collect();
+            Arc::new(Prepared {
+                columns: distance::columns(&self.params.metric, &points, &all),
+                curves: Curves::new(model, curves),
+                ranges: self.ranges(),
+            })
+        })
+    }
+}
+
+impl PartialEq for Evm {
+    /// Whether two models are the same in every number.
+    fn eq(&self, other: &Self) -> bool {
+        self.params == other.params
+            && self.dimensions == other.dimensions
+            && self.classes == other.classes
+            && self.points_seen == other.points_seen
+            && self.dropped == other.dropped
+            && self.tail_memory == other.tail_memory
+    }
+}

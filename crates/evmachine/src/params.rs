@@ -1,0 +1,336 @@
+//! Every choice a user can make, and every rule about it, in one function.
+
+use std::ops::Deref;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::error::ParamsError;
+use crate::metric::Metric;
+use crate::weibull::SHAPE_CAP;
+
+/// How many of the smallest margins are fitted: the paper's tau.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TailSize {
+    /// `round(0.17 * dimensions * classes)`, at least 20, at most half of the negatives: the paper's observation
+    /// (Sec. VI) that both of its tuned values come to 0.17 points per dimension and class.
+    #[default]
+    Auto,
+    /// So many. Where a class has fewer negatives, all of them; the report counts such classes.
+    Count(usize),
+    /// This fraction of the class's negatives, rounded up.
+    Fraction(f64),
+}
+
+impl TailSize {
+    /// The size for a class with so many negatives. Never 0.
+    pub(crate) fn resolve(self, dimensions: usize, classes: usize, negatives: usize) -> usize {
+        match self {
+            TailSize::Count(count) => count,
+            TailSize::Fraction(fraction) => ((fraction * negatives as f64).ceil() as usize).max(1),
+            TailSize::Auto => {
+                let points = (0.17 * dimensions as f64 * classes as f64).round() as usize;
+                points.max(20).min(negatives / 2).max(1)
+            }
+        }
+    }
+}
+
+/// The curve that is fitted to a tail. Formulas stand with [`SHAPE_CAP`] and in `docs/`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TailModel {
+    /// Eq. 1 of the paper: `psi(d) = exp(-(d / lambda)^kappa)`. Does not depend on the unit of the features.
+    #[default]
+    Weibull,
+    /// What libmr's `fit_low` and `w_score` compute: a Weibull fit to `1 + m_max - m`. Depends on the unit.
+    Libmr,
+    /// The limit of `Libmr` for small units: `psi(d) = 1 - exp(-exp((c - d) / s))`. Free of the unit.
+    Gumbel,
+}
+
+impl TailModel {
+    /// All tail models.
+    pub const ALL: [TailModel; 3] = [TailModel::Weibull, TailModel::Libmr, TailModel::Gumbel];
+}
+
+/// A limit on the number of extreme vectors; the cover threshold that meets it is found by bisection (Alg. 4).
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Budget {
+    /// So many for each class; a class with fewer points keeps all of them.
+    PerClass(usize),
+    /// So many over all classes, under one shared threshold. Each class keeps at least one.
+    Total(usize),
+    /// A total of this fraction of all points learned so far: the paper's vector ratio.
+    Ratio(f64),
+}
+
+/// How extreme vectors are chosen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reduction {
+    /// Greedy set cover at `cover_threshold` (Alg. 3); with a budget, at the threshold that meets it (Alg. 4).
+    #[default]
+    SetCover,
+    /// The points that together give the highest sum of psi over the class, chosen greedily, without
+    /// thresholds: the weighted maximum-k cover of Koch et al. (2022). Needs a budget.
+    WeightedMaxK,
+}
+
+/// When an update chooses extreme vectors anew.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ReduceWhen {
+    /// At every update, for the classes that got data.
+    #[default]
+    Always,
+    /// Only when the budget is exceeded; until then all points are kept.
+    OverBudget,
+}
+
+/// Which Psi-models of the extreme vectors already in the model an update fits again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Refit {
+    /// None: only new points are fitted.
+    New,
+    /// Those into whose tail a new negative falls. Without tail memory this cannot be told, and all are.
+    #[default]
+    Affected,
+    /// All.
+    All,
+}
+
+/// What an extreme vector remembers of its tail, for later updates.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TailMemory {
+    /// All of its distances, so that updates are exact. Gives way to `Max` where the model's tails would take
+    /// more than [`Params::tail_memory_limit`].
+    #[default]
+    Full,
+    /// The largest, enough to tell whether a new negative falls into the tail. A refit then uses the extreme
+    /// vectors and the batch.
+    Max,
+    /// Nothing.
+    None,
+}
+
+/// Parameters, unchecked; [`check`](Params::check) is run by whatever uses them.
+///
+/// The default is the paper. [`Params::robust`] is what the guides recommend for embeddings.
+///
+/// ```
+/// use evmachine::{Params, TailSize};
+///
+/// let params = Params { tail_size: TailSize::Count(75), n_fused: 4, ..Params::default() };
+/// assert!(params.check().is_ok());
+///
+/// let error = Params { pooling: 1.5, ..Params::default() }.check().unwrap_err();
+/// assert_eq!(error.to_string(), "pooling = 1.5: must be between 0 and 1");
+/// ```
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Params {
+    /// The distance between vectors.
+    #[serde(serialize_with = "write_metric", deserialize_with = "read_metric")]
+    pub metric: Metric,
+    /// How many margins are fitted: the paper's tau.
+    pub tail_size: TailSize,
+    /// Which curve is fitted to them.
+    pub tail_model: TailModel,
+    /// A shape (kappa) to use instead of the fitted one; for [`TailModel::Weibull`] alone.
+    pub fixed_shape: Option<f64>,
+    /// A margin is this fraction of a distance to another class; 0.5 is half-way.
+    pub distance_multiplier: f64,
+    /// The fraction of the way that each training point moves to the mean of its nearest points of the class.
+    pub smoothing: f64,
+    /// How many nearest points that mean is taken over, the point itself included.
+    pub smoothing_neighbors: usize,
+    /// The fraction of the way that each fit moves towards the mean of all fits (of logarithms).
+    pub pooling: f64,
+    /// A point is covered by another whose psi at it reaches this: the paper's varsigma. 1 keeps every point.
+    pub cover_threshold: f64,
+    /// A limit on the number of extreme vectors, which replaces `cover_threshold`.
+    pub max_extreme_vectors: Option<Budget>,
+    /// How extreme vectors are chosen.
+    pub reduction: Reduction,
+    /// How many of a class's largest psi are averaged: the paper's k.
+    pub n_fused: usize,
+    /// Below this probability a query is unknown: the paper's delta.
+    pub rejection_threshold: f64,
+    /// What an update does to Psi-models already there.
+    pub refit: Refit,
+    /// When an update chooses extreme vectors anew.
+    pub reduce_when: ReduceWhen,
+    /// What extreme vectors remember of their tails.
+    pub tail_memory: TailMemory,
+    /// Bytes that full tails may take in a model.
+    pub tail_memory_limit: u64,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Self {
+            metric: Metric::Euclidean,
+            tail_size: TailSize::Auto,
+            tail_model: TailModel::Weibull,
+            fixed_shape: None,
+            distance_multiplier: 0.5,
+            smoothing: 0.0,
+            smoothing_neighbors: 10,
+            pooling: 0.0,
+            cover_threshold: 0.5,
+            max_extreme_vectors: None,
+            reduction: Reduction::SetCover,
+            n_fused: 1,
+            rejection_threshold: 0.05,
+            refit: Refit::Affected,
+            reduce_when: ReduceWhen::Always,
+            tail_memory: TailMemory::Full,
+            tail_memory_limit: 1 << 30,
+        }
+    }
+}
+
+impl Params {
+    /// A start without tuning that holds up on real embeddings: points smoothed half-way to the mean of their 10
+    /// nearest, fits pooled half-way, and every point kept, because smoothed points cover each other too readily.
+    pub fn robust() -> Self {
+        Self { smoothing: 0.5, smoothing_neighbors: 10, pooling: 0.5, cover_threshold: 1.0, ..Self::default() }
+    }
+
+    /// Every rule about parameters.
+    pub fn check(&self) -> Result<CheckedParams, ParamsError> {
+        fn rule(
+            holds: bool,
+            name: &'static str,
+            value: impl ToString,
+            rule: &'static str,
+        ) -> Result<(), ParamsError> {
+            if holds { Ok(()) } else { Err(ParamsError { name, value: value.to_string(), rule }) }
+        }
+        let fraction = |value: f64| (0.0..=1.0).contains(&value);
+        let positive_fraction = |value: f64| value > 0.0 && value <= 1.0;
+        let positive = |value: f64| value.is_finite() && value > 0.0;
+
+        match self.tail_size {
+            TailSize::Count(count) => rule(count >= 1, "tail_size", count, "must be at least 1")?,
+            TailSize::Fraction(value) => {
+                rule(positive_fraction(value), "tail_size", value, "must be above 0 and at most 1")?;
+            }
+            TailSize::Auto => {}
+        }
+        if let Some(shape) = self.fixed_shape {
+            rule(shape > 0.0 && shape <= SHAPE_CAP, "fixed_shape", shape, "must be above 0 and at most 100000")?;
+            let weibull = self.tail_model == TailModel::Weibull;
+            rule(weibull, "fixed_shape", shape, "applies to the tail model Weibull alone")?;
+        }
+        let multiplier = self.distance_multiplier;
+        rule(positive(multiplier), "distance_multiplier", multiplier, "must be a positive number")?;
+        rule(fraction(self.smoothing), "smoothing", self.smoothing, "must be between 0 and 1")?;
+        let neighbors = self.smoothing_neighbors;
+        rule(neighbors >= 1, "smoothing_neighbors", neighbors, "must be at least 1, the point itself")?;
+        rule(fraction(self.pooling), "pooling", self.pooling, "must be between 0 and 1")?;
+        let threshold = self.cover_threshold;
+        rule(positive_fraction(threshold), "cover_threshold", threshold, "must be above 0 and at most 1")?;
+        match self.max_extreme_vectors {
+            Some(Budget::PerClass(count) | Budget::Total(count)) => {
+                rule(count >= 1, "max_extreme_vectors", count, "must be at least 1")?;
+            }
+            Some(Budget::Ratio(ratio)) => {
+                rule(positive_fraction(ratio), "max_extreme_vectors", ratio, "must be above 0 and at most 1")?;
+            }
+            None => {
+                let free = self.reduction == Reduction::SetCover;
+                rule(free, "max_extreme_vectors", "none", "must be set for the reduction WeightedMaxK")?;
+                let always = self.reduce_when == ReduceWhen::Always;
+                rule(always, "max_extreme_vectors", "none", "must be set to reduce when over budget")?;
+            }
+        }
+        rule(self.n_fused >= 1, "n_fused", self.n_fused, "must be at least 1")?;
+        let rejection = self.rejection_threshold;
+        rule(fraction(rejection), "rejection_threshold", rejection, "must be between 0 and 1")?;
+        Ok(CheckedParams(self.clone()))
+    }
+}
+
+/// Parameters that passed [`Params::check`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct CheckedParams(Params);
+
+impl Deref for CheckedParams {
+    type Target = Params;
+
+    fn deref(&self) -> &Params {
+        &self.0
+    }
+}
+
+fn write_metric<S: Serializer>(metric: &Metric, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&metric.name())
+}
+
+fn read_metric<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Metric, D::Error> {
+    let name = String::deserialize(deserializer)?;
+    Metric::from_name(&name).ok_or_else(|| {
+        serde::de::Error::custom(format!("metric {name:?} is not one of euclidean, cosine, manhattan"))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_rule_names_its_parameter() {
+        let base = Params::default;
+        let bad = [
+            ("tail_size", Params { tail_size: TailSize::Count(0), ..base() }),
+            ("tail_size", Params { tail_size: TailSize::Fraction(0.0), ..base() }),
+            ("tail_size", Params { tail_size: TailSize::Fraction(f64::NAN), ..base() }),
+            ("fixed_shape", Params { fixed_shape: Some(0.0), ..base() }),
+            ("fixed_shape", Params { fixed_shape: Some(1.0), tail_model: TailModel::Gumbel, ..base() }),
+            ("distance_multiplier", Params { distance_multiplier: -1.0, ..base() }),
+            ("distance_multiplier", Params { distance_multiplier: f64::INFINITY, ..base() }),
+            ("smoothing", Params { smoothing: 1.1, ..base() }),
+            ("smoothing_neighbors", Params { smoothing_neighbors: 0, ..base() }),
+            ("pooling", Params { pooling: -0.1, ..base() }),
+            ("cover_threshold", Params { cover_threshold: 0.0, ..base() }),
+            ("max_extreme_vectors", Params { max_extreme_vectors: Some(Budget::PerClass(0)), ..base() }),
+            ("max_extreme_vectors", Params { max_extreme_vectors: Some(Budget::Ratio(1.5)), ..base() }),
+            ("max_extreme_vectors", Params { reduction: Reduction::WeightedMaxK, ..base() }),
+            ("max_extreme_vectors", Params { reduce_when: ReduceWhen::OverBudget, ..base() }),
+            ("n_fused", Params { n_fused: 0, ..base() }),
+            ("rejection_threshold", Params { rejection_threshold: 2.0, ..base() }),
+        ];
+        for (name, params) in bad {
+            assert_eq!(params.check().unwrap_err().name, name);
+        }
+        assert!(Params::robust().check().is_ok());
+    }
+
+    #[test]
+    fn tail_sizes_resolve_as_the_paper_observed() {
+        assert_eq!(TailSize::Auto.resolve(16, 26, 14_000), 71);
+        assert_eq!(TailSize::Auto.resolve(4096, 50, 63_500), 31_750, "half of the negatives");
+        assert_eq!(TailSize::Auto.resolve(2, 3, 1_000), 20);
+        assert_eq!(TailSize::Auto.resolve(2, 2, 1), 1);
+        assert_eq!(TailSize::Fraction(0.1).resolve(2, 2, 11), 2);
+        assert_eq!(TailSize::Count(75).resolve(2, 2, 11), 75);
+    }
+
+    #[test]
+    fn parameters_survive_json() {
+        let params = Params {
+            metric: Metric::Cosine,
+            tail_size: TailSize::Count(7),
+            max_extreme_vectors: Some(Budget::Ratio(0.25)),
+            ..Params::robust()
+        };
+        let text = serde_json::to_string(&params).unwrap();
+        assert_eq!(serde_json::from_str::<Params>(&text).unwrap(), params);
+        assert!(serde_json::from_str::<Params>(r#"{"tail": 3}"#).is_err());
+    }
+}

@@ -1,0 +1,79 @@
+//! Feature vectors made ready for a metric.
+
+use std::borrow::Cow;
+
+use crate::error::FeatureError;
+use crate::features::Features;
+use crate::metric::Metric;
+
+/// Vectors as the metric wants them: of unit length for cosine, as they are for the others.
+///
+/// Unit length is applied row by row on the way into a tile, so that preparing a borrowed matrix copies nothing.
+/// Vectors that left a model are prepared already and are never scaled twice.
+#[derive(Debug, Clone)]
+pub(crate) struct Points<'a> {
+    values: Cow<'a, [f32]>,
+    dimensions: usize,
+    /// `1 / ||x||` for each row; empty where rows are ready as they are.
+    inverse_norms: Vec<f64>,
+}
+
+impl<'a> Points<'a> {
+    /// Checks what the metric asks of a vector: for cosine, that it is not all zeros.
+    pub(crate) fn prepare(features: &'a Features<'_>, metric: &Metric) -> Result<Self, FeatureError> {
+        let points = Self::scaled(Cow::Borrowed(features.values()), features.columns(), metric);
+        match points.inverse_norms.iter().position(|norm| norm.is_infinite()) {
+            Some(row) => Err(FeatureError::ZeroVector { row }),
+            None => Ok(points),
+        }
+    }
+
+    /// As [`prepare`](Self::prepare), for vectors that are known not to be all zeros.
+    pub(crate) fn scaled(values: Cow<'a, [f32]>, dimensions: usize, metric: &Metric) -> Self {
+        let inverse_norms = match metric {
+            Metric::Cosine => values.chunks_exact(dimensions).map(inverse_norm).collect(),
+            _ => Vec::new(),
+        };
+        Self { values, dimensions, inverse_norms }
+    }
+
+    /// Vectors that are ready as they are.
+    pub(crate) fn ready(values: impl Into<Cow<'a, [f32]>>, dimensions: usize) -> Self {
+        Self { values: values.into(), dimensions, inverse_norms: Vec::new() }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.values.len() / self.dimensions
+    }
+
+    pub(crate) fn dimensions(&self) -> usize {
+        self.dimensions
+    }
+
+    pub(crate) fn write_row(&self, index: usize, out: &mut [f32]) {
+        let row = &self.values[index * self.dimensions..(index + 1) * self.dimensions];
+        match self.inverse_norms.get(index) {
+            None => out.copy_from_slice(row),
+            Some(&scale) => {
+                for (out, &value) in out.iter_mut().zip(row) {
+                    *out = (f64::from(value) * scale) as f32;
+                }
+            }
+        }
+    }
+
+    /// The given rows, ready, in the given order.
+    pub(crate) fn gather(&self, indices: &[usize]) -> Vec<f32> {
+        let mut values = vec![0.0; indices.len() * self.dimensions];
+        for (row, &index) in values.chunks_exact_mut(self.dimensions).zip(indices) {
+            self.write_row(index, row);
+        }
+        values
+    }
+}
+
+/// `1 / ||x||`; infinite for an all-zero vector.
+fn inverse_norm(values: &[f32]) -> f64 {
+    let squared: f64 = values.iter().map(|&value| f64::from(value) * f64::from(value)).sum();
+    1.0 / squared.sqrt()
+}

@@ -1,0 +1,301 @@
+//! The pool of unknowns: which of them to show to a person, and what their labels teach.
+//!
+//! With the model it completes the four tasks of open-world recognition: detect ([`Evm::decide`]), choose
+//! ([`UnknownPool::suggest`]), label ([`UnknownPool::label`]), update ([`UnknownPool::take_labelled`] and
+//! [`Evm::update`]).
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::cover::{self, Candidates, Target};
+use crate::error::{FeatureError, FitError, LabelError, PredictError};
+use crate::features::Features;
+use crate::labels::Labels;
+use crate::model::Evm;
+use crate::params::Reduction;
+use crate::points::Points;
+use crate::progress::{Run, Stage};
+use crate::psi::{Curve, PsiModel};
+use crate::tail::{self, Against, Rows};
+use crate::update::fit_tail;
+use crate::weibull::Workspace;
+
+/// Identifies a sample of the pool, for as long as the pool lives.
+pub type SampleId = u64;
+
+/// How the pool chooses what to label next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Strategy {
+    /// The samples that explain most of the pool: Psi-models are fitted to the unknowns against the known
+    /// extreme vectors, and the greedy cover chooses among them.
+    Coverage,
+    /// The samples that the model supports least.
+    LowestPsi,
+    /// The samples closest to the rejection threshold, known or not.
+    ClosestToThreshold,
+    /// At random, from this seed.
+    Random(u64),
+}
+
+/// A sample to label, and what its label would explain.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Suggestion {
+    /// The sample.
+    pub sample: SampleId,
+    /// The samples that it covers, itself first, and no earlier suggestion does: one label may serve them all.
+    pub group: Vec<SampleId>,
+    /// ln P of the best class, under the model asked.
+    pub ln_probability: f64,
+}
+
+/// Samples that the model did not know, waiting for labels.
+///
+/// ```
+/// use evmachine::{Evm, Features, Labels, Params, Strategy, UnknownPool};
+///
+/// let features = Features::new(vec![0.0, 0.1, 0.2, 5.0, 5.1, 5.2], 1)?;
+/// let labels = Labels::new(["low", "low", "low", "high", "high", "high"])?;
+/// let (mut evm, _) = Evm::fit(&Params::default(), &features, &labels)?;
+///
+/// let mut pool = UnknownPool::new(1);
+/// let added = pool.add_unknown(&evm, &Features::new(vec![0.1, 20.0, 20.2, 40.0], 1)?)?;
+/// assert_eq!(added.len(), 3, "0.1 is known");
+///
+/// let first = pool.suggest(&evm, Strategy::Coverage, 1)?.remove(0);
+/// assert_eq!(first.group.len(), 2, "20.0 and 20.2 explain each other");
+/// pool.label(&first.group, "far")?;
+///
+/// let (samples, labels) = pool.take_labelled();
+/// evm.update(&samples, &labels)?;
+/// assert_eq!(evm.classes().len(), 3);
+/// assert_eq!(pool.len(), 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct UnknownPool {
+    dimensions: usize,
+    samples: BTreeMap<SampleId, Sample>,
+    next: SampleId,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+struct Sample {
+    vector: Vec<f32>,
+    label: Option<String>,
+}
+
+/// A pool that was asked for something it does not have.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PoolError {
+    /// No sample of that number, or it was taken already.
+    #[error("the pool has no sample {sample}; it may have been taken or removed")]
+    NoSample {
+        /// The number asked for.
+        sample: SampleId,
+    },
+    /// An empty class name.
+    #[error(transparent)]
+    Label(#[from] LabelError),
+    /// The samples do not fit the model or the pool.
+    #[error(transparent)]
+    Features(#[from] FeatureError),
+    /// Psi-models could not be fitted to the pool.
+    #[error(transparent)]
+    Fit(#[from] FitError),
+    /// The model could not be asked.
+    #[error(transparent)]
+    Predict(#[from] PredictError),
+}
+
+impl UnknownPool {
+    /// An empty pool for vectors of that dimension.
+    pub fn new(dimensions: usize) -> Self {
+        Self { dimensions, samples: BTreeMap::new(), next: 0 }
+    }
+
+    /// Samples in the pool, labelled or not.
+    pub fn len(&self) -> usize {
+        self.samples.len()
+    }
+
+    /// Whether the pool is empty.
+    pub fn is_empty(&self) -> bool {
+        self.samples.is_empty()
+    }
+
+    /// The samples in the pool with their vectors and labels, in the order in which they came.
+    pub fn iter(&self) -> impl Iterator<Item = (SampleId, &[f32], Option<&str>)> {
+        self.samples.iter().map(|(&id, sample)| (id, sample.vector.as_slice(), sample.label.as_deref()))
+    }
+
+    /// Adds all rows, whatever the model may say of them.
+    pub fn add(&mut self, samples: &Features<'_>) -> Result<Vec<SampleId>, PoolError> {
+        if samples.columns() != self.dimensions {
+            let (expected, found) = (self.dimensions, samples.columns());
+            return Err(FeatureError::Dimensions { expected, found }.into());
+        }
+        let first = self.next;
+        self.next += samples.rows() as u64;
+        let rows = (0..samples.rows()).map(|row| Sample { vector: samples.row(row).to_vec(), label: None });
+        self.samples.extend((first..).zip(rows));
+        Ok((first..self.next).collect())
+    }
+
+    /// Adds the rows that the model calls unknown, and returns their numbers.
+    pub fn add_unknown(&mut self, model: &Evm, samples: &Features<'_>) -> Result<Vec<SampleId>, PoolError> {
+        let decisions = model.decide(samples)?;
+        let unknown: Vec<usize> = (0..decisions.len()).filter(|&row| decisions[row].class().is_none()).collect();
+        self.add(&samples.select(&unknown))
+    }
+
+    /// Chooses up to `count` samples without a label, best first, each with the group that it would explain.
+    pub fn suggest(&self, model: &Evm, strategy: Strategy, count: usize) -> Result<Vec<Suggestion>, PoolError> {
+        self.suggest_with(&Run::new(), model, strategy, count)
+    }
+
+    /// As [`suggest`](Self::suggest), watched and sized by `run`.
+    pub fn suggest_with(
+        &self,
+        run: &Run<'_>,
+        model: &Evm,
+        strategy: Strategy,
+        count: usize,
+    ) -> Result<Vec<Suggestion>, PoolError> {
+        let open: Vec<(SampleId, &Sample)> =
+            self.samples.iter().filter(|(_, sample)| sample.label.is_none()).map(|(&id, sample)| (id, sample)).collect();
+        if open.is_empty() || count == 0 {
+            return Ok(Vec::new());
+        }
+        let values: Vec<f32> = open.iter().flat_map(|(_, sample)| &sample.vector).copied().collect();
+        let features = Features::new(values, self.dimensions)?;
+        let decisions = model.decide_with(run, &features)?;
+        let ln_probability: Vec<f64> = decisions.iter().map(crate::Decision::ln_probability).collect();
+        let candidates = candidates(run, model, &features)?;
+        let threshold = coverage_threshold(model);
+        let chosen: Vec<usize> = match strategy {
+            Strategy::Coverage => {
+                let metric = &model.params.metric;
+                let target = Target::Threshold(threshold);
+                let class = std::slice::from_ref(&candidates);
+                let cover = cover::choose(run, metric, Reduction::SetCover, target, class).map_err(FitError::from)?;
+                cover.into_iter().flat_map(|cover| cover.order).collect()
+            }
+            Strategy::LowestPsi => sorted_by(open.len(), |i| ln_probability[i]),
+            Strategy::ClosestToThreshold => {
+                let delta = model.params.rejection_threshold;
+                sorted_by(open.len(), |i| (ln_probability[i].exp() - delta).abs())
+            }
+            Strategy::Random(seed) => shuffled(open.len(), seed),
+        };
+        let chosen = &chosen[..chosen.len().min(count)];
+        let groups = cover::group_by_coverage(run, &model.params.metric, &candidates, threshold, chosen)
+            .map_err(FitError::from)?;
+        let suggestion = |(&i, group): (&usize, Vec<usize>)| Suggestion {
+            sample: open[i].0,
+            group: std::iter::once(i).chain(group.into_iter().filter(|&j| j != i)).map(|j| open[j].0).collect(),
+            ln_probability: ln_probability[i],
+        };
+        Ok(chosen.iter().zip(groups).map(suggestion).collect())
+    }
+
+    /// Gives the samples a class. A later label replaces an earlier one.
+    pub fn label(&mut self, samples: &[SampleId], class: &str) -> Result<(), PoolError> {
+        if class.is_empty() {
+            return Err(LabelError::Empty { row: 0 }.into());
+        }
+        self.set_labels(samples, Some(class))
+    }
+
+    /// Takes the label of the samples away.
+    pub fn unlabel(&mut self, samples: &[SampleId]) -> Result<(), PoolError> {
+        self.set_labels(samples, None)
+    }
+
+    fn set_labels(&mut self, samples: &[SampleId], class: Option<&str>) -> Result<(), PoolError> {
+        if let Some(&sample) = samples.iter().find(|sample| !self.samples.contains_key(sample)) {
+            return Err(PoolError::NoSample { sample });
+        }
+        for sample in samples {
+            if let Some(sample) = self.samples.get_mut(sample) {
+                sample.label = class.map(str::to_owned);
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes samples that nobody wants to learn, and returns how many there were.
+    pub fn remove(&mut self, samples: &[SampleId]) -> usize {
+        samples.iter().filter(|sample| self.samples.remove(sample).is_some()).count()
+    }
+
+    /// The labelled samples, as a batch for [`Evm::update`]; they leave the pool.
+    pub fn take_labelled(&mut self) -> (Features<'static>, Labels) {
+        let (mut values, mut names) = (Vec::new(), Vec::new());
+        self.samples.retain(|_, sample| {
+            let Some(label) = sample.label.take() else { return true };
+            values.append(&mut sample.vector);
+            names.push(label);
+            false
+        });
+        // Every vector was checked when it came, and no label is empty.
+        let features = Features::new(values, self.dimensions).unwrap_or_else(|_| unreachable!("checked by add"));
+        let labels = Labels::new(names).unwrap_or_else(|_| unreachable!("checked by label"));
+        (features, labels)
+    }
+}
+
+/// A model that keeps every point has no threshold to go by; the paper's serves.
+fn coverage_threshold(model: &Evm) -> f64 {
+    if model.params.cover_threshold < 1.0 { model.params.cover_threshold } else { 0.5 }
+}
+
+/// The unknowns as one class, its Psi-models fitted against all known extreme vectors.
+fn candidates(run: &Run<'_>, model: &Evm, features: &Features<'_>) -> Result<Candidates<'static>, PoolError> {
+    let params = &model.params;
+    let points = model.query_points(features)?;
+    let all: Vec<usize> = (0..points.len()).collect();
+    let known = model.prepared();
+    let negatives = known.columns.len();
+    let size = params.tail_size.resolve(model.dimensions, model.classes.len() + 1, negatives);
+    let rows = Rows { points: &points, indices: &all, classes: &vec![0; all.len()], bounds: None };
+    let against = [Against { columns: known.columns.as_ref(), own: &[0..0] }];
+    let fits: Vec<PsiModel> = tail::stream(
+        run,
+        Stage::Tails,
+        &params.metric,
+        &rows,
+        &against,
+        &[size],
+        |_, tail, workspace: &mut Workspace| fit_tail(tail, params, workspace),
+    )
+    .map_err(FitError::from)?;
+    let sums = model.pool_sums();
+    let curves =
+        fits.iter().map(|psi| Curve::new(params.tail_model, &sums.pooled(psi, params.pooling))).collect();
+    Ok(Candidates { points: Points::ready(points.gather(&all), model.dimensions), curves })
+}
+
+fn sorted_by(count: usize, key: impl Fn(usize) -> f64) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..count).collect();
+    order.sort_by(|&a, &b| key(a).total_cmp(&key(b)).then(a.cmp(&b)));
+    order
+}
+
+/// Fisher-Yates with a splitmix64 generator: the same order for the same seed, everywhere.
+fn shuffled(count: usize, seed: u64) -> Vec<usize> {
+    let mut state = seed;
+    let mut order: Vec<usize> = (0..count).collect();
+    for i in (1..count).rev() {
+        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = state;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^= z >> 31;
+        order.swap(i, (z % (i as u64 + 1)) as usize);
+    }
+    order
+}

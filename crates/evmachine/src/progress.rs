@@ -1,0 +1,162 @@
+//! Progress of long calls, and how to stop them.
+
+use std::fmt;
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use crate::error::Halt;
+
+/// The stage that a long call is in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Stage {
+    /// Points move towards their neighbours; counted in points.
+    Smoothing,
+    /// Tails are gathered and Psi-models fitted to them; counted in points.
+    Tails,
+    /// Extreme vectors that are already in the model meet the new points; counted in extreme vectors.
+    Refit,
+    /// Extreme vectors are chosen; counted in classes.
+    Cover,
+    /// Queries are compared with the extreme vectors; counted in queries.
+    Predict,
+}
+
+impl fmt::Display for Stage {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Stage::Smoothing => "smoothing",
+            Stage::Tails => "fitting tails",
+            Stage::Refit => "refitting",
+            Stage::Cover => "choosing extreme vectors",
+            Stage::Predict => "predicting",
+        })
+    }
+}
+
+/// Watches a long call, and can stop it.
+///
+/// Called from many threads; [`ControlFlow::Break`] ends the call with a `Stopped` error and changes nothing.
+///
+/// ```
+/// use std::ops::ControlFlow;
+/// use evmachine::{Evm, Features, FitError, Labels, Params, Run, Stage};
+///
+/// let features = Features::new(vec![0.0, 0.1, 5.0, 5.1], 1)?;
+/// let labels = Labels::new(["low", "low", "high", "high"])?;
+/// let stop = |_: Stage, _: u64, _: u64| ControlFlow::Break(());
+/// let result = Evm::fit_with(&Run::new().observer(&stop), &Params::default(), &features, &labels);
+/// assert_eq!(result.unwrap_err(), FitError::Stopped);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub trait Observer: Sync {
+    /// `done` of `total` units of the stage are finished.
+    fn progress(&self, stage: Stage, done: u64, total: u64) -> ControlFlow<()>;
+}
+
+impl<F> Observer for F
+where
+    F: Fn(Stage, u64, u64) -> ControlFlow<()> + Sync,
+{
+    fn progress(&self, stage: Stage, done: u64, total: u64) -> ControlFlow<()> {
+        self(stage, done, total)
+    }
+}
+
+/// How to run a call: who watches, and how much memory it may use. Nothing here changes the result.
+#[derive(Clone, Copy)]
+pub struct Run<'a> {
+    observer: Option<&'a dyn Observer>,
+    /// Rows in a block of a tile.
+    pub(crate) tile_rows: usize,
+    /// Columns in a tile.
+    pub(crate) tile_columns: usize,
+    /// Bytes that the cover of one class may keep.
+    pub(crate) memory: usize,
+}
+
+impl<'a> Run<'a> {
+    /// Nobody watches; tiles that fit the caches; at most 1 GiB for the cover of a class.
+    pub fn new() -> Self {
+        Self { observer: None, tile_rows: 120, tile_columns: 512, memory: 1 << 30 }
+    }
+
+    /// Has the call watched.
+    pub fn observer(mut self, observer: &'a dyn Observer) -> Self {
+        self.observer = Some(observer);
+        self
+    }
+
+    /// Sets the size of the tiles of distances, in rows and columns. Zero counts as one.
+    pub fn tile(mut self, rows: usize, columns: usize) -> Self {
+        (self.tile_rows, self.tile_columns) = (rows.max(1), columns.max(1));
+        self
+    }
+
+    /// Sets the bytes that the cover of one class may keep; beyond them, distances are computed again when
+    /// they are needed.
+    pub fn memory(mut self, bytes: usize) -> Self {
+        self.memory = bytes;
+        self
+    }
+
+    pub(crate) fn meter(&self, stage: Stage, total: usize) -> Meter<'a> {
+        Meter {
+            observer: self.observer,
+            stage,
+            total: total as u64,
+            done: AtomicU64::new(0),
+            stopped: AtomicBool::new(false),
+        }
+    }
+
+    /// Rows of a block so that every thread gets several, in whole groups of the kernel's rows.
+    pub(crate) fn block_rows(&self, rows: usize) -> usize {
+        const GROUP: usize = 12;
+        let share = rows.div_ceil(4 * rayon::current_num_threads());
+        share.next_multiple_of(GROUP).min(self.tile_rows)
+    }
+}
+
+impl Default for Run<'_> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for Run<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Run")
+            .field("observed", &self.observer.is_some())
+            .field("tile", &(self.tile_rows, self.tile_columns))
+            .field("memory", &self.memory)
+            .finish()
+    }
+}
+
+/// Counts a stage's finished units, shared by its threads.
+pub(crate) struct Meter<'a> {
+    observer: Option<&'a dyn Observer>,
+    stage: Stage,
+    total: u64,
+    done: AtomicU64,
+    stopped: AtomicBool,
+}
+
+impl Meter<'_> {
+    pub(crate) fn advance(&self, units: usize) -> Result<(), Halt> {
+        let done = self.done.fetch_add(units as u64, Ordering::Relaxed) + units as u64;
+        if let Some(observer) = self.observer
+            && observer.progress(self.stage, done, self.total).is_break()
+        {
+            self.stopped.store(true, Ordering::Relaxed);
+        }
+        self.check()
+    }
+
+    /// Whether another thread was told to stop.
+    pub(crate) fn check(&self) -> Result<(), Halt> {
+        if self.stopped.load(Ordering::Relaxed) { Err(Halt::Stopped) } else { Ok(()) }
+    }
+}

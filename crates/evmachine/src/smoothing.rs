@@ -1,0 +1,159 @@
+//! Points moved towards their nearest neighbours of the same class, before any margin is measured.
+//!
+//! With smoothing (a, m), `x' = (1 - a) x + a mean(m nearest of the class, x itself included)`. It takes the
+//! noise out of single embeddings; a small m keeps classes of several clumps apart.
+
+use std::ops::Range;
+
+use rayon::prelude::*;
+
+use crate::distance::{self, Tile};
+use crate::error::Halt;
+use crate::metric::Metric;
+use crate::points::Points;
+use crate::progress::{Meter, Run, Stage};
+
+/// How far to move, and towards the mean of how many.
+#[derive(Clone, Copy)]
+pub(crate) struct Smoothing {
+    pub(crate) fraction: f64,
+    pub(crate) neighbors: usize,
+}
+
+/// New points of one class, and the vectors of that class that are in the model already.
+pub(crate) struct ClassRows<'a> {
+    pub(crate) new: &'a [usize],
+    pub(crate) old: &'a [f32],
+}
+
+/// All of `points`, moved. Extreme vectors already in the model are neighbours but do not move again.
+pub(crate) fn smooth(
+    run: &Run<'_>,
+    metric: &Metric,
+    smoothing: Smoothing,
+    points: &Points<'_>,
+    classes: &[ClassRows<'_>],
+) -> Result<Points<'static>, Halt> {
+    let d = points.dimensions();
+    let meter = run.meter(Stage::Smoothing, points.len());
+    let moved: Vec<Vec<f32>> = classes
+        .par_iter()
+        .map(|class| smooth_class(run, metric, smoothing, points, class, &meter))
+        .collect::<Result<_, Halt>>()?;
+    let mut values = vec![0.0; points.len() * d];
+    for (class, moved) in classes.iter().zip(&moved) {
+        for (&row, moved) in class.new.iter().zip(moved.chunks_exact(d)) {
+            values[row * d..(row + 1) * d].copy_from_slice(moved);
+        }
+    }
+    // Moved points are never all zeros, see `move_row`, so cosine can scale them to unit length again.
+    Ok(Points::scaled(values.into(), d, metric))
+}
+
+fn smooth_class(
+    run: &Run<'_>,
+    metric: &Metric,
+    smoothing: Smoothing,
+    points: &Points<'_>,
+    class: &ClassRows<'_>,
+    meter: &Meter<'_>,
+) -> Result<Vec<f32>, Halt> {
+    let d = points.dimensions();
+    let mut values = class.old.to_vec();
+    let old = values.len() / d;
+    values.extend(points.gather(class.new));
+    let members = Points::ready(values, d);
+    let count = members.len();
+    let all: Vec<usize> = (0..count).collect();
+    let columns = distance::columns(metric, &members, &all);
+    let blocks: Result<Vec<Vec<f32>>, Halt> = all[old..]
+        .par_chunks(run.block_rows(class.new.len()))
+        .map(|rows| {
+            meter.check()?;
+            let block = columns.block(&members, rows);
+            let mut ranks: Vec<Vec<f32>> = vec![Vec::with_capacity(count); rows.len()];
+            let mut tile = Tile::default();
+            for start in (0..count).step_by(run.tile_columns) {
+                columns.ranks(&block, start..(start + run.tile_columns).min(count), &mut tile)?;
+                for (row, ranks) in ranks.iter_mut().enumerate() {
+                    ranks.extend_from_slice(tile.row(row));
+                }
+            }
+            let mut moved = Vec::with_capacity(rows.len() * d);
+            for (&row, ranks) in rows.iter().zip(&ranks) {
+                let nearest = nearest(ranks, row, smoothing.neighbors);
+                move_row(&members, row, &nearest, smoothing.fraction, &mut moved);
+            }
+            meter.advance(rows.len())?;
+            Ok(moved)
+        })
+        .collect();
+    Ok(blocks?.concat())
+}
+
+/// The point itself and the `count - 1` others of lowest rank, ties to the lowest index, in order of index.
+fn nearest(ranks: &[f32], itself: usize, count: usize) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..ranks.len()).filter(|&index| index != itself).collect();
+    let others = (count - 1).min(order.len());
+    if others > 0 && others < order.len() {
+        order.select_nth_unstable_by(others - 1, |&a, &b| ranks[a].total_cmp(&ranks[b]).then(a.cmp(&b)));
+    }
+    order.truncate(others);
+    order.push(itself);
+    order.sort_unstable();
+    order
+}
+
+fn move_row(members: &Points<'_>, row: usize, nearest: &[usize], fraction: f64, moved: &mut Vec<f32>) {
+    let d = members.dimensions();
+    let mut own = vec![0.0f32; d];
+    let mut other = vec![0.0f32; d];
+    let mut sum = vec![0.0f64; d];
+    for &index in nearest {
+        members.write_row(index, &mut other);
+        sum.iter_mut().zip(&other).for_each(|(sum, &value)| *sum += f64::from(value));
+    }
+    members.write_row(row, &mut own);
+    let weight = fraction / nearest.len() as f64;
+    let range: Range<usize> = moved.len()..moved.len() + d;
+    moved.extend(own.iter().zip(&sum).map(|(&own, &sum)| ((1.0 - fraction) * f64::from(own) + weight * sum) as f32));
+    // Opposite unit vectors can cancel; such a point stays where it is.
+    if moved[range.clone()].iter().all(|&value| value == 0.0) {
+        moved[range].copy_from_slice(&own);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn moved(values: &[f32], metric: &Metric, fraction: f64, neighbors: usize, d: usize) -> Vec<f32> {
+        let points = Points::scaled(values.into(), d, metric);
+        let all: Vec<usize> = (0..points.len()).collect();
+        let classes = [ClassRows { new: &all, old: &[] }];
+        let smoothing = Smoothing { fraction, neighbors };
+        smooth(&Run::new(), metric, smoothing, &points, &classes).unwrap().gather(&all)
+    }
+
+    #[test]
+    fn a_point_moves_half_way_to_the_mean_of_its_two_nearest() {
+        assert_eq!(moved(&[0.0, 2.0, 10.0], &Metric::Euclidean, 0.5, 2, 1), [0.5, 1.5, 8.0]);
+    }
+
+    #[test]
+    fn all_neighbors_and_the_whole_way_is_the_class_mean() {
+        assert_eq!(moved(&[0.0, 2.0, 10.0], &Metric::Manhattan, 1.0, 99, 1), [4.0; 3]);
+    }
+
+    #[test]
+    fn one_neighbor_is_the_point_itself() {
+        assert_eq!(moved(&[0.0, 2.0, 10.0], &Metric::Euclidean, 1.0, 1, 1), [0.0, 2.0, 10.0]);
+    }
+
+    #[test]
+    fn cosine_points_stay_on_the_sphere_and_opposites_stay_put() {
+        let turned = moved(&[2.0, 0.0, 0.0, 3.0], &Metric::Cosine, 1.0, 2, 2);
+        assert!(turned.iter().all(|value| (value - 0.5f32.sqrt()).abs() < 1e-6), "{turned:?}");
+        assert_eq!(moved(&[1.0, -1.0], &Metric::Cosine, 1.0, 2, 1), [1.0, -1.0]);
+    }
+}

@@ -1,0 +1,445 @@
+//! Learning an increment: new points are fitted against the extreme vectors and the batch, old Psi-models take
+//! in the new negatives, and the classes that got data choose their extreme vectors anew.
+//!
+//! With full tail memory, the merge of an old tail and new distances is the tail over all data that the extreme
+//! vector was ever compared with. So with cover threshold 1 and a tail size given as a count, learning in any
+//! number of batches gives the very model of learning all at once; with smoothing too, as long as no class is
+//! spread over several batches.
+
+use std::ops::Range;
+use std::sync::OnceLock;
+use std::time::Instant;
+
+use crate::cover::{self, Candidates, Cover, Target};
+use crate::distance::{self, Columns};
+use crate::error::{FeatureError, FitError, Halt, LabelError};
+use crate::features::Features;
+use crate::labels::Labels;
+use crate::metric::Metric;
+use crate::model::{ClassModel, Evm, OPEN_TAIL};
+use crate::params::{Budget, Params, ReduceWhen, Refit, TailMemory};
+use crate::points::Points;
+use crate::progress::{Run, Stage};
+use crate::psi::{Curve, PsiModel};
+use crate::refit::{self, Refitted};
+use crate::report::{Report, StageTimes};
+use crate::smoothing::{self, ClassRows, Smoothing};
+use crate::tail::{self, Against, Rows};
+use crate::weibull::{self, Workspace};
+
+impl Evm {
+    /// Learns new points, of known classes or new ones. On an error the model is as it was.
+    ///
+    /// Costs the distances of the new points to the extreme vectors and to each other, not a refit.
+    ///
+    /// ```
+    /// # use evmachine::{Evm, Features, Labels, Params};
+    /// # let features = Features::new(vec![0.0, 0.1, 0.2, 5.0, 5.1, 5.2], 1)?;
+    /// # let labels = Labels::new(["low", "low", "low", "high", "high", "high"])?;
+    /// let (mut evm, _) = Evm::fit(&Params::default(), &features, &labels)?;
+    /// let new = Features::new(vec![9.0, 9.1], 1)?;
+    /// let report = evm.update(&new, &Labels::new(["top", "top"])?)?;
+    /// assert_eq!(report.new_classes, ["top"]);
+    /// assert_eq!(evm.decide(&new)?[0].class(), evm.class_index("top"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn update(&mut self, features: &Features<'_>, labels: &Labels) -> Result<Report, FitError> {
+        self.update_with(&Run::new(), features, labels)
+    }
+
+    /// As [`update`](Self::update), watched and sized by `run`.
+    pub fn update_with(
+        &mut self,
+        run: &Run<'_>,
+        features: &Features<'_>,
+        labels: &Labels,
+    ) -> Result<Report, FitError> {
+        let (model, report) = learn(run, self, features, labels)?;
+        *self = model;
+        Ok(report)
+    }
+
+    /// Chooses among the extreme vectors again, under another threshold or budget, which later updates keep to.
+    ///
+    /// ```
+    /// # use evmachine::{Budget, Evm, Features, Labels, Params};
+    /// # let features = Features::new(vec![0.0, 0.1, 0.2, 5.0, 5.1, 5.2], 1)?;
+    /// # let labels = Labels::new(["low", "low", "low", "high", "high", "high"])?;
+    /// let all = Params { cover_threshold: 1.0, ..Params::default() };
+    /// let (mut evm, _) = Evm::fit(&all, &features, &labels)?;
+    /// evm.reduce(&Params { max_extreme_vectors: Some(Budget::PerClass(2)), ..all })?;
+    /// assert_eq!(evm.extreme_vector_count(), 4);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn reduce(&mut self, params: &Params) -> Result<(), FitError> {
+        self.reduce_with(&Run::new(), params)
+    }
+
+    /// As [`reduce`](Self::reduce), watched and sized by `run`. Of `params`, only `cover_threshold`,
+    /// `max_extreme_vectors`, `reduction` and `reduce_when` are used.
+    pub fn reduce_with(&mut self, run: &Run<'_>, params: &Params) -> Result<(), FitError> {
+        let params = Params {
+            cover_threshold: params.cover_threshold,
+            max_extreme_vectors: params.max_extreme_vectors,
+            reduction: params.reduction,
+            reduce_when: params.reduce_when,
+            ..Params::clone(&self.params)
+        }
+        .check()?;
+        let mut model = Evm { params, prepared: OnceLock::new(), ..self.clone() };
+        let everything: Vec<usize> = (0..model.classes.len()).collect();
+        model.choose(run, &everything)?;
+        *self = model;
+        Ok(())
+    }
+
+    /// Has the given classes choose their extreme vectors among the points they hold. Returns, by class chosen
+    /// for, the positions that were kept.
+    fn choose(&mut self, run: &Run<'_>, classes: &[usize]) -> Result<Vec<Cover>, Halt> {
+        let target = Target::new(&self.params, self.points_seen);
+        let sums = self.pool_sums();
+        let candidates: Vec<Candidates<'_>> = classes
+            .iter()
+            .map(|&class| {
+                let class = &self.classes[class];
+                let curves = class
+                    .psi
+                    .iter()
+                    .map(|psi| Curve::new(self.params.tail_model, &sums.pooled(psi, self.params.pooling)))
+                    .collect();
+                Candidates { points: Points::ready(&class.vectors[..], self.dimensions), curves }
+            })
+            .collect();
+        let covers = cover::choose(run, &self.params.metric, self.params.reduction, target, &candidates)?;
+        drop(candidates);
+        for (&class, cover) in classes.iter().zip(&covers) {
+            let class = &mut self.classes[class];
+            let mut kept = vec![false; class.len()];
+            cover.order.iter().for_each(|&position| kept[position] = true);
+            for (psi, _) in class.psi.iter().zip(&kept).filter(|(_, kept)| !**kept) {
+                self.dropped.add(psi);
+            }
+            *class = class.select(cover, self.dimensions);
+        }
+        Ok(covers)
+    }
+}
+
+impl ClassModel {
+    fn select(&mut self, cover: &Cover, d: usize) -> Self {
+        let order = &cover.order;
+        Self {
+            name: std::mem::take(&mut self.name),
+            tail_size: self.tail_size,
+            points_seen: self.points_seen,
+            vectors: order.iter().flat_map(|&i| &self.vectors[i * d..(i + 1) * d]).copied().collect(),
+            psi: order.iter().map(|&i| self.psi[i]).collect(),
+            sources: order.iter().map(|&i| self.sources[i]).collect(),
+            gains: cover.gains.clone(),
+            tails: order.iter().map(|&i| std::mem::take(&mut self.tails[i])).collect(),
+        }
+    }
+}
+
+/// The rows of a batch, grouped by class.
+pub(crate) struct Batch<'a> {
+    pub(crate) points: Points<'a>,
+    /// Rows in order of class.
+    pub(crate) order: Vec<usize>,
+    /// Class of each of `order`.
+    pub(crate) classes: Vec<u32>,
+    /// By class, its part of `order`.
+    pub(crate) ranges: Vec<Range<usize>>,
+}
+
+/// `old` with the batch learned, as a model of its own.
+pub(crate) fn learn(
+    run: &Run<'_>,
+    old: &Evm,
+    features: &Features<'_>,
+    labels: &Labels,
+) -> Result<(Evm, Report), FitError> {
+    if features.rows() != labels.len() {
+        return Err(LabelError::Count { rows: features.rows(), labels: labels.len() }.into());
+    }
+    if features.rows() == 0 {
+        return Err(FitError::NoRows);
+    }
+    if features.columns() != old.dimensions {
+        return Err(FeatureError::Dimensions { expected: old.dimensions, found: features.columns() }.into());
+    }
+    let metric = &old.params.metric;
+    let mut model = old.clone();
+    model.prepared = OnceLock::new();
+    let (ids, new_classes) = class_ids(&mut model, labels);
+    if model.classes.len() < 2 {
+        return Err(FitError::OneClass { class: labels.name(0).to_owned() });
+    }
+    let mut batch = Batch::new(Points::prepare(features, metric)?, &ids, model.classes.len());
+    let mut times = StageTimes::default();
+
+    let clock = Instant::now();
+    if old.params.smoothing > 0.0 && old.params.smoothing_neighbors > 1 {
+        batch.points = smooth(run, &model, &batch)?;
+    }
+    times.smoothing = clock.elapsed();
+
+    let clipped = set_tail_sizes(&mut model, old.extreme_vector_count(), &batch);
+    let sizes: Vec<usize> = model.classes.iter().map(|class| class.tail_size).collect();
+
+    let clock = Instant::now();
+    let columns = distance::columns(metric, &batch.points, &batch.order);
+    let old_ranges = model.ranges();
+    let against = against(old, columns.as_ref(), &batch, &old_ranges);
+    let keep_tails = keeps_tails(&model, batch.order.iter().len(), &sizes);
+    let fits = fit_batch(run, &model, &batch, &against, &sizes, keep_tails)?;
+    times.tails = clock.elapsed();
+
+    let clock = Instant::now();
+    let Refitted { count: refitted } = refit::refit(run, &mut model, &batch, &against, &sizes)?;
+    times.refit = clock.elapsed();
+
+    let clock = Instant::now();
+    let report_fits = fits.iter().map(|(psi, _)| psi).collect();
+    append(&mut model, &batch, fits, old.points_seen);
+    let counts: Vec<usize> = old_ranges.iter().map(Range::len).collect();
+    let covers = reduce_after(run, &mut model, &batch)?;
+    let (added, dropped) = count_changes(&covers, &counts, &batch);
+    remember_tails(run, &mut model, &batch, &against, &sizes, keep_tails)?;
+    times.cover = clock.elapsed();
+
+    let with_data = || sizes.iter().zip(&batch.ranges).filter(|(_, range)| !range.is_empty()).map(|(size, _)| *size);
+    let report = Report {
+        rows: features.rows(),
+        new_classes,
+        classes: model.classes.len(),
+        tail_sizes: (with_data().min().unwrap_or(0), with_data().max().unwrap_or(0)),
+        clipped,
+        fits: report_fits,
+        refitted,
+        added,
+        dropped,
+        extreme_vectors: model.extreme_vector_count(),
+        vector_ratio: model.vector_ratio(),
+        tail_memory: model.tail_memory,
+        times,
+    };
+    Ok((model, report))
+}
+
+/// Class numbers of the labels in the model, which gets the new ones appended.
+fn class_ids(model: &mut Evm, labels: &Labels) -> (Vec<u32>, Vec<String>) {
+    let mut new = Vec::new();
+    let numbers: Vec<u32> = labels
+        .names()
+        .iter()
+        .map(|name| {
+            let known = model.class_index(name);
+            known.unwrap_or_else(|| {
+                new.push(name.clone());
+                model.classes.push(ClassModel { name: name.clone(), ..ClassModel::default() });
+                model.classes.len() - 1
+            }) as u32
+        })
+        .collect();
+    (labels.ids().iter().map(|&id| numbers[id as usize]).collect(), new)
+}
+
+impl<'a> Batch<'a> {
+    fn new(points: Points<'a>, ids: &[u32], classes: usize) -> Self {
+        let mut order: Vec<usize> = (0..ids.len()).collect();
+        order.sort_by_key(|&row| ids[row]);
+        let sorted: Vec<u32> = order.iter().map(|&row| ids[row]).collect();
+        let start = |class: u32| sorted.partition_point(|&id| id < class);
+        let ranges = (0..classes as u32).map(|class| start(class)..start(class + 1)).collect();
+        Self { points, order, classes: sorted, ranges }
+    }
+}
+
+fn smooth(run: &Run<'_>, model: &Evm, batch: &Batch<'_>) -> Result<Points<'static>, Halt> {
+    let smoothing = Smoothing { fraction: model.params.smoothing, neighbors: model.params.smoothing_neighbors };
+    let rows: Vec<ClassRows<'_>> = model
+        .classes
+        .iter()
+        .zip(&batch.ranges)
+        .map(|(class, range)| ClassRows { new: &batch.order[range.clone()], old: &class.vectors })
+        .collect();
+    smoothing::smooth(run, &model.params.metric, smoothing, &batch.points, &rows)
+}
+
+/// Resolves the tail size of new classes; returns the classes with data whose size exceeds their negatives.
+fn set_tail_sizes(model: &mut Evm, old_vectors: usize, batch: &Batch<'_>) -> Vec<String> {
+    let classes = model.classes.len();
+    let mut clipped = Vec::new();
+    for (class, range) in model.classes.iter_mut().zip(&batch.ranges) {
+        let negatives = old_vectors - class.len() + batch.order.len() - range.len();
+        if class.points_seen == 0 {
+            class.tail_size = model.params.tail_size.resolve(model.dimensions, classes, negatives);
+        }
+        if !range.is_empty() && class.tail_size > negatives {
+            clipped.push(class.name.clone());
+        }
+    }
+    clipped
+}
+
+/// The old extreme vectors, if any, and the batch.
+fn against<'a>(
+    old: &'a Evm,
+    columns: &'a dyn Columns,
+    batch: &'a Batch<'_>,
+    old_ranges: &'a [Range<usize>],
+) -> Vec<Against<'a>> {
+    let batch = Against { columns, own: &batch.ranges };
+    if old.classes.is_empty() {
+        return vec![batch];
+    }
+    vec![Against { columns: old.prepared().columns.as_ref(), own: old_ranges }, batch]
+}
+
+/// Whether the tails of all new points may be held until it is known which of them stay.
+fn keeps_tails(model: &Evm, rows: usize, sizes: &[usize]) -> bool {
+    let bytes = rows as u64 * sizes.iter().copied().max().unwrap_or(0) as u64 * size_of::<f32>() as u64;
+    model.tail_memory == TailMemory::Full && bytes <= model.params.tail_memory_limit
+}
+
+/// The tail as it is remembered: whole, or its largest value alone.
+pub(crate) fn remembered(tail: &[f32], size: usize, memory: TailMemory) -> Vec<f32> {
+    match memory {
+        TailMemory::Full => tail.to_vec(),
+        TailMemory::Max if tail.len() < size => vec![OPEN_TAIL],
+        TailMemory::Max => tail.last().copied().into_iter().collect(),
+        TailMemory::None => Vec::new(),
+    }
+}
+
+type Fit = (PsiModel, Vec<f32>);
+
+fn fit_batch(
+    run: &Run<'_>,
+    model: &Evm,
+    batch: &Batch<'_>,
+    against: &[Against<'_>],
+    sizes: &[usize],
+    keep_tails: bool,
+) -> Result<Vec<Fit>, Halt> {
+    let params = &model.params;
+    let memory = match model.tail_memory {
+        TailMemory::Full if !keep_tails => TailMemory::Max,
+        memory => memory,
+    };
+    let rows = Rows { points: &batch.points, indices: &batch.order, classes: &batch.classes, bounds: None };
+    tail::stream(run, Stage::Tails, &params.metric, &rows, against, sizes, |row, tail, workspace: &mut Workspace| {
+        let psi = fit_tail(tail, params, workspace);
+        (psi, remembered(tail, sizes[batch.classes[row] as usize], memory))
+    })
+}
+
+/// `tail` is not empty: there are at least two classes.
+pub(crate) fn fit_tail(tail: &[f32], params: &Params, workspace: &mut Workspace) -> PsiModel {
+    weibull::fit(tail, params.distance_multiplier, params.tail_model, params.fixed_shape, workspace)
+}
+
+/// Adds the new points to their classes, behind the extreme vectors.
+fn append(model: &mut Evm, batch: &Batch<'_>, fits: Vec<Fit>, points_before: u64) {
+    for ((position, &row), (psi, tail)) in batch.order.iter().enumerate().zip(fits) {
+        let class = &mut model.classes[batch.classes[position] as usize];
+        class.psi.push(psi);
+        class.tails.push(tail);
+        class.sources.push(points_before + row as u64);
+        class.gains.push(1.0);
+        class.points_seen += 1;
+    }
+    for (class, range) in model.classes.iter_mut().zip(&batch.ranges) {
+        class.vectors.extend(batch.points.gather(&batch.order[range.clone()]));
+    }
+    model.points_seen += batch.order.len() as u64;
+}
+
+/// Chooses extreme vectors for the classes that got data, or for all under a total budget. `None`: all are kept.
+fn reduce_after(
+    run: &Run<'_>,
+    model: &mut Evm,
+    batch: &Batch<'_>,
+) -> Result<Option<Vec<(usize, Cover)>>, Halt> {
+    let target = Target::new(&model.params, model.points_seen);
+    let within = target.is_met(model.classes.iter().map(ClassModel::len));
+    if model.params.reduce_when == ReduceWhen::OverBudget && within {
+        return Ok(None);
+    }
+    let shared = matches!(model.params.max_extreme_vectors, Some(Budget::Total(_) | Budget::Ratio(_)));
+    let classes: Vec<usize> =
+        (0..model.classes.len()).filter(|&class| shared || !batch.ranges[class].is_empty()).collect();
+    let covers = model.choose(run, &classes)?;
+    Ok(Some(classes.into_iter().zip(covers).collect()))
+}
+
+/// New rows that became extreme vectors, and extreme vectors that were dropped.
+fn count_changes(
+    covers: &Option<Vec<(usize, Cover)>>,
+    old_counts: &[usize],
+    batch: &Batch<'_>,
+) -> (usize, usize) {
+    let Some(covers) = covers else { return (batch.order.len(), 0) };
+    covers.iter().fold((0, 0), |(added, dropped), (class, cover)| {
+        let old = old_counts[*class];
+        let old_kept = cover.order.iter().filter(|&&position| position < old).count();
+        (added + cover.order.len() - old_kept, dropped + old - old_kept)
+    })
+}
+
+/// Brings the tails of the model within the memory limit: all of them whole, or none.
+fn remember_tails(
+    run: &Run<'_>,
+    model: &mut Evm,
+    batch: &Batch<'_>,
+    against: &[Against<'_>],
+    sizes: &[usize],
+    kept: bool,
+) -> Result<(), Halt> {
+    if model.tail_memory != TailMemory::Full {
+        return Ok(());
+    }
+    let values: u64 = model.classes.iter().map(|class| (class.len() * class.tail_size) as u64).sum();
+    let limit = model.params.tail_memory_limit / size_of::<f32>() as u64;
+    let whole = values <= limit;
+    let first_new = model.points_seen - batch.order.len() as u64;
+    if whole && !kept {
+        let metric: &Metric = &model.params.metric;
+        let chosen: Vec<(usize, usize)> = new_extreme_vectors(model, first_new);
+        let indices: Vec<usize> =
+            chosen.iter().map(|&(class, i)| (model.classes[class].sources[i] - first_new) as usize).collect();
+        let classes: Vec<u32> = chosen.iter().map(|&(class, _)| class as u32).collect();
+        let rows = Rows { points: &batch.points, indices: &indices, classes: &classes, bounds: None };
+        let tails = tail::stream(run, Stage::Tails, metric, &rows, against, sizes, |_, tail, (): &mut ()| tail.to_vec())?;
+        for ((class, i), tail) in chosen.into_iter().zip(tails) {
+            model.classes[class].tails[i] = tail;
+        }
+    }
+    if !whole {
+        model.tail_memory = TailMemory::Max;
+        for class in &mut model.classes {
+            for (tail, &source) in class.tails.iter_mut().zip(&class.sources) {
+                if kept || source < first_new {
+                    *tail = remembered(tail, class.tail_size, TailMemory::Max);
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+fn new_extreme_vectors(model: &Evm, first_new: u64) -> Vec<(usize, usize)> {
+    let classes = model.classes.iter().enumerate();
+    classes
+        .flat_map(|(number, class)| {
+            let sources = class.sources.iter().enumerate();
+            sources.filter(move |(_, source)| **source >= first_new).map(move |(i, _)| (number, i))
+        })
+        .collect()
+}
+
+/// Whether old Psi-models are touched at all.
+pub(crate) fn touches_old(model: &Evm) -> bool {
+    model.params.refit != Refit::New && model.extreme_vector_count() > 0
+}

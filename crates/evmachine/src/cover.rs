@@ -114,9 +114,12 @@ pub(crate) fn choose(
         (Target::PerClass(count), Reduction::SetCover) => {
             each(&|class| fixed_size::per_class(run, metric, class, count))
         }
-        (Target::PerClass(count), Reduction::WeightedMaxK) => {
-            each(&|class| weighted::cover(run, metric, class, count))
-        }
+        (Target::PerClass(count), Reduction::WeightedMaxK) => each(&|class| {
+            if class.len() <= count {
+                return Ok(Cover::everything(class.len()));
+            }
+            weighted::cover(run, metric, class, count)
+        }),
         (Target::Total(count), Reduction::SetCover) => {
             let covers = fixed_size::total(run, metric, classes, count)?;
             Ok(cut(covers, count))
@@ -130,6 +133,10 @@ pub(crate) fn choose(
 
 fn radii(class: &Candidates<'_>, threshold: f64) -> Vec<f32> {
     class.curves.iter().map(|curve| curve.radius(threshold)).collect()
+}
+
+fn radii_at(class: &Candidates<'_>, support: f64) -> Vec<f32> {
+    class.curves.iter().map(|curve| curve.radius_at(support)).collect()
 }
 
 /// Keeps the `count` choices of largest gain over all classes, and at least the first of each.
@@ -179,11 +186,22 @@ mod tests {
         prop::collection::vec(((0u8..40).prop_map(|x| f32::from(x) / 4.0), 0.5f64..30.0, 0.1f64..4.0), 1..60)
     }
 
-    fn choose_one(candidates: Candidates<'static>, reduction: Reduction, target: Target, run: &Run<'_>) -> Cover {
+    fn choose_one(
+        candidates: Candidates<'static>,
+        reduction: Reduction,
+        target: Target,
+        run: &Run<'_>,
+    ) -> Cover {
         choose(run, &Metric::Euclidean, reduction, target, &[candidates]).unwrap().remove(0)
     }
 
-    fn covers(class: &Candidates<'_>, points: &[(f32, f64, f64)], i: usize, j: usize, threshold: f64) -> bool {
+    fn covers(
+        class: &Candidates<'_>,
+        points: &[(f32, f64, f64)],
+        i: usize,
+        j: usize,
+        threshold: f64,
+    ) -> bool {
         i == j || (points[i].0 - points[j].0).abs() <= class.curves[i].radius(threshold)
     }
 

@@ -52,7 +52,9 @@ impl Decision {
     /// ln P of the best class.
     pub fn ln_probability(&self) -> f64 {
         match *self {
-            Decision::Known { ln_probability, .. } | Decision::Unknown { ln_probability, .. } => ln_probability,
+            Decision::Known { ln_probability, .. } | Decision::Unknown { ln_probability, .. } => {
+                ln_probability
+            }
         }
     }
 
@@ -117,8 +119,11 @@ impl Evm {
                 meter.check()?;
                 let scores = self.score_block(run, prepared, &points, rows)?;
                 let classes = self.classes.len();
-                let results =
-                    rows.iter().zip(scores.chunks_exact(classes)).map(|(&row, scores)| each(row, scores)).collect();
+                let results = rows
+                    .iter()
+                    .zip(scores.chunks_exact(classes))
+                    .map(|(&row, scores)| each(row, scores))
+                    .collect();
                 meter.advance(rows.len())?;
                 Ok(results)
             })

@@ -20,7 +20,9 @@ pub enum FeatureError {
     #[error("the feature matrix has no columns; at least one is needed")]
     NoColumns,
     /// A NaN, an infinity, or an `f64` beyond the range of `f32`.
-    #[error("row {row}, column {column}: {value} is not a finite 32-bit number; remove the row or fill the value in")]
+    #[error(
+        "row {row}, column {column}: {value} is not a finite 32-bit number; remove the row or fill the value in"
+    )]
     NotFinite {
         /// Row, from 0.
         row: usize,

@@ -101,7 +101,8 @@ impl Evm {
                 };
                 let mut ranked: Vec<(f64, usize)> = range.map(|index| (support(index), index)).collect();
                 ranked.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-                let speakers = ranked.iter().take(self.params.n_fused).map(|&(_, index)| speaker(index)).collect();
+                let speakers =
+                    ranked.iter().take(self.params.n_fused).map(|&(_, index)| speaker(index)).collect();
                 ClassEvidence { class, probability: scores[class].ln_probability.exp(), speakers }
             });
             let decision = self.decision(scores);

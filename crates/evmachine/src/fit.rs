@@ -23,13 +23,17 @@ impl Evm {
     /// let (evm, report) = Evm::fit(&Params::default(), &features, &labels)?;
     /// assert_eq!(report.new_classes, ["low", "high"]);
     ///
-    /// let queries = Features::new(vec![0.15, 2.6], 1)?;
+    /// let queries = Features::new(vec![0.15, -9.0], 1)?;
     /// let decisions = evm.decide(&queries)?;
     /// assert_eq!(decisions[0].class(), Some(0));
-    /// assert_eq!(decisions[1].class(), None, "half-way between the classes nothing is known");
+    /// assert_eq!(decisions[1].class(), None, "nothing is known out there");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn fit(params: &Params, features: &Features<'_>, labels: &Labels) -> Result<(Self, Report), FitError> {
+    pub fn fit(
+        params: &Params,
+        features: &Features<'_>,
+        labels: &Labels,
+    ) -> Result<(Self, Report), FitError> {
         Self::fit_with(&Run::new(), params, features, labels)
     }
 

@@ -93,7 +93,8 @@ struct Header {
 impl Evm {
     /// The model as the bytes of a file. The same model always gives the same bytes.
     pub fn to_bytes(&self) -> Result<Vec<u8>, FormatError> {
-        let params = serde_json::to_value(Params::clone(&self.params)).map_err(|e| inconsistent(e.to_string()))?;
+        let params =
+            serde_json::to_value(Params::clone(&self.params)).map_err(|e| inconsistent(e.to_string()))?;
         let header = Header {
             checksum: "0".repeat(CHECKSUM_DIGITS),
             format_version: FORMAT_VERSION,
@@ -169,7 +170,8 @@ impl Evm {
         if found > FORMAT_VERSION || found == 0 {
             return Err(FormatError::Version { found, supported: FORMAT_VERSION });
         }
-        let header: Header = serde_json::from_str(text).map_err(|e| inconsistent(format!("metadata: {e}")))?;
+        let header: Header =
+            serde_json::from_str(text).map_err(|e| inconsistent(format!("metadata: {e}")))?;
         let digits = checksum_position(bytes)?;
         if header.checksum != format!("{:016x}", checksum(bytes, digits)) {
             return Err(FormatError::Checksum);
@@ -214,7 +216,11 @@ impl Evm {
             ("source", u64s(&mut classes.iter().flat_map(|class| class.sources.iter().copied()))),
             (
                 "status",
-                Column { dtype: Dtype::U8, shape: vec![count], bytes: psi().map(|psi| psi.status as u8).collect() },
+                Column {
+                    dtype: Dtype::U8,
+                    shape: vec![count],
+                    bytes: psi().map(|psi| psi.status as u8).collect(),
+                },
             ),
             ("tail_lengths", u64s(&mut tails().map(|tail| tail.len() as u64))),
             ("tails", f32s(vec![tail_values], &mut tails().flatten().copied())),
@@ -235,7 +241,8 @@ fn checksum_position(bytes: &[u8]) -> Result<usize, FormatError> {
     let length = bytes.first_chunk().map(|length| u64::from_le_bytes(*length)).ok_or_else(missing)?;
     let end = usize::try_from(length).ok().and_then(|length| length.checked_add(8)).ok_or_else(missing)?;
     let header = bytes.get(..end).ok_or_else(missing)?;
-    let mark = header.windows(CHECKSUM_MARK.len()).position(|window| window == CHECKSUM_MARK).ok_or_else(missing)?;
+    let mark =
+        header.windows(CHECKSUM_MARK.len()).position(|window| window == CHECKSUM_MARK).ok_or_else(missing)?;
     let digits = mark + CHECKSUM_MARK.len();
     if digits + CHECKSUM_DIGITS > header.len() {
         return Err(missing());
@@ -281,7 +288,8 @@ impl Tensors<'_> {
         let tensor = self.0.tensor(name).map_err(|_| inconsistent(format!("tensor {name:?} is missing")))?;
         if tensor.dtype() != dtype || tensor.shape() != shape {
             let (found, found_shape) = (tensor.dtype(), tensor.shape());
-            let detail = format!("tensor {name:?} is {found:?} {found_shape:?}, expected {dtype:?} {shape:?}");
+            let detail =
+                format!("tensor {name:?} is {found:?} {found_shape:?}, expected {dtype:?} {shape:?}");
             return Err(inconsistent(detail));
         }
         Ok(tensor.data())
@@ -337,7 +345,8 @@ fn params_of(mut value: serde_json::Value, metric: Option<Metric>) -> Result<Par
 }
 
 fn model_of(header: Header, tensors: &Tensors<'_>, metric: Option<Metric>) -> Result<Evm, FormatError> {
-    let params = params_of(header.params, metric)?.check().map_err(|e| inconsistent(format!("params: {e}")))?;
+    let params =
+        params_of(header.params, metric)?.check().map_err(|e| inconsistent(format!("params: {e}")))?;
     let count = tensors.length("shape")?;
     let d = header.dimensions;
     if d == 0 || header.classes.len() < 2 {
@@ -347,8 +356,11 @@ fn model_of(header: Header, tensors: &Tensors<'_>, metric: Option<Metric>) -> Re
         return Err(inconsistent("the sums of dropped fits are not finite"));
     }
     let sizes = tensors.counts("class_sizes", header.classes.len())?;
-    if sizes.iter().try_fold(0usize, |sum, &size| sum.checked_add(size)) != Some(count) || sizes.contains(&0) {
-        return Err(inconsistent(format!("class sizes do not add up to {count} extreme vectors, one at least each")));
+    if sizes.iter().try_fold(0usize, |sum, &size| sum.checked_add(size)) != Some(count) || sizes.contains(&0)
+    {
+        return Err(inconsistent(format!(
+            "class sizes do not add up to {count} extreme vectors, one at least each"
+        )));
     }
     let tail_sizes = tensors.counts("class_tail_sizes", sizes.len())?;
     let points_seen = tensors.u64s("class_points_seen", sizes.len())?;
@@ -359,7 +371,8 @@ fn model_of(header: Header, tensors: &Tensors<'_>, metric: Option<Metric>) -> Re
     let statuses = tensors.bytes("status", Dtype::U8, &[count])?;
     let mut psi = Vec::with_capacity(count);
     for (i, &status) in statuses.iter().enumerate() {
-        let status = FitStatus::ALL.get(status as usize).ok_or_else(|| inconsistent(format!("status {status}")))?;
+        let status =
+            FitStatus::ALL.get(status as usize).ok_or_else(|| inconsistent(format!("status {status}")))?;
         psi.push(PsiModel { shape: shapes[i], scale: scales[i], shift: shifts[i], status: *status });
     }
     let sources = tensors.u64s("source", count)?;

@@ -69,9 +69,11 @@ pub use format::{FORMAT_VERSION, FormatError};
 pub use labels::Labels;
 pub use metric::{Distance, Metric, MetricError};
 pub use model::{ClassInfo, Evm, ExtremeVector};
-pub use params::{Budget, CheckedParams, Params, ReduceWhen, Reduction, Refit, TailMemory, TailModel, TailSize};
+pub use params::{
+    Budget, CheckedParams, Params, ReduceWhen, Reduction, Refit, TailMemory, TailModel, TailSize,
+};
 pub use pool::{PoolError, SampleId, Strategy, Suggestion, UnknownPool};
 pub use progress::{Observer, Run, Stage};
-pub use psi::{FitStatus, PsiModel};
+pub use psi::{FitStatus, MarginError, PsiModel};
 pub use report::{Report, StageTimes, StatusCounts};
 pub use weibull::SHAPE_CAP;

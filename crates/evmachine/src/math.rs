@@ -60,10 +60,10 @@ fn ln_lanes<S: Simd>(simd: S, x: f64x8<S>) -> f64x8<S> {
     let bits = x.to_bits();
     // x = 2^e m with m in [sqrt(1/2), sqrt(2)).
     let shifted = bits + u64x8::splat(simd, ONE.wrapping_sub(SQRT_HALF));
-    let mantissa = f64x8::from_bits(
-        bits - (shifted & u64x8::splat(simd, EXPONENT)) + u64x8::splat(simd, ONE),
-    );
-    let e = f64x8::from_bits((shifted >> 52) | u64x8::splat(simd, INTEGER)) - (4_503_599_627_370_496.0 + 1023.0);
+    let mantissa =
+        f64x8::from_bits(bits - (shifted & u64x8::splat(simd, EXPONENT)) + u64x8::splat(simd, ONE));
+    let e =
+        f64x8::from_bits((shifted >> 52) | u64x8::splat(simd, INTEGER)) - (4_503_599_627_370_496.0 + 1023.0);
     // ln m = 2 artanh(s), s = (m - 1) / (m + 1), |s| <= 0.1716.
     let s = (mantissa - 1.0) / (mantissa + 1.0);
     let z = s * s;
@@ -77,39 +77,24 @@ fn ln_lanes<S: Simd>(simd: S, x: f64x8<S>) -> f64x8<S> {
     zero.select(f64x8::splat(simd, f64::NEG_INFINITY), result)
 }
 
-/// Applies `function` to every eight values, the last ones padded with 1.
+/// Replaces each value by its natural logarithm; 0 becomes -inf.
+pub(crate) fn ln(values: &mut [f64]) {
+    dispatch!(Level::new(), simd => ln_simd(simd, values));
+}
+
 #[inline(always)]
-fn for_each_lanes<S: Simd>(simd: S, values: &mut [f64], function: impl Fn(usize, f64x8<S>) -> f64x8<S>) {
-    let mut start = 0;
+fn ln_simd<S: Simd>(simd: S, values: &mut [f64]) {
     let mut chunks = values.chunks_exact_mut(LANES);
     for chunk in &mut chunks {
-        function(start, f64x8::from_slice(simd, chunk)).store_slice(chunk);
-        start += LANES;
+        ln_lanes(simd, f64x8::from_slice(simd, chunk)).store_slice(chunk);
     }
     let rest = chunks.into_remainder();
     if !rest.is_empty() {
         let mut padded = [1.0; LANES];
         padded[..rest.len()].copy_from_slice(rest);
-        function(start, f64x8::from_slice(simd, &padded)).store_slice(&mut padded);
+        ln_lanes(simd, f64x8::from_slice(simd, &padded)).store_slice(&mut padded);
         rest.copy_from_slice(&padded[..rest.len()]);
     }
-}
-
-/// Replaces each value by its natural logarithm; 0 becomes -inf.
-pub(crate) fn ln(values: &mut [f64]) {
-    dispatch!(Level::new(), simd => for_each_lanes(simd, values, |_, x| ln_lanes(simd, x)));
-}
-
-/// Replaces each `values[i]` by `factors[i] * ln(values[i])`.
-pub(crate) fn scaled_ln(values: &mut [f64], factors: &[f64]) {
-    assert_eq!(values.len(), factors.len());
-    dispatch!(Level::new(), simd => for_each_lanes(simd, values, |start, x| {
-        let factor = match factors.get(start..start + LANES) {
-            Some(whole) => f64x8::from_slice(simd, whole),
-            None => f64x8::from_fn(simd, |lane| factors.get(start + lane).copied().unwrap_or(1.0)),
-        };
-        factor * ln_lanes(simd, x)
-    }));
 }
 
 /// `sum e^(beta t)`, `sum t e^(beta t)` and `sum t^2 e^(beta t)` over t, all of which are <= 0.
@@ -124,22 +109,24 @@ fn exponential_sums_simd<S: Simd>(simd: S, t: &[f64], beta: f64) -> [f64; 3] {
 
     let beta = f64x8::splat(simd, beta);
     let mut sums = [f64x8::splat(simd, 0.0); 3];
-    let mut add = |t: f64x8<S>| {
-        let power = exp_lanes(simd, t * beta);
-        let first = t * power;
-        sums[0] = sums[0] + power;
-        sums[1] = sums[1] + first;
-        sums[2] = t.mul_add(first, sums[2]);
-    };
     let chunks = t.chunks_exact(LANES);
     let rest = chunks.remainder();
     for chunk in chunks {
-        add(f64x8::from_slice(simd, chunk));
+        sums = add_exponentials(simd, sums, f64x8::from_slice(simd, chunk), beta);
     }
     if !rest.is_empty() {
-        add(f64x8::from_fn(simd, |lane| rest.get(lane).copied().unwrap_or(NOTHING)));
+        let mut padded = [NOTHING; LANES];
+        padded[..rest.len()].copy_from_slice(rest);
+        sums = add_exponentials(simd, sums, f64x8::from_slice(simd, &padded), beta);
     }
-    sums.map(|sum| sum.reduce_sum())
+    [sums[0].reduce_sum(), sums[1].reduce_sum(), sums[2].reduce_sum()]
+}
+
+#[inline(always)]
+fn add_exponentials<S: Simd>(simd: S, sums: [f64x8<S>; 3], t: f64x8<S>, beta: f64x8<S>) -> [f64x8<S>; 3] {
+    let power = exp_lanes(simd, t * beta);
+    let first = t * power;
+    [sums[0] + power, sums[1] + first, t.mul_add(first, sums[2])]
 }
 
 #[cfg(test)]
@@ -178,8 +165,5 @@ mod tests {
         assert_eq!(values, [f64::NEG_INFINITY, 0.0, f64::MIN_POSITIVE.ln()]);
         assert_eq!(exponential_sums(&[0.0], 3.0), [1.0, 0.0, 0.0]);
         assert_eq!(exponential_sums(&[-1e9], 1e9)[0], 0.0);
-        let mut scaled = [std::f64::consts::E; 9];
-        scaled_ln(&mut scaled, &[2.0; 9]);
-        assert!(scaled.iter().all(|value| (value - 2.0).abs() < 1e-15));
     }
 }

@@ -198,7 +198,13 @@ impl Params {
     /// A start without tuning that holds up on real embeddings: points smoothed half-way to the mean of their 10
     /// nearest, fits pooled half-way, and every point kept, because smoothed points cover each other too readily.
     pub fn robust() -> Self {
-        Self { smoothing: 0.5, smoothing_neighbors: 10, pooling: 0.5, cover_threshold: 1.0, ..Self::default() }
+        Self {
+            smoothing: 0.5,
+            smoothing_neighbors: 10,
+            pooling: 0.5,
+            cover_threshold: 1.0,
+            ..Self::default()
+        }
     }
 
     /// Every rule about parameters.
@@ -223,7 +229,12 @@ impl Params {
             TailSize::Auto => {}
         }
         if let Some(shape) = self.fixed_shape {
-            rule(shape > 0.0 && shape <= SHAPE_CAP, "fixed_shape", shape, "must be above 0 and at most 100000")?;
+            rule(
+                shape > 0.0 && shape <= SHAPE_CAP,
+                "fixed_shape",
+                shape,
+                "must be above 0 and at most 100000",
+            )?;
             let weibull = self.tail_model == TailModel::Weibull;
             rule(weibull, "fixed_shape", shape, "applies to the tail model Weibull alone")?;
         }
@@ -240,7 +251,12 @@ impl Params {
                 rule(count >= 1, "max_extreme_vectors", count, "must be at least 1")?;
             }
             Some(Budget::Ratio(ratio)) => {
-                rule(positive_fraction(ratio), "max_extreme_vectors", ratio, "must be above 0 and at most 1")?;
+                rule(
+                    positive_fraction(ratio),
+                    "max_extreme_vectors",
+                    ratio,
+                    "must be above 0 and at most 1",
+                )?;
             }
             None => {
                 let free = self.reduction == Reduction::SetCover;

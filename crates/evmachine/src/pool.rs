@@ -148,12 +148,18 @@ impl UnknownPool {
     /// Adds the rows that the model calls unknown, and returns their numbers.
     pub fn add_unknown(&mut self, model: &Evm, samples: &Features<'_>) -> Result<Vec<SampleId>, PoolError> {
         let decisions = model.decide(samples)?;
-        let unknown: Vec<usize> = (0..decisions.len()).filter(|&row| decisions[row].class().is_none()).collect();
+        let unknown: Vec<usize> =
+            (0..decisions.len()).filter(|&row| decisions[row].class().is_none()).collect();
         self.add(&samples.select(&unknown))
     }
 
     /// Chooses up to `count` samples without a label, best first, each with the group that it would explain.
-    pub fn suggest(&self, model: &Evm, strategy: Strategy, count: usize) -> Result<Vec<Suggestion>, PoolError> {
+    pub fn suggest(
+        &self,
+        model: &Evm,
+        strategy: Strategy,
+        count: usize,
+    ) -> Result<Vec<Suggestion>, PoolError> {
         self.suggest_with(&Run::new(), model, strategy, count)
     }
 
@@ -165,8 +171,12 @@ impl UnknownPool {
         strategy: Strategy,
         count: usize,
     ) -> Result<Vec<Suggestion>, PoolError> {
-        let open: Vec<(SampleId, &Sample)> =
-            self.samples.iter().filter(|(_, sample)| sample.label.is_none()).map(|(&id, sample)| (id, sample)).collect();
+        let open: Vec<(SampleId, &Sample)> = self
+            .samples
+            .iter()
+            .filter(|(_, sample)| sample.label.is_none())
+            .map(|(&id, sample)| (id, sample))
+            .collect();
         if open.is_empty() || count == 0 {
             return Ok(Vec::new());
         }
@@ -181,7 +191,8 @@ impl UnknownPool {
                 let metric = &model.params.metric;
                 let target = Target::Threshold(threshold);
                 let class = std::slice::from_ref(&candidates);
-                let cover = cover::choose(run, metric, Reduction::SetCover, target, class).map_err(FitError::from)?;
+                let cover =
+                    cover::choose(run, metric, Reduction::SetCover, target, class).map_err(FitError::from)?;
                 cover.into_iter().flat_map(|cover| cover.order).collect()
             }
             Strategy::LowestPsi => sorted_by(open.len(), |i| ln_probability[i]),
@@ -196,7 +207,10 @@ impl UnknownPool {
             .map_err(FitError::from)?;
         let suggestion = |(&i, group): (&usize, Vec<usize>)| Suggestion {
             sample: open[i].0,
-            group: std::iter::once(i).chain(group.into_iter().filter(|&j| j != i)).map(|j| open[j].0).collect(),
+            group: std::iter::once(i)
+                .chain(group.into_iter().filter(|&j| j != i))
+                .map(|j| open[j].0)
+                .collect(),
             ln_probability: ln_probability[i],
         };
         Ok(chosen.iter().zip(groups).map(suggestion).collect())
@@ -242,7 +256,8 @@ impl UnknownPool {
             false
         });
         // Every vector was checked when it came, and no label is empty.
-        let features = Features::new(values, self.dimensions).unwrap_or_else(|_| unreachable!("checked by add"));
+        let features =
+            Features::new(values, self.dimensions).unwrap_or_else(|_| unreachable!("checked by add"));
         let labels = Labels::new(names).unwrap_or_else(|_| unreachable!("checked by label"));
         (features, labels)
     }

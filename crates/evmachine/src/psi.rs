@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::math;
 use crate::params::TailModel;
+use crate::weibull::{self, Workspace};
 
 /// How a Psi-model came about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -80,6 +81,53 @@ pub struct PsiModel {
     pub status: FitStatus,
 }
 
+impl PsiModel {
+    /// Fits margins directly, for whoever has them from elsewhere; their order does not matter.
+    ///
+    /// ```
+    /// use evmachine::{PsiModel, TailModel};
+    ///
+    /// let psi = PsiModel::fit(TailModel::Weibull, &[1.9, 1.2, 1.6, 2.1])?;
+    /// assert!(psi.probability(TailModel::Weibull, 0.5) > 0.99);
+    /// assert!(psi.probability(TailModel::Weibull, 3.0) < 0.01);
+    /// # Ok::<(), evmachine::MarginError>(())
+    /// ```
+    pub fn fit(model: TailModel, margins: &[f64]) -> Result<Self, MarginError> {
+        if margins.is_empty() {
+            return Err(MarginError::Empty);
+        }
+        if let Some(index) = margins.iter().position(|margin| !(margin.is_finite() && *margin >= 0.0)) {
+            return Err(MarginError::NotAMargin { index, value: margins[index] });
+        }
+        let mut workspace = Workspace::default();
+        workspace.margins.extend_from_slice(margins);
+        workspace.margins.sort_unstable_by(f64::total_cmp);
+        Ok(weibull::fit_margins(model, None, &mut workspace))
+    }
+
+    /// psi at a distance, before pooling.
+    pub fn probability(&self, model: TailModel, distance: f64) -> f64 {
+        Curve::new(model, self).psi(distance)
+    }
+}
+
+/// Margins that cannot be fitted.
+#[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum MarginError {
+    /// None at all.
+    #[error("there are no margins to fit")]
+    Empty,
+    /// A margin is finite and not negative.
+    #[error("margin {index} is {value}; margins are finite and not negative")]
+    NotAMargin {
+        /// Its position.
+        index: usize,
+        /// Its value.
+        value: f64,
+    },
+}
+
 /// Sums of the logarithms of fitted parameters, from which pooling takes its means.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub(crate) struct PoolSums {
@@ -94,7 +142,7 @@ impl PoolSums {
         if psi.status.is_estimate() {
             self.count += 1;
             self.ln_shape += psi.shape.ln();
-            self.ln_scale += psi.scale.ln();
+            self.ln_scale += (psi.scale / end(psi)).ln();
             self.ln_shift += if psi.shift > 0.0 { psi.shift.ln() } else { 0.0 };
         }
     }
@@ -111,7 +159,10 @@ impl PoolSums {
         self.ln_shape.is_finite() && self.ln_scale.is_finite() && self.ln_shift.is_finite()
     }
 
-    /// `psi` with ln(shape), ln(scale) and ln(shift) moved the fraction `rho` towards the means.
+    /// `psi` with ln(shape) and ln(scale) moved the fraction `rho` towards the means.
+    ///
+    /// `Libmr` has a third parameter: there ln(m_max) and ln(scale / (1 + m_max)) move, the latter of which is
+    /// never positive, so that psi at distance 0 stays at least 1 - 1/e.
     ///
     /// A zero tail has no ln(scale) and stays as it is, unless rho is 1, where all points get the means.
     pub(crate) fn pooled(&self, psi: &PsiModel, rho: f64) -> PsiModel {
@@ -123,13 +174,15 @@ impl PoolSums {
             let own = if rho < 1.0 { (1.0 - rho) * value.ln() } else { 0.0 };
             (own + rho * (sum / count)).exp()
         };
-        PsiModel {
-            shape: towards(psi.shape, self.ln_shape),
-            scale: towards(psi.scale, self.ln_scale),
-            shift: if psi.shift > 0.0 { towards(psi.shift, self.ln_shift) } else { 0.0 },
-            status: psi.status,
-        }
+        let shift = if psi.shift > 0.0 { towards(psi.shift, self.ln_shift) } else { 0.0 };
+        let moved = PsiModel { shape: towards(psi.shape, self.ln_shape), shift, ..*psi };
+        PsiModel { scale: towards(psi.scale / end(psi), self.ln_scale) * end(&moved), ..moved }
     }
+}
+
+/// The distance from which `Libmr` is 0; 1 for the others, which have no such end.
+fn end(psi: &PsiModel) -> f64 {
+    1.0 + psi.shift
 }
 
 /// A curve ready for evaluation.
@@ -148,7 +201,7 @@ const TINY: f64 = 1e-300;
 impl Curve {
     pub(crate) fn new(model: TailModel, psi: &PsiModel) -> Self {
         let (inverse_scale, end) = match (model, psi.scale == 0.0) {
-            (_, false) => (1.0 / psi.scale, 1.0 + psi.shift),
+            (_, false) => (1.0 / psi.scale, end(psi)),
             // ln(TINY * 10 / TINY) > 0 at distance 0, and nothing beyond.
             (TailModel::Libmr, true) => (10.0 / TINY, TINY),
             (_, true) => (1.0 / TINY, 0.0),
@@ -161,7 +214,8 @@ impl Curve {
         let mut value = [0.0];
         self.argument(distance, &mut value[0]);
         if self.model != TailModel::Gumbel {
-            math::scaled_ln(&mut value, &[self.factor()]);
+            math::ln(&mut value);
+            value[0] *= self.factor();
         }
         value[0]
     }
@@ -205,8 +259,12 @@ impl Curve {
     ///
     /// Every distance up to it evaluates to at least that psi, rounding included.
     pub(crate) fn radius(&self, probability: f64) -> f32 {
-        let exact = support_of(self.model, probability);
-        let support = exact + 1e-9 * (1.0 + exact.abs());
+        self.radius_at(support_of(self.model, probability))
+    }
+
+    /// As [`radius`](Self::radius), by support: thresholds too close to 1 for an `f64` have one too.
+    pub(crate) fn radius_at(&self, support: f64) -> f32 {
+        let support = support + 1e-9 * (1.0 + support.abs());
         let radius = match self.model {
             TailModel::Weibull => (-support / self.shape).exp() / self.inverse_scale,
             TailModel::Libmr => self.end - (support / self.shape).exp() / self.inverse_scale,
@@ -260,7 +318,8 @@ impl Curves {
             curve.argument(f64::from(distance), out);
         }
         if self.model != TailModel::Gumbel {
-            math::scaled_ln(out, &self.factors[first..first + out.len()]);
+            math::ln(out);
+            out.iter_mut().zip(&self.factors[first..]).for_each(|(out, factor)| *out *= factor);
         }
     }
 }
@@ -329,7 +388,12 @@ mod tests {
         for model in TailModel::ALL {
             let curves: Vec<Curve> = (1..20)
                 .map(|i| {
-                    let psi = PsiModel { shape: f64::from(i), scale: 0.1 * f64::from(i), shift: 0.3, status: FitStatus::Converged };
+                    let psi = PsiModel {
+                        shape: f64::from(i),
+                        scale: 0.1 * f64::from(i),
+                        shift: 0.3,
+                        status: FitStatus::Converged,
+                    };
                     Curve::new(model, &psi)
                 })
                 .collect();

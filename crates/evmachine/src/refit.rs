@@ -40,7 +40,8 @@ pub(crate) fn refit(
         .enumerate()
         .flat_map(|(number, class)| std::iter::repeat_n(number as u32, class.len()))
         .collect();
-    let tails: Vec<&[f32]> = model.classes.iter().flat_map(|class| class.tails.iter().map(Vec::as_slice)).collect();
+    let tails: Vec<&[f32]> =
+        model.classes.iter().flat_map(|class| class.tails.iter().map(Vec::as_slice)).collect();
     let [.., new] = against else { return Ok(Refitted { count: 0 }) };
     debug_assert_eq!(new.columns.len(), batch.order.len());
     let new = std::slice::from_ref(new);
@@ -164,11 +165,19 @@ fn gathered(
     let row_classes: Vec<u32> = rows.iter().map(|&row| classes[row]).collect();
     let some = Rows { points, indices: rows, classes: &row_classes, bounds: None };
     let metric = &model.params.metric;
-    let fits = tail::stream(run, Stage::Refit, metric, &some, against, sizes, |row, tail, workspace: &mut Workspace| {
-        let size = sizes[row_classes[row] as usize];
-        let psi = (!tail.is_empty()).then(|| fit_tail(tail, &model.params, workspace))?;
-        Some((psi, remembered(tail, size, model.tail_memory)))
-    })?;
+    let fits = tail::stream(
+        run,
+        Stage::Refit,
+        metric,
+        &some,
+        against,
+        sizes,
+        |row, tail, workspace: &mut Workspace| {
+            let size = sizes[row_classes[row] as usize];
+            let psi = (!tail.is_empty()).then(|| fit_tail(tail, &model.params, workspace))?;
+            Some((psi, remembered(tail, size, model.tail_memory)))
+        },
+    )?;
     let mut changes: Vec<Change> = vec![None; points.len()];
     for (&row, fit) in rows.iter().zip(fits) {
         changes[row] = fit;

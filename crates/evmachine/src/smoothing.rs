@@ -116,7 +116,9 @@ fn move_row(members: &Points<'_>, row: usize, nearest: &[usize], fraction: f64, 
     members.write_row(row, &mut own);
     let weight = fraction / nearest.len() as f64;
     let range: Range<usize> = moved.len()..moved.len() + d;
-    moved.extend(own.iter().zip(&sum).map(|(&own, &sum)| ((1.0 - fraction) * f64::from(own) + weight * sum) as f32));
+    moved.extend(
+        own.iter().zip(&sum).map(|(&own, &sum)| ((1.0 - fraction) * f64::from(own) + weight * sum) as f32),
+    );
     // Opposite unit vectors can cancel; such a point stays where it is.
     if moved[range.clone()].iter().all(|&value| value == 0.0) {
         moved[range].copy_from_slice(&own);

@@ -208,7 +208,8 @@ pub(crate) fn learn(
     remember_tails(run, &mut model, &batch, &against, &sizes, keep_tails)?;
     times.cover = clock.elapsed();
 
-    let with_data = || sizes.iter().zip(&batch.ranges).filter(|(_, range)| !range.is_empty()).map(|(size, _)| *size);
+    let with_data =
+        || sizes.iter().zip(&batch.ranges).filter(|(_, range)| !range.is_empty()).map(|(size, _)| *size);
     let report = Report {
         rows: features.rows(),
         new_classes,
@@ -257,7 +258,8 @@ impl<'a> Batch<'a> {
 }
 
 fn smooth(run: &Run<'_>, model: &Evm, batch: &Batch<'_>) -> Result<Points<'static>, Halt> {
-    let smoothing = Smoothing { fraction: model.params.smoothing, neighbors: model.params.smoothing_neighbors };
+    let smoothing =
+        Smoothing { fraction: model.params.smoothing, neighbors: model.params.smoothing_neighbors };
     let rows: Vec<ClassRows<'_>> = model
         .classes
         .iter()
@@ -329,10 +331,18 @@ fn fit_batch(
         memory => memory,
     };
     let rows = Rows { points: &batch.points, indices: &batch.order, classes: &batch.classes, bounds: None };
-    tail::stream(run, Stage::Tails, &params.metric, &rows, against, sizes, |row, tail, workspace: &mut Workspace| {
-        let psi = fit_tail(tail, params, workspace);
-        (psi, remembered(tail, sizes[batch.classes[row] as usize], memory))
-    })
+    tail::stream(
+        run,
+        Stage::Tails,
+        &params.metric,
+        &rows,
+        against,
+        sizes,
+        |row, tail, workspace: &mut Workspace| {
+            let psi = fit_tail(tail, params, workspace);
+            (psi, remembered(tail, sizes[batch.classes[row] as usize], memory))
+        },
+    )
 }
 
 /// `tail` is not empty: there are at least two classes.
@@ -411,7 +421,10 @@ fn remember_tails(
             chosen.iter().map(|&(class, i)| (model.classes[class].sources[i] - first_new) as usize).collect();
         let classes: Vec<u32> = chosen.iter().map(|&(class, _)| class as u32).collect();
         let rows = Rows { points: &batch.points, indices: &indices, classes: &classes, bounds: None };
-        let tails = tail::stream(run, Stage::Tails, metric, &rows, against, sizes, |_, tail, (): &mut ()| tail.to_vec())?;
+        let tails =
+            tail::stream(run, Stage::Tails, metric, &rows, against, sizes, |_, tail, (): &mut ()| {
+                tail.to_vec()
+            })?;
         for ((class, i), tail) in chosen.into_iter().zip(tails) {
             model.classes[class].tails[i] = tail;
         }

@@ -29,7 +29,7 @@ const TOLERANCE: f64 = 1e-11;
 /// Memory of a fit, used again by the next one.
 #[derive(Debug, Default)]
 pub(crate) struct Workspace {
-    margins: Vec<f64>,
+    pub(crate) margins: Vec<f64>,
     t: Vec<f64>,
 }
 
@@ -43,9 +43,14 @@ pub(crate) fn fit(
     fixed_shape: Option<f64>,
     workspace: &mut Workspace,
 ) -> PsiModel {
+    workspace.margins.clear();
+    workspace.margins.extend(tail.iter().map(|&distance| multiplier * f64::from(distance)));
+    fit_margins(model, fixed_shape, workspace)
+}
+
+/// As [`fit`], for the margins that stand in the workspace, sorted.
+pub(crate) fn fit_margins(model: TailModel, fixed_shape: Option<f64>, workspace: &mut Workspace) -> PsiModel {
     let Workspace { margins, t } = workspace;
-    margins.clear();
-    margins.extend(tail.iter().map(|&distance| multiplier * f64::from(distance)));
     let (smallest, largest) = (margins[0], margins[margins.len() - 1]);
     if largest == 0.0 {
         return PsiModel { shape: SHAPE_CAP, scale: 0.0, shift: 0.0, status: FitStatus::ZeroTail };
@@ -119,7 +124,11 @@ fn solve(t: &[f64]) -> Root {
         let [s0, s1, s2] = math::exponential_sums(t, shape);
         let ratio = s1 / s0;
         let g = ratio - 1.0 / shape - mean;
-        if g > 0.0 { high = shape } else { low = shape }
+        if g > 0.0 {
+            high = shape
+        } else {
+            low = shape
+        }
         if low >= SHAPE_CAP {
             return Root { shape: SHAPE_CAP, status: FitStatus::Capped };
         }

@@ -3,26 +3,24 @@
 //! The listing in the supplement has slips; its text says what is meant: find the threshold that gives the
 //! fewest extreme vectors that are still at least N_max, within a tolerance, and keep the N_max that cover most.
 //! The bisection runs over the support of the threshold (`-ln(-ln varsigma)` for a Weibull), which resolves
-//! thresholds near 0 and near 1 alike.
+//! thresholds near 0 and near 1 alike, beyond what an `f64` holds of them.
 
 use rayon::prelude::*;
 
 use super::neighbors::Neighbors;
 use super::sets::Sets;
-use super::{Candidates, Cover, greedy, radii};
+use super::{Candidates, Cover, greedy, radii_at};
 use crate::error::Halt;
 use crate::metric::Metric;
 use crate::progress::Run;
+use crate::weibull::SHAPE_CAP;
 
-/// The bisected range, as -ln(-ln varsigma): thresholds from e^-1097 to 1 - 1e-13.
+/// The lowest support: psi of e^-1097.
 const LOW: f64 = -7.0;
-const HIGH: f64 = 30.0;
+/// The highest: here even the steepest curve reaches no further than rounding.
+const HIGH: f64 = 20.0 * SHAPE_CAP;
 /// Where the bisection ends.
 const TOLERANCE: f64 = 1e-3;
-
-fn threshold(level: f64) -> f64 {
-    (-(-level).exp()).exp()
-}
 
 /// At most `count` points of one class.
 ///
@@ -41,14 +39,17 @@ pub(super) fn per_class(
     if neighbors.bytes() <= run.memory {
         neighbors.keep(run)?;
     }
-    bisect(|level| {
-        let sets = Sets::new(run, &neighbors, &radii(class, threshold(level)))?;
-        let cover = greedy::cover(&sets, count)?;
-        let complete = cover.gains.iter().sum::<f32>() as usize == class.len();
-        // An incomplete cover needs more than `count` points.
-        let size = if complete { cover.order.len() } else { count + 1 };
-        Ok((cover, size))
-    }, count)
+    bisect(
+        |level| {
+            let sets = Sets::new(run, &neighbors, &radii_at(class, level))?;
+            let cover = greedy::cover(&sets, count)?;
+            let complete = cover.gains.iter().sum::<f32>() as usize == class.len();
+            // An incomplete cover needs more than `count` points.
+            let size = if complete { cover.order.len() } else { count + 1 };
+            Ok((cover, size))
+        },
+        count,
+    )
 }
 
 /// The covers of all classes at one shared threshold, `count` points or a few more in all.
@@ -72,7 +73,7 @@ pub(super) fn total(
                 .par_iter()
                 .zip(&neighbors)
                 .map(|(class, neighbors)| {
-                    let sets = Sets::new(run, neighbors, &radii(class, threshold(level)))?;
+                    let sets = Sets::new(run, neighbors, &radii_at(class, level))?;
                     greedy::cover(&sets, usize::MAX)
                 })
                 .collect::<Result<_, Halt>>()?;
@@ -85,9 +86,13 @@ pub(super) fn total(
 
 /// The cover at the lowest level whose size is at least `count`; at the highest level if none reaches it.
 fn bisect<C>(mut cover_at: impl FnMut(f64) -> Result<(C, usize), Halt>, count: usize) -> Result<C, Halt> {
-    let (mut low, mut high) = (LOW, HIGH);
+    let (mut low, mut high) = (LOW, 1.0);
     let (mut best, mut size) = cover_at(high)?;
-    while high - low > TOLERANCE && size > count {
+    while size < count && high < HIGH {
+        (low, high) = (high, 4.0 * high);
+        (best, size) = cover_at(high)?;
+    }
+    while high - low > TOLERANCE * high.abs().max(1.0) && size > count {
         let middle = f64::midpoint(low, high);
         let (cover, found) = cover_at(middle)?;
         if found >= count {

@@ -50,7 +50,12 @@ impl<'a> Sets<'a> {
                 Ok(members.into_iter().map(|list| Row::new(&list, count, &used, run.memory)).collect())
             })
             .collect();
-        Ok(Self { neighbors, bounds, rows: rows?.into_iter().flatten().collect(), tile_columns: run.tile_columns })
+        Ok(Self {
+            neighbors,
+            bounds,
+            rows: rows?.into_iter().flatten().collect(),
+            tile_columns: run.tile_columns,
+        })
     }
 
     pub(super) fn len(&self) -> usize {
@@ -66,7 +71,9 @@ impl<'a> Sets<'a> {
     pub(super) fn uncovered(&self, i: usize, covered: &Bits) -> Result<u32, Halt> {
         Ok(match &self.rows[i].members {
             Members::List(list) => covered.missing(list),
-            Members::Bits(bits) => bits.iter().zip(&covered.0).map(|(set, covered)| (set & !covered).count_ones()).sum(),
+            Members::Bits(bits) => {
+                bits.iter().zip(&covered.0).map(|(set, covered)| (set & !covered).count_ones()).sum()
+            }
             Members::NotKept => covered.missing(&self.compute(i)?),
         })
     }

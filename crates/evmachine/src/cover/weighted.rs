@@ -24,9 +24,6 @@ pub(super) fn cover(
     class: &Candidates<'_>,
     count: usize,
 ) -> Result<Cover, Halt> {
-    if class.len() <= count {
-        return Ok(Cover::everything(class.len()));
-    }
     let mut neighbors = Neighbors::new(metric, &class.points);
     if neighbors.bytes() <= run.memory {
         neighbors.keep(run)?;
@@ -35,7 +32,9 @@ pub(super) fn cover(
     let all: Vec<usize> = (0..class.len()).collect();
     let gains: Result<Vec<Vec<f64>>, Halt> = all
         .par_chunks(run.block_rows(all.len()))
-        .map(|indices| rows(run, &neighbors, class, indices).map(|psi| psi.iter().map(|psi| psi.iter().sum()).collect()))
+        .map(|indices| {
+            rows(run, &neighbors, class, indices).map(|psi| psi.iter().map(|psi| psi.iter().sum()).collect())
+        })
         .collect();
     let mut queue: BinaryHeap<Entry> = gains?
         .into_iter()

@@ -32,7 +32,9 @@ impl Columns for Pairwise {
         let d = self.dimensions;
         tile.shape(block.rows, columns.len(), 0, columns.len());
         let columns = &self.values[columns.start * d..columns.end * d];
-        for (row, ranks) in block.values.chunks_exact(d).zip(tile.values.chunks_exact_mut(tile.columns.max(1))) {
+        for (row, ranks) in
+            block.values.chunks_exact(d).zip(tile.values.chunks_exact_mut(tile.columns.max(1)))
+        {
             for (rank, column) in ranks.iter_mut().zip(columns.chunks_exact(d)) {
                 let value = self.distance.distance(row, column);
                 if !(value.is_finite() && value >= 0.0) {

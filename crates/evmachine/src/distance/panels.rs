@@ -81,7 +81,8 @@ impl Columns for Panels {
             Kind::Manhattan => kernel::tile::<AbsoluteDifference>(d, &block.values, packed, &mut tile.values),
             Kind::Cosine => {
                 kernel::tile::<Product>(d, &block.values, packed, &mut tile.values);
-                for (row, products) in tile.values.chunks_exact_mut(tile.stride).take(block.rows).enumerate() {
+                for (row, products) in tile.values.chunks_exact_mut(tile.stride).take(block.rows).enumerate()
+                {
                     self.finish_cosine(block, row, first, products);
                 }
             }

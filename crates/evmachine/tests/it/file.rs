@@ -1,0 +1,131 @@
+//! The model file: round trips, and every way in which a file can be wrong.
+
+use crate::common::{any_params, any_set};
+use evmachine::{Evm, Features, FormatError, Labels, Metric, Params, TailMemory, TailSize};
+use proptest::prelude::*;
+
+fn model() -> Evm {
+    let features = Features::new(vec![0.0, 0.1, 0.2, 5.0, 5.1, 5.3, 9.0, 9.5], 1).unwrap();
+    let labels = Labels::new(["low", "low", "low", "high", "high", "high", "top", "top"]).unwrap();
+    let params = Params { tail_size: TailSize::Count(3), cover_threshold: 1.0, ..Params::default() };
+    Evm::fit(&params, &features, &labels).unwrap().0
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+
+    #[test]
+    fn a_model_survives_its_file(
+        set in any_set(), params in any_params(),
+        memory in prop::sample::select(vec![TailMemory::Full, TailMemory::Max, TailMemory::None]),
+    ) {
+        let params = Params { tail_memory: memory, ..params };
+        let evm = set.fit(&params);
+        let bytes = evm.to_bytes().unwrap();
+        prop_assert_eq!(&bytes, &evm.to_bytes().unwrap(), "the same bytes every time");
+        let loaded = Evm::from_bytes_with_metric(&bytes, params.metric.clone()).unwrap();
+        prop_assert_eq!(&loaded, &evm);
+        prop_assert_eq!(loaded.decide(&set.features).unwrap(), evm.decide(&set.features).unwrap());
+    }
+
+    #[test]
+    fn no_changed_byte_goes_unnoticed(position in any::<prop::sample::Index>(), flip in 1u8..=255) {
+        let mut bytes = model().to_bytes().unwrap();
+        let position = position.index(bytes.len());
+        bytes[position] ^= flip;
+        prop_assert!(Evm::from_bytes(&bytes).is_err());
+    }
+
+    #[test]
+    fn no_truncation_goes_unnoticed(length in any::<prop::sample::Index>()) {
+        let bytes = model().to_bytes().unwrap();
+        prop_assert!(Evm::from_bytes(&bytes[..length.index(bytes.len())]).is_err());
+    }
+
+    #[test]
+    fn arbitrary_bytes_are_refused(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+        prop_assert!(Evm::from_bytes(&bytes).is_err());
+    }
+}
+
+#[test]
+fn files_are_replaced_whole_and_errors_name_the_path() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("model.safetensors");
+    model().save(&path).unwrap();
+    model().save(&path).unwrap();
+    assert_eq!(Evm::load(&path).unwrap(), model());
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "no temporary file is left behind");
+
+    let missing = folder.path().join("nowhere").join("model.safetensors");
+    for error in [model().save(&missing).unwrap_err(), Evm::load(&missing).unwrap_err()] {
+        assert!(error.to_string().contains("nowhere"), "{error}");
+    }
+}
+
+#[test]
+fn a_memory_map_can_be_loaded() {
+    let mut file = tempfile::tempfile().unwrap();
+    std::io::Write::write_all(&mut file, &model().to_bytes().unwrap()).unwrap();
+    // SAFETY: the file has no name and nobody else has it open.
+    #[allow(unsafe_code)]
+    let map = unsafe { memmap2::Mmap::map(&file) }.unwrap();
+    assert_eq!(Evm::from_bytes(&map).unwrap(), model());
+}
+
+/// Rewrites the file of [`model`] with its checksum made right again, so that what lies behind it is tested.
+fn tampered(change: impl FnOnce(&mut String, &mut Vec<u8>)) -> FormatError {
+    let bytes = model().to_bytes().unwrap();
+    let length = u64::from_le_bytes(bytes[..8].try_into().unwrap()) as usize;
+    let mut header = String::from_utf8(bytes[8..8 + length].to_vec()).unwrap();
+    let mut data = bytes[8 + length..].to_vec();
+    change(&mut header, &mut data);
+    let mut bytes = (header.len() as u64).to_le_bytes().to_vec();
+    bytes.extend(header.as_bytes());
+    bytes.extend(data);
+    let mark = br#"{\"checksum\":\""#;
+    if let Some(at) = bytes.windows(mark.len()).position(|window| window == mark) {
+        let digits = at + mark.len()..at + mark.len() + 16;
+        bytes[digits.clone()].fill(b'0');
+        let checksum = format!("{:016x}", xxhash_rust::xxh3::xxh3_64(&bytes));
+        bytes[digits].copy_from_slice(checksum.as_bytes());
+    }
+    Evm::from_bytes(&bytes).unwrap_err()
+}
+
+#[test]
+fn inconsistent_files_say_what_contradicts_what() {
+    let replaced = |from: &'static str, to: &'static str| {
+        tampered(move |header, _| {
+            assert!(header.contains(from), "{header}");
+            *header = header.replace(from, to);
+        })
+        .to_string()
+    };
+    assert_eq!(
+        replaced(r#"\"format_version\":1"#, r#"\"format_version\":9"#),
+        "model format 9, but this version reads up to 1; update evmachine"
+    );
+    assert_eq!(
+        replaced(r#""shape":[8,1]"#, r#""shape":[4,2]"#),
+        r#"inconsistent model file: tensor "vectors" is F32 [4, 2], expected F32 [8, 1]"#
+    );
+    assert_eq!(replaced(r#""gain""#, r#""pain""#), r#"inconsistent model file: tensor "gain" is missing"#);
+    assert!(replaced(r#"\"low\""#, r#"\"top\""#).contains("is empty or repeated"));
+    assert!(
+        replaced(r#"\"pooling\":0.0"#, r#"\"pooling\":7.0"#).contains("pooling = 7: must be between 0 and 1")
+    );
+    assert!(replaced(r#"\"euclidean\""#, r#"\"custom:own\""#).contains("custom:own"));
+    assert!(replaced(r#""evmachine":"#, r#""something":"#).contains("not of an evmachine model"));
+    assert!(tampered(|_, data| data.fill(0xff)).to_string().contains("inconsistent"));
+    assert!(tampered(|_, data| data.truncate(10)).to_string().contains("not a complete safetensors file"));
+}
+
+#[test]
+fn a_built_in_metric_cannot_be_replaced() {
+    let bytes = model().to_bytes().unwrap();
+    assert!(matches!(
+        Evm::from_bytes_with_metric(&bytes, Metric::Cosine),
+        Err(FormatError::CustomMetric { .. })
+    ));
+}

@@ -1,0 +1,21 @@
+//! The library from outside, in one binary:
+//!
+//! - `golden`: fits against reference numbers;
+//! - `laws`: what holds for every training set, metric and tail model;
+//! - `letter`: figures on UCI Letter;
+//! - `update`: increments under every policy, errors, progress and cancellation;
+//! - `pool`: the open-world loop;
+//! - `explain`: the reasons of a decision;
+//! - `file`: the model file, sound and broken.
+
+#[path = "../../examples/letter/mod.rs"]
+mod data;
+
+mod common;
+mod explain;
+mod file;
+mod golden;
+mod laws;
+mod letter;
+mod pool;
+mod update;

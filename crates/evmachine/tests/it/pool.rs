@@ -1,0 +1,103 @@
+//! The open-world loop: detect, choose, label, update.
+
+use evmachine::{Evm, Features, Labels, Params, PoolError, Strategy, UnknownPool};
+
+use crate::common::Random;
+
+/// Two known clumps, and a stream with three more: 30, 20 and 10 points.
+fn world() -> (Evm, Features<'static>) {
+    let mut random = Random(11);
+    let mut clump = |x: f32, y: f32, rows: usize| -> Vec<f32> {
+        (0..rows).flat_map(|_| [x + random.next(), y + random.next()]).collect()
+    };
+    let train = [clump(0.0, 0.0, 40), clump(5.0, 0.0, 40)].concat();
+    let labels = Labels::new((0..80).map(|row| if row < 40 { "a" } else { "b" })).unwrap();
+    let (evm, _) = Evm::fit(&Params::default(), &Features::new(train, 2).unwrap(), &labels).unwrap();
+    let stream =
+        [clump(0.0, 30.0, 30), clump(30.0, 30.0, 20), clump(30.0, 0.0, 10), clump(0.0, 0.0, 10)].concat();
+    (evm, Features::new(stream, 2).unwrap())
+}
+
+#[test]
+fn coverage_asks_for_the_largest_group_first_and_one_label_serves_it() {
+    let (mut evm, stream) = world();
+    let mut pool = UnknownPool::new(2);
+    let added = pool.add_unknown(&evm, &stream).unwrap();
+    assert!(added.len() >= 60 && added.len() <= 62, "the last ten are known: {}", added.len());
+
+    let suggestions = pool.suggest(&evm, Strategy::Coverage, 3).unwrap();
+    let sizes: Vec<usize> = suggestions.iter().map(|suggestion| suggestion.group.len()).collect();
+    assert_eq!(sizes, [30, 20, 10], "one suggestion explains each clump");
+    for (suggestion, name) in suggestions.iter().zip(["c", "d", "e"]) {
+        assert_eq!(suggestion.group[0], suggestion.sample);
+        pool.label(&suggestion.group, name).unwrap();
+    }
+    assert!(pool.suggest(&evm, Strategy::Coverage, 3).unwrap().len() <= 2, "only strays are left to label");
+
+    let (batch, labels) = pool.take_labelled();
+    assert_eq!((batch.rows(), labels.names().len()), (60, 3));
+    assert!(pool.len() <= 2);
+    evm.update(&batch, &labels).unwrap();
+    let unknown = evm.decide(&stream).unwrap().iter().filter(|decision| decision.class().is_none()).count();
+    assert!(unknown <= 2, "{unknown} are still unknown");
+    let second = evm.decide(&stream.select(&[31])).unwrap()[0];
+    assert_eq!(second.class(), evm.class_index("d"));
+}
+
+#[test]
+fn every_strategy_ranks_as_it_says() {
+    let (evm, stream) = world();
+    let mut pool = UnknownPool::new(2);
+    let all = pool.add(&stream).unwrap();
+    assert_eq!(all.len(), 70);
+    let ask = |strategy| pool.suggest(&evm, strategy, 70).unwrap();
+    let ln: Vec<f64> = ask(Strategy::LowestPsi).iter().map(|suggestion| suggestion.ln_probability).collect();
+    assert_eq!(ln.len(), 70);
+    assert!(ln.is_sorted());
+    let delta = evm.params().rejection_threshold;
+    let closeness: Vec<f64> = ask(Strategy::ClosestToThreshold)
+        .iter()
+        .map(|suggestion| (suggestion.ln_probability.exp() - delta).abs())
+        .collect();
+    assert!(closeness.is_sorted());
+    let random =
+        |seed| ask(Strategy::Random(seed)).iter().map(|suggestion| suggestion.sample).collect::<Vec<_>>();
+    assert_eq!(random(1), random(1));
+    assert_ne!(random(1), random(2));
+    let mut sorted = random(3);
+    sorted.sort_unstable();
+    assert_eq!(sorted, all);
+    // Groups share nothing, and every suggestion heads its own.
+    let mut seen = std::collections::HashSet::new();
+    for suggestion in ask(Strategy::Coverage) {
+        assert_eq!(suggestion.group[0], suggestion.sample);
+        assert!(suggestion.group.iter().all(|sample| seen.insert(*sample)));
+    }
+    assert_eq!(seen.len(), 70, "the cover leaves nobody out");
+}
+
+#[test]
+fn labels_can_be_changed_and_taken_back() {
+    let (evm, stream) = world();
+    let mut pool = UnknownPool::new(2);
+    let ids = pool.add(&stream.select(&[0, 1, 2])).unwrap();
+    pool.label(&ids[..2], "x").unwrap();
+    pool.label(&ids[1..2], "y").unwrap();
+    pool.unlabel(&ids[..1]).unwrap();
+    assert_eq!(pool.iter().map(|(_, _, label)| label).collect::<Vec<_>>(), [None, Some("y"), None]);
+    assert_eq!(pool.take_labelled().1.name(0), "y");
+    assert_eq!(pool.len(), 2);
+    assert_eq!(pool.label(&ids, "z"), Err(PoolError::NoSample { sample: ids[1] }));
+    assert_eq!(pool.iter().filter(|(_, _, label)| label.is_some()).count(), 0, "all or nothing");
+    assert!(pool.label(&ids[..1], "").is_err());
+    assert_eq!(pool.remove(&ids), 2);
+    assert!(pool.is_empty());
+    assert!(pool.suggest(&evm, Strategy::Coverage, 5).unwrap().is_empty());
+    let wide = Features::new(vec![0.0; 3], 3).unwrap();
+    assert_eq!(
+        pool.add(&wide).unwrap_err().to_string(),
+        "the features have 3 columns, the model was trained on 2"
+    );
+    let (none, labels) = pool.take_labelled();
+    assert_eq!((none.rows(), labels.len()), (0, 0));
+}

@@ -9,26 +9,24 @@ use crate::model::{Evm, Prepared};
 use crate::params::TailModel;
 use crate::points::Points;
 use crate::progress::{Run, Stage};
-use crate::psi::{ln_psi, support_of};
+use crate::psi::{ln_psi, support_of, support_of_ln};
 
 /// What the model says of a query.
-///
-/// Probabilities are kept as logarithms: far from everything, psi underflows and its logarithm does not.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Decision {
     /// A class supports the query.
     Known {
         /// The class, by position in [`Evm::classes`].
         class: usize,
-        /// ln P(class | query).
-        ln_probability: f64,
+        /// Its score.
+        score: ClassScore,
     },
     /// No class reaches the rejection threshold.
     Unknown {
         /// The class that comes closest.
         nearest: usize,
-        /// ln P of that class.
-        ln_probability: f64,
+        /// Its score.
+        score: ClassScore,
     },
 }
 
@@ -49,34 +47,33 @@ impl Decision {
         }
     }
 
-    /// ln P of the best class.
-    pub fn ln_probability(&self) -> f64 {
+    /// The score of the best class.
+    pub fn score(&self) -> ClassScore {
         match *self {
-            Decision::Known { ln_probability, .. } | Decision::Unknown { ln_probability, .. } => {
-                ln_probability
-            }
+            Decision::Known { score, .. } | Decision::Unknown { score, .. } => score,
         }
     }
 
     /// P of the best class.
     pub fn probability(&self) -> f64 {
-        self.ln_probability().exp()
+        self.score().probability()
     }
 }
 
-/// The evidence of one class for one query.
+/// P(class | query), in two forms that do not underflow with it.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub struct ClassScore {
-    /// ln P(class | query): of the mean of the `n_fused` largest psi.
+    /// ln P: of the mean of the `n_fused` largest psi.
     pub ln_probability: f64,
-    /// Support of the largest psi; it orders queries whose ln P has underflowed too.
+    /// Rises with P, and orders queries so far out that ln P has underflowed too. Scores are compared by it.
     pub support: f64,
 }
 
 impl ClassScore {
-    /// Whether this class comes before `other`.
-    fn beats(&self, other: &Self) -> bool {
-        (self.ln_probability, self.support) > (other.ln_probability, other.support)
+    /// P itself.
+    pub fn probability(&self) -> f64 {
+        self.ln_probability.exp()
     }
 }
 
@@ -94,7 +91,7 @@ impl Evm {
     /// P of every class for every query: `queries.rows()` rows of one value for each class. Rows do not sum to 1.
     pub fn probabilities(&self, queries: &Features<'_>) -> Result<Vec<f64>, PredictError> {
         let rows = self.for_each_query(&Run::new(), queries, |_, scores| {
-            scores.iter().map(|score| score.ln_probability.exp()).collect::<Vec<f64>>()
+            scores.iter().map(ClassScore::probability).collect::<Vec<f64>>()
         })?;
         Ok(rows.concat())
     }
@@ -173,31 +170,26 @@ impl Evm {
         Ok(scores.collect())
     }
 
-    pub(crate) fn decision(&self, scores: &[ClassScore]) -> Decision {
+    /// The decision that follows from the scores of one query.
+    pub fn decision(&self, scores: &[ClassScore]) -> Decision {
         let mut best = 0;
         for (class, score) in scores.iter().enumerate().skip(1) {
-            if score.beats(&scores[best]) {
+            if score.support > scores[best].support {
                 best = class;
             }
         }
-        let ClassScore { ln_probability, support } = scores[best];
-        let delta = self.params.rejection_threshold;
-        // One psi is compared by its support, like the cover does, so that rounding cannot come between them.
-        let known = if self.params.n_fused == 1 {
-            support >= support_of(self.params.tail_model, delta)
+        let score = scores[best];
+        // The cover tests support too, so that rounding cannot come between it and the decision.
+        if score.support >= support_of(self.params.tail_model, self.params.rejection_threshold) {
+            Decision::Known { class: best, score }
         } else {
-            ln_probability >= delta.ln()
-        };
-        if known {
-            Decision::Known { class: best, ln_probability }
-        } else {
-            Decision::Unknown { nearest: best, ln_probability }
+            Decision::Unknown { nearest: best, score }
         }
     }
 }
 
 /// Merges `values` into `largest`, which is sorted from the largest down.
-fn keep_largest(largest: &mut [f64], values: &[f64]) {
+pub(crate) fn keep_largest(largest: &mut [f64], values: &[f64]) {
     if let [only] = largest {
         *only = values.iter().fold(*only, |best, &value| if value > best { value } else { best });
         return;
@@ -212,17 +204,16 @@ fn keep_largest(largest: &mut [f64], values: &[f64]) {
     }
 }
 
-/// The mean of psi over supports sorted from the largest down, as a logarithm.
-fn score(model: TailModel, supports: &[f64]) -> ClassScore {
+/// The mean of psi over supports sorted from the largest down.
+pub(crate) fn score(model: TailModel, supports: &[f64]) -> ClassScore {
     let support = supports[0];
     let largest = ln_psi(model, support);
-    let ln_probability = if supports.len() == 1 || largest == f64::NEG_INFINITY {
-        largest
-    } else {
-        let sum: f64 = supports.iter().map(|&support| (ln_psi(model, support) - largest).exp()).sum();
-        largest + (sum / supports.len() as f64).ln()
-    };
-    ClassScore { ln_probability, support }
+    if supports.len() == 1 || largest == f64::NEG_INFINITY {
+        return ClassScore { ln_probability: largest, support };
+    }
+    let sum: f64 = supports.iter().map(|&support| (ln_psi(model, support) - largest).exp()).sum();
+    let ln_probability = largest + (sum / supports.len() as f64).ln();
+    ClassScore { ln_probability, support: support_of_ln(model, ln_probability) }
 }
 
 #[cfg(test)]

@@ -124,6 +124,11 @@ pub enum FitError {
     /// The user's own metric gave a value that is no distance.
     #[error(transparent)]
     Metric(#[from] MetricError),
+    /// Other parameters would need distances that the model does not have.
+    #[error(
+        "these parameters cannot be derived from this model: it must keep every point and whole tails of at least that size, with the same metric and smoothing"
+    )]
+    NotDerivable,
     /// The observer asked to stop.
     #[error("stopped before the end, as asked")]
     Stopped,
@@ -171,11 +176,11 @@ pub enum ClassError {
 
 fn list(names: &[String]) -> String {
     const SHOWN: usize = 8;
-    let mut text = names.iter().take(SHOWN).map(|name| format!("{name:?}")).collect::<Vec<_>>().join(", ");
-    if names.len() > SHOWN {
-        text.push_str(&format!(" and {} more", names.len() - SHOWN));
+    let shown = names.iter().take(SHOWN).map(|name| format!("{name:?}")).collect::<Vec<_>>().join(", ");
+    match names.len().saturating_sub(SHOWN) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
     }
-    text
 }
 
 /// Why a stage ended early; turned into the error of the call that ran it.

@@ -90,10 +90,7 @@ impl Evm {
                 }
             };
             let mut order: Vec<usize> = (0..scores.len()).collect();
-            order.sort_by(|&a, &b| {
-                let key = |class: usize| (scores[class].ln_probability, scores[class].support);
-                key(b).0.total_cmp(&key(a).0).then(key(b).1.total_cmp(&key(a).1)).then(a.cmp(&b))
-            });
+            order.sort_by(|&a, &b| scores[b].support.total_cmp(&scores[a].support).then(a.cmp(&b)));
             let evidence = order.iter().take(classes).map(|&class| {
                 let range = prepared.ranges[class].clone();
                 let support = |index: usize| {
@@ -103,7 +100,7 @@ impl Evm {
                 ranked.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
                 let speakers =
                     ranked.iter().take(self.params.n_fused).map(|&(_, index)| speaker(index)).collect();
-                ClassEvidence { class, probability: scores[class].ln_probability.exp(), speakers }
+                ClassEvidence { class, probability: scores[class].probability(), speakers }
             });
             let decision = self.decision(scores);
             // The way out of the last ball that holds the query, or into the first one.

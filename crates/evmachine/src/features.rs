@@ -39,8 +39,7 @@ impl<'a> Features<'a> {
             return Err(FeatureError::Shape { values: values.len(), columns });
         }
         let largest = largest_magnitude(&values);
-        // Not `largest > LARGEST`: the comparison must fail for NaN too.
-        if !(largest <= LARGEST) {
+        if largest.is_nan() || largest > LARGEST {
             return Err(first_bad_value(&values, columns));
         }
         if largest < SMALLEST && largest > 0.0 {
@@ -105,7 +104,7 @@ fn largest_magnitude(values: &[f32]) -> f32 {
 }
 
 fn first_bad_value(values: &[f32], columns: usize) -> FeatureError {
-    let bad = |value: &f32| !(value.abs() <= LARGEST);
+    let bad = |value: &f32| value.is_nan() || value.abs() > LARGEST;
     let index = values.iter().position(bad).unwrap_or(0);
     let (row, column, value) = (index / columns, index % columns, values[index]);
     if value.is_finite() {

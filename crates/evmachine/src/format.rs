@@ -90,6 +90,12 @@ struct Header {
     dropped: PoolSums,
 }
 
+/// The part of the metadata that every version has.
+#[derive(Deserialize)]
+struct Version {
+    format_version: u32,
+}
+
 impl Evm {
     /// The model as the bytes of a file. The same model always gives the same bytes.
     pub fn to_bytes(&self) -> Result<Vec<u8>, FormatError> {
@@ -161,10 +167,6 @@ impl Evm {
         let container = |e: safetensors::SafeTensorError| FormatError::Container { detail: e.to_string() };
         let (_, outer) = SafeTensors::read_metadata(bytes).map_err(container)?;
         let text = outer.metadata().as_ref().and_then(|map| map.get(KEY)).ok_or(FormatError::NotAModel)?;
-        #[derive(Deserialize)]
-        struct Version {
-            format_version: u32,
-        }
         let Version { format_version: found } =
             serde_json::from_str(text).map_err(|e| inconsistent(format!("metadata: {e}")))?;
         if found > FORMAT_VERSION || found == 0 {

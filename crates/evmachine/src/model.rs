@@ -62,7 +62,7 @@ pub(crate) struct Prepared {
 
 impl std::fmt::Debug for Prepared {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("Prepared").field("columns", &self.columns.len()).finish()
+        formatter.debug_struct("Prepared").field("columns", &self.columns.len()).finish_non_exhaustive()
     }
 }
 
@@ -197,6 +197,30 @@ impl Evm {
         self.classes.remove(position);
         self.prepared = OnceLock::new();
         Ok(())
+    }
+
+    /// The same model, remembering nothing of its tails.
+    pub(crate) fn clone_without_tails(&self) -> Self {
+        let classes = self
+            .classes
+            .iter()
+            .map(|class| ClassModel {
+                name: class.name.clone(),
+                vectors: class.vectors.clone(),
+                psi: class.psi.clone(),
+                sources: class.sources.clone(),
+                gains: class.gains.clone(),
+                tails: vec![Vec::new(); class.len()],
+                ..*class
+            })
+            .collect();
+        Self {
+            params: self.params.clone(),
+            classes,
+            tail_memory: TailMemory::None,
+            prepared: OnceLock::new(),
+            ..*self
+        }
     }
 
     /// All extreme vectors, row after row.

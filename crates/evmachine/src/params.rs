@@ -212,7 +212,7 @@ impl Params {
         fn rule(
             holds: bool,
             name: &'static str,
-            value: impl ToString,
+            value: impl std::fmt::Display,
             rule: &'static str,
         ) -> Result<(), ParamsError> {
             if holds { Ok(()) } else { Err(ParamsError { name, value: value.to_string(), rule }) }

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::cover::{self, Candidates, Target};
+use crate::decision::{ClassScore, Decision};
 use crate::error::{FeatureError, FitError, LabelError, PredictError};
 use crate::features::Features;
 use crate::labels::Labels;
@@ -47,8 +48,8 @@ pub struct Suggestion {
     pub sample: SampleId,
     /// The samples that it covers, itself first, and no earlier suggestion does: one label may serve them all.
     pub group: Vec<SampleId>,
-    /// ln P of the best class, under the model asked.
-    pub ln_probability: f64,
+    /// The score of the best class, under the model asked.
+    pub score: ClassScore,
 }
 
 /// Samples that the model did not know, waiting for labels.
@@ -183,7 +184,7 @@ impl UnknownPool {
         let values: Vec<f32> = open.iter().flat_map(|(_, sample)| &sample.vector).copied().collect();
         let features = Features::new(values, self.dimensions)?;
         let decisions = model.decide_with(run, &features)?;
-        let ln_probability: Vec<f64> = decisions.iter().map(crate::Decision::ln_probability).collect();
+        let scores: Vec<ClassScore> = decisions.iter().map(Decision::score).collect();
         let candidates = candidates(run, model, &features)?;
         let threshold = coverage_threshold(model);
         let chosen: Vec<usize> = match strategy {
@@ -195,10 +196,10 @@ impl UnknownPool {
                     cover::choose(run, metric, Reduction::SetCover, target, class).map_err(FitError::from)?;
                 cover.into_iter().flat_map(|cover| cover.order).collect()
             }
-            Strategy::LowestPsi => sorted_by(open.len(), |i| ln_probability[i]),
+            Strategy::LowestPsi => sorted_by(open.len(), |i| scores[i].support),
             Strategy::ClosestToThreshold => {
                 let delta = model.params.rejection_threshold;
-                sorted_by(open.len(), |i| (ln_probability[i].exp() - delta).abs())
+                sorted_by(open.len(), |i| (scores[i].probability() - delta).abs())
             }
             Strategy::Random(seed) => shuffled(open.len(), seed),
         };
@@ -211,7 +212,7 @@ impl UnknownPool {
                 .chain(group.into_iter().filter(|&j| j != i))
                 .map(|j| open[j].0)
                 .collect(),
-            ln_probability: ln_probability[i],
+            score: scores[i],
         };
         Ok(chosen.iter().zip(groups).map(suggestion).collect())
     }
@@ -277,7 +278,8 @@ fn candidates(run: &Run<'_>, model: &Evm, features: &Features<'_>) -> Result<Can
     let negatives = known.columns.len();
     let size = params.tail_size.resolve(model.dimensions, model.classes.len() + 1, negatives);
     let rows = Rows { points: &points, indices: &all, classes: &vec![0; all.len()], bounds: None };
-    let against = [Against { columns: known.columns.as_ref(), own: &[0..0] }];
+    let none = 0..0;
+    let against = [Against { columns: known.columns.as_ref(), own: std::slice::from_ref(&none) }];
     let fits: Vec<PsiModel> = tail::stream(
         run,
         Stage::Tails,

@@ -5,7 +5,7 @@
 //! | tail model | support(d) | ln psi |
 //! |---|---|---|
 //! | `Weibull` | -kappa ln(d / lambda) | -e^(-support) |
-//! | `Libmr` | b ln((1 + m_max - d) / a) | ln(1 - e^(-e^support)) |
+//! | `Libmr` | b ln((1 + `m_max` - d) / a) | ln(1 - e^(-e^support)) |
 //! | `Gumbel` | (c - d) / s | ln(1 - e^(-e^support)) |
 //!
 //! Classes are compared by it, so that queries far from everything are still ordered.
@@ -161,7 +161,7 @@ impl PoolSums {
 
     /// `psi` with ln(shape) and ln(scale) moved the fraction `rho` towards the means.
     ///
-    /// `Libmr` has a third parameter: there ln(m_max) and ln(scale / (1 + m_max)) move, the latter of which is
+    /// `Libmr` has a third parameter: there `ln(m_max)` and ln(scale / (1 + `m_max`)) move, the latter of which is
     /// never positive, so that psi at distance 0 stays at least 1 - 1/e.
     ///
     /// A zero tail has no ln(scale) and stays as it is, unless rho is 1, where all points get the means.
@@ -191,7 +191,7 @@ pub(crate) struct Curve {
     model: TailModel,
     shape: f64,
     inverse_scale: f64,
-    /// Distance from which `Libmr` is 0: 1 + m_max.
+    /// Distance from which `Libmr` is 0: 1 + `m_max`.
     end: f64,
 }
 
@@ -249,9 +249,14 @@ impl Curve {
         let new = &mut out[start..];
         if self.model != TailModel::Gumbel {
             math::ln(new);
-            new.iter_mut().for_each(|value| *value *= self.factor());
+            let factor = self.factor();
+            for value in new.iter_mut() {
+                *value *= factor;
+            }
         }
-        new.iter_mut().for_each(|value| *value = ln_psi(self.model, *value).exp());
+        for value in new {
+            *value = ln_psi(self.model, *value).exp();
+        }
     }
 
     /// The largest distance at which psi still reaches `probability`, rounded down to an `f32`; negative where
@@ -293,27 +298,36 @@ pub(crate) fn support_of(model: TailModel, probability: f64) -> f64 {
     }
 }
 
+/// As [`support_of`], of a probability given by its logarithm.
+pub(crate) fn support_of_ln(model: TailModel, ln_probability: f64) -> f64 {
+    match model {
+        TailModel::Weibull => -(-ln_probability).ln(),
+        _ if ln_probability < -30.0 => ln_probability,
+        _ => (-(-ln_probability.exp_m1()).ln()).ln(),
+    }
+}
+
 /// The curves of many points, as columns.
 #[derive(Debug, Clone)]
 pub(crate) struct Curves {
     model: TailModel,
-    curves: Vec<Curve>,
+    each: Vec<Curve>,
     factors: Vec<f64>,
 }
 
 impl Curves {
     pub(crate) fn new(model: TailModel, curves: Vec<Curve>) -> Self {
         let factors = curves.iter().map(Curve::factor).collect();
-        Self { model, curves, factors }
+        Self { model, each: curves, factors }
     }
 
     pub(crate) fn get(&self, index: usize) -> &Curve {
-        &self.curves[index]
+        &self.each[index]
     }
 
     /// Support of the curves from `first` on at the given distances, one each.
     pub(crate) fn support(&self, first: usize, distances: impl Iterator<Item = f32>, out: &mut [f64]) {
-        let curves = &self.curves[first..first + out.len()];
+        let curves = &self.each[first..first + out.len()];
         for ((out, curve), distance) in out.iter_mut().zip(curves).zip(distances) {
             curve.argument(f64::from(distance), out);
         }

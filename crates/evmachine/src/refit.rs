@@ -7,105 +7,135 @@ use crate::points::Points;
 use crate::progress::{Run, Stage};
 use crate::psi::PsiModel;
 use crate::tail::{self, Against, Rows};
-use crate::update::{Batch, fit_tail, remembered, touches_old};
+use crate::update::{fit_tail, remembered};
 use crate::weibull::Workspace;
-
-/// What [`refit`] did.
-pub(crate) struct Refitted {
-    pub(crate) count: usize,
-}
 
 /// The new state of one extreme vector, if it changed.
 type Change = Option<(PsiModel, Vec<f32>)>;
 
-/// Takes the batch, the last of `against`, into the tails of the extreme vectors, and fits again what changed.
+/// Takes the batch, the last of `against`, into the tails of the extreme vectors, fits again what changed, and
+/// returns how many that were.
 ///
 /// With full tails the merge is exact. Otherwise an affected tail is gathered anew, from the extreme vectors and
 /// the batch.
 pub(crate) fn refit(
     run: &Run<'_>,
     model: &mut Evm,
-    batch: &Batch<'_>,
     against: &[Against<'_>],
     sizes: &[usize],
-) -> Result<Refitted, Halt> {
-    if !touches_old(model) {
-        return Ok(Refitted { count: 0 });
+) -> Result<usize, Halt> {
+    if model.params.refit == Refit::New || model.extreme_vector_count() == 0 {
+        return Ok(0);
     }
-    let points = Points::ready(model.vectors(), model.dimensions);
-    let all: Vec<usize> = (0..points.len()).collect();
-    let classes: Vec<u32> = model
-        .classes
-        .iter()
-        .enumerate()
-        .flat_map(|(number, class)| std::iter::repeat_n(number as u32, class.len()))
-        .collect();
-    let tails: Vec<&[f32]> =
-        model.classes.iter().flat_map(|class| class.tails.iter().map(Vec::as_slice)).collect();
-    let [.., new] = against else { return Ok(Refitted { count: 0 }) };
-    debug_assert_eq!(new.columns.len(), batch.order.len());
-    let new = std::slice::from_ref(new);
+    let old = Old::new(model, sizes);
+    let batch = &against[against.len() - 1..];
     let changes = match model.tail_memory {
-        TailMemory::Full => merged(run, model, &points, &all, &classes, &tails, new, sizes)?,
+        TailMemory::Full => old.merged(run, batch)?,
         TailMemory::Max if model.params.refit == Refit::Affected => {
-            let affected = affected(run, model, &points, &all, &classes, &tails, new, sizes)?;
-            gathered(run, model, &points, &affected, &classes, against, sizes)?
+            let affected = old.affected(run, batch)?;
+            old.gathered(run, &affected, against)?
         }
-        TailMemory::Max | TailMemory::None => gathered(run, model, &points, &all, &classes, against, sizes)?,
+        TailMemory::Max | TailMemory::None => old.gathered(run, &old.all, against)?,
     };
-    let mut changes = changes.into_iter();
-    let mut count = 0;
-    for class in &mut model.classes {
-        for (psi, tail) in class.psi.iter_mut().zip(&mut class.tails) {
-            if let Some(Some((new_psi, new_tail))) = changes.next() {
-                (*psi, *tail) = (new_psi, new_tail);
-                count += 1;
-            }
+    drop(old);
+    let count = changes.iter().flatten().count();
+    let each = model.classes.iter_mut().flat_map(|class| class.psi.iter_mut().zip(&mut class.tails));
+    for ((psi, tail), change) in each.zip(changes) {
+        if let Some((new_psi, new_tail)) = change {
+            (*psi, *tail) = (new_psi, new_tail);
         }
     }
-    Ok(Refitted { count })
+    Ok(count)
 }
 
-/// Largest ranks of interest: what lies beyond the end of a full tail cannot enter it.
-fn bounds(model: &Evm, tails: &[&[f32]], sizes: &[usize], classes: &[u32]) -> Vec<f32> {
-    tails
-        .iter()
-        .zip(classes)
-        .map(|(tail, &class)| {
-            let full = model.tail_memory == TailMemory::Max || tail.len() >= sizes[class as usize];
+/// The extreme vectors of a model, all in a row.
+struct Old<'a> {
+    model: &'a Evm,
+    sizes: &'a [usize],
+    points: Points<'static>,
+    all: Vec<usize>,
+    classes: Vec<u32>,
+    tails: Vec<&'a [f32]>,
+}
+
+impl<'a> Old<'a> {
+    fn new(model: &'a Evm, sizes: &'a [usize]) -> Self {
+        let points = Points::ready(model.vectors(), model.dimensions);
+        let numbered = || (0u32..).zip(&model.classes);
+        Self {
+            model,
+            sizes,
+            all: (0..points.len()).collect(),
+            points,
+            classes: numbered()
+                .flat_map(|(number, class)| std::iter::repeat_n(number, class.len()))
+                .collect(),
+            tails: numbered().flat_map(|(_, class)| class.tails.iter().map(Vec::as_slice)).collect(),
+        }
+    }
+
+    /// Largest ranks of interest: what lies beyond the end of a full tail cannot enter it.
+    fn bounds(&self) -> Vec<f32> {
+        let bound = |(tail, &class): (&&[f32], &u32)| {
+            let full = self.model.tail_memory == TailMemory::Max || tail.len() >= self.sizes[class as usize];
             match tail.last() {
                 Some(&largest) if full && largest < OPEN_TAIL => {
-                    model.params.metric.largest_rank_within(largest).next_up()
+                    self.model.params.metric.largest_rank_within(largest).next_up()
                 }
                 _ => f32::INFINITY,
             }
-        })
-        .collect()
-}
+        };
+        self.tails.iter().zip(&self.classes).map(bound).collect()
+    }
 
-#[expect(clippy::too_many_arguments)]
-fn merged(
-    run: &Run<'_>,
-    model: &Evm,
-    points: &Points<'_>,
-    all: &[usize],
-    classes: &[u32],
-    tails: &[&[f32]],
-    new: &[Against<'_>],
-    sizes: &[usize],
-) -> Result<Vec<Change>, Halt> {
-    let bounds = bounds(model, tails, sizes, classes);
-    let rows = Rows { points, indices: all, classes, bounds: Some(&bounds) };
-    let metric = &model.params.metric;
-    tail::stream(run, Stage::Refit, metric, &rows, new, sizes, |row, found, workspace: &mut Workspace| {
-        let size = sizes[classes[row] as usize];
-        let changed = merge_sorted(tails[row], found, size);
-        if changed.is_none() && model.params.refit != Refit::All {
-            return None;
+    /// Old tails merged with the distances to the batch.
+    fn merged(&self, run: &Run<'_>, batch: &[Against<'_>]) -> Result<Vec<Change>, Halt> {
+        let bounds = self.bounds();
+        let rows =
+            Rows { points: &self.points, indices: &self.all, classes: &self.classes, bounds: Some(&bounds) };
+        let params = &self.model.params;
+        let finish = |row: usize, found: &[f32], workspace: &mut Workspace| {
+            let merged = merge_sorted(self.tails[row], found, self.sizes[self.classes[row] as usize]);
+            if merged.is_none() && params.refit != Refit::All {
+                return None;
+            }
+            let tail = merged.unwrap_or_else(|| self.tails[row].to_vec());
+            (!tail.is_empty()).then(|| (fit_tail(&tail, params, workspace), tail))
+        };
+        tail::stream(run, Stage::Refit, &params.metric, &rows, batch, self.sizes, finish)
+    }
+
+    /// The extreme vectors into whose tail a new negative falls.
+    fn affected(&self, run: &Run<'_>, batch: &[Against<'_>]) -> Result<Vec<usize>, Halt> {
+        let bounds = self.bounds();
+        let rows =
+            Rows { points: &self.points, indices: &self.all, classes: &self.classes, bounds: Some(&bounds) };
+        let nearest_alone = vec![1; self.sizes.len()];
+        let metric = &self.model.params.metric;
+        let finish = |row: usize, found: &[f32], (): &mut ()| {
+            let largest = self.tails[row].last();
+            found.first().is_some_and(|nearest| largest.is_none_or(|largest| nearest < largest))
+        };
+        let hit = tail::stream(run, Stage::Refit, metric, &rows, batch, &nearest_alone, finish)?;
+        Ok(self.all.iter().copied().filter(|&row| hit[row]).collect())
+    }
+
+    /// Tails gathered anew for some of the extreme vectors.
+    fn gathered(&self, run: &Run<'_>, some: &[usize], against: &[Against<'_>]) -> Result<Vec<Change>, Halt> {
+        let classes: Vec<u32> = some.iter().map(|&row| self.classes[row]).collect();
+        let rows = Rows { points: &self.points, indices: some, classes: &classes, bounds: None };
+        let params = &self.model.params;
+        let finish = |row: usize, tail: &[f32], workspace: &mut Workspace| {
+            let psi = (!tail.is_empty()).then(|| fit_tail(tail, params, workspace))?;
+            Some((psi, remembered(tail, self.sizes[classes[row] as usize], self.model.tail_memory)))
+        };
+        let fits = tail::stream(run, Stage::Refit, &params.metric, &rows, against, self.sizes, finish)?;
+        let mut changes: Vec<Change> = vec![None; self.all.len()];
+        for (&row, fit) in some.iter().zip(fits) {
+            changes[row] = fit;
         }
-        let tail = changed.unwrap_or_else(|| tails[row].to_vec());
-        (!tail.is_empty()).then(|| (fit_tail(&tail, &model.params, workspace), tail))
-    })
+        Ok(changes)
+    }
 }
 
 /// The `size` smallest of two sorted lists, or `None` where they are those of `old`.
@@ -128,61 +158,6 @@ fn merge_sorted(old: &[f32], new: &[f32], size: usize) -> Option<Vec<f32>> {
         }
     }
     Some(merged)
-}
-
-/// The extreme vectors into whose tail a new negative falls.
-#[expect(clippy::too_many_arguments)]
-fn affected(
-    run: &Run<'_>,
-    model: &Evm,
-    points: &Points<'_>,
-    all: &[usize],
-    classes: &[u32],
-    tails: &[&[f32]],
-    new: &[Against<'_>],
-    sizes: &[usize],
-) -> Result<Vec<usize>, Halt> {
-    let bounds = bounds(model, tails, sizes, classes);
-    let rows = Rows { points, indices: all, classes, bounds: Some(&bounds) };
-    let ones = vec![1; sizes.len()];
-    let metric = &model.params.metric;
-    let hit = tail::stream(run, Stage::Refit, metric, &rows, new, &ones, |row, found, (): &mut ()| {
-        found.first().is_some_and(|nearest| tails[row].last().is_none_or(|largest| nearest < largest))
-    })?;
-    Ok(all.iter().copied().filter(|&row| hit[row]).collect())
-}
-
-/// Tails gathered anew for the given extreme vectors.
-fn gathered(
-    run: &Run<'_>,
-    model: &Evm,
-    points: &Points<'_>,
-    rows: &[usize],
-    classes: &[u32],
-    against: &[Against<'_>],
-    sizes: &[usize],
-) -> Result<Vec<Change>, Halt> {
-    let row_classes: Vec<u32> = rows.iter().map(|&row| classes[row]).collect();
-    let some = Rows { points, indices: rows, classes: &row_classes, bounds: None };
-    let metric = &model.params.metric;
-    let fits = tail::stream(
-        run,
-        Stage::Refit,
-        metric,
-        &some,
-        against,
-        sizes,
-        |row, tail, workspace: &mut Workspace| {
-            let size = sizes[row_classes[row] as usize];
-            let psi = (!tail.is_empty()).then(|| fit_tail(tail, &model.params, workspace))?;
-            Some((psi, remembered(tail, size, model.tail_memory)))
-        },
-    )?;
-    let mut changes: Vec<Change> = vec![None; points.len()];
-    for (&row, fit) in rows.iter().zip(fits) {
-        changes[row] = fit;
-    }
-    Ok(changes)
 }
 
 #[cfg(test)]

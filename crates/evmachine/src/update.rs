@@ -17,11 +17,11 @@ use crate::features::Features;
 use crate::labels::Labels;
 use crate::metric::Metric;
 use crate::model::{ClassModel, Evm, OPEN_TAIL};
-use crate::params::{Budget, Params, ReduceWhen, Refit, TailMemory};
+use crate::params::{Budget, Params, ReduceWhen, TailMemory};
 use crate::points::Points;
 use crate::progress::{Run, Stage};
 use crate::psi::{Curve, PsiModel};
-use crate::refit::{self, Refitted};
+use crate::refit;
 use crate::report::{Report, StageTimes};
 use crate::smoothing::{self, ClassRows, Smoothing};
 use crate::tail::{self, Against, Rows};
@@ -196,7 +196,7 @@ pub(crate) fn learn(
     times.tails = clock.elapsed();
 
     let clock = Instant::now();
-    let Refitted { count: refitted } = refit::refit(run, &mut model, &batch, &against, &sizes)?;
+    let refitted = refit::refit(run, &mut model, &against, &sizes)?;
     times.refit = clock.elapsed();
 
     let clock = Instant::now();
@@ -204,7 +204,7 @@ pub(crate) fn learn(
     append(&mut model, &batch, fits, old.points_seen);
     let counts: Vec<usize> = old_ranges.iter().map(Range::len).collect();
     let covers = reduce_after(run, &mut model, &batch)?;
-    let (added, dropped) = count_changes(&covers, &counts, &batch);
+    let (added, dropped) = count_changes(covers.as_deref(), &counts, &batch);
     remember_tails(run, &mut model, &batch, &against, &sizes, keep_tails)?;
     times.cover = clock.elapsed();
 
@@ -386,7 +386,7 @@ fn reduce_after(
 
 /// New rows that became extreme vectors, and extreme vectors that were dropped.
 fn count_changes(
-    covers: &Option<Vec<(usize, Cover)>>,
+    covers: Option<&[(usize, Cover)]>,
     old_counts: &[usize],
     batch: &Batch<'_>,
 ) -> (usize, usize) {
@@ -450,9 +450,4 @@ fn new_extreme_vectors(model: &Evm, first_new: u64) -> Vec<(usize, usize)> {
             sources.filter(move |(_, source)| **source >= first_new).map(move |(i, _)| (number, i))
         })
         .collect()
-}
-
-/// Whether old Psi-models are touched at all.
-pub(crate) fn touches_old(model: &Evm) -> bool {
-    model.params.refit != Refit::New && model.extreme_vector_count() > 0
 }

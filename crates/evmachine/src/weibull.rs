@@ -1,6 +1,6 @@
 //! Maximum-likelihood fits of the three tail models.
 //!
-//! All three reduce to one equation. With t_i <= 0 the transformed margins, largest 0,
+//! All three reduce to one equation. With `t_i` <= 0 the transformed margins, largest 0,
 //!
 //! ```text
 //! g(beta) = sum t_i e^(beta t_i) / sum e^(beta t_i) - 1 / beta - mean(t) = 0
@@ -125,9 +125,9 @@ fn solve(t: &[f64]) -> Root {
         let ratio = s1 / s0;
         let g = ratio - 1.0 / shape - mean;
         if g > 0.0 {
-            high = shape
+            high = shape;
         } else {
-            low = shape
+            low = shape;
         }
         if low >= SHAPE_CAP {
             return Root { shape: SHAPE_CAP, status: FitStatus::Capped };

@@ -1,7 +1,7 @@
 //! A given number of extreme vectors, by bisection of the cover threshold (Alg. 4).
 //!
 //! The listing in the supplement has slips; its text says what is meant: find the threshold that gives the
-//! fewest extreme vectors that are still at least N_max, within a tolerance, and keep the N_max that cover most.
+//! fewest extreme vectors that are still at least `N_max`, within a tolerance, and keep the `N_max` that cover most.
 //! The bisection runs over the support of the threshold (`-ln(-ln varsigma)` for a Weibull), which resolves
 //! thresholds near 0 and near 1 alike, beyond what an `f64` holds of them.
 

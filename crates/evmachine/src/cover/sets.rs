@@ -1,4 +1,4 @@
-//! The coverage sets s_i of a class, kept in bounded memory.
+//! The coverage sets `s_i` of a class, kept in bounded memory.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -10,7 +10,7 @@ use crate::error::Halt;
 use crate::metric::Metric;
 use crate::progress::Run;
 
-/// For each point i, the points j with d(i, j) <= radius_i, and i itself.
+/// For each point i, the points j with d(i, j) <= `radius_i`, and i itself.
 ///
 /// A row is kept as a list or as bits, whichever is smaller; once the memory is used up, rows are computed
 /// again whenever they are asked for. 100,000 points take at most 1.25 GB, and never more than the run allows.
@@ -62,12 +62,12 @@ impl<'a> Sets<'a> {
         self.rows.len()
     }
 
-    /// |s_i|
+    /// |`s_i`|
     pub(super) fn count(&self, i: usize) -> u32 {
         self.rows[i].count
     }
 
-    /// |s_i - covered|
+    /// |`s_i` - covered|
     pub(super) fn uncovered(&self, i: usize, covered: &Bits) -> Result<u32, Halt> {
         Ok(match &self.rows[i].members {
             Members::List(list) => covered.missing(list),
@@ -78,7 +78,7 @@ impl<'a> Sets<'a> {
         })
     }
 
-    /// Adds s_i to `covered`.
+    /// Adds `s_i` to `covered`.
     pub(super) fn cover(&self, i: usize, covered: &mut Bits) -> Result<(), Halt> {
         match &self.rows[i].members {
             Members::List(list) => covered.insert(list),

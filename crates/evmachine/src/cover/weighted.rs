@@ -66,7 +66,7 @@ pub(super) fn cover(
     Ok(cover)
 }
 
-/// psi_i at every point of the class, for each i of `indices`.
+/// `psi_i` at every point of the class, for each i of `indices`.
 fn rows(
     run: &Run<'_>,
     neighbors: &Neighbors<'_>,

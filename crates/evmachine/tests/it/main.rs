@@ -6,7 +6,10 @@
 //! - `update`: increments under every policy, errors, progress and cancellation;
 //! - `pool`: the open-world loop;
 //! - `explain`: the reasons of a decision;
-//! - `file`: the model file, sound and broken.
+//! - `file`: the model file, sound and broken;
+//! - `table`: derived models and measured distances.
+
+#![allow(clippy::unwrap_used, reason = "a test ends where something unexpected happens")]
 
 #[path = "../../examples/letter/mod.rs"]
 mod data;
@@ -18,4 +21,5 @@ mod golden;
 mod laws;
 mod letter;
 mod pool;
+mod table;
 mod update;

@@ -51,13 +51,14 @@ fn every_strategy_ranks_as_it_says() {
     let all = pool.add(&stream).unwrap();
     assert_eq!(all.len(), 70);
     let ask = |strategy| pool.suggest(&evm, strategy, 70).unwrap();
-    let ln: Vec<f64> = ask(Strategy::LowestPsi).iter().map(|suggestion| suggestion.ln_probability).collect();
-    assert_eq!(ln.len(), 70);
-    assert!(ln.is_sorted());
+    let support: Vec<f64> =
+        ask(Strategy::LowestPsi).iter().map(|suggestion| suggestion.score.support).collect();
+    assert_eq!(support.len(), 70);
+    assert!(support.is_sorted());
     let delta = evm.params().rejection_threshold;
     let closeness: Vec<f64> = ask(Strategy::ClosestToThreshold)
         .iter()
-        .map(|suggestion| (suggestion.ln_probability.exp() - delta).abs())
+        .map(|suggestion| (suggestion.score.probability() - delta).abs())
         .collect();
     assert!(closeness.is_sorted());
     let random =

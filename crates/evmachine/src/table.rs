@@ -1,0 +1,164 @@
+//! Distances measured once and used by many models: what tuning is made of.
+//!
+//! A model that keeps every point and remembers its tails whole holds all that depends on distances between
+//! training points. [`Evm::derive`] makes of it the model that other parameters would have given, and a
+//! [`DistanceTable`] answers queries to all of those models.
+
+use std::collections::HashMap;
+
+use rayon::prelude::*;
+
+use crate::decision::{self, ClassScore};
+use crate::distance::Tile;
+use crate::error::{FitError, Halt, PredictError};
+use crate::features::Features;
+use crate::model::Evm;
+use crate::params::{Params, TailMemory};
+use crate::progress::Run;
+use crate::update::fit_tail;
+use crate::weibull::Workspace;
+
+/// Distances of queries to all extreme vectors of a model. Takes 4 bytes a pair.
+#[derive(Debug, Clone)]
+pub struct DistanceTable {
+    rows: usize,
+    columns: usize,
+    distances: Vec<f32>,
+    /// Columns by the training row that they came from.
+    by_source: HashMap<u64, u32>,
+}
+
+impl DistanceTable {
+    /// Number of queries.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Number of extreme vectors measured against.
+    pub fn columns(&self) -> usize {
+        self.columns
+    }
+
+    /// The distances of a query, in the order of [`Evm::extreme_vectors`] of the model that measured.
+    pub fn row(&self, row: usize) -> &[f32] {
+        &self.distances[row * self.columns..(row + 1) * self.columns]
+    }
+}
+
+impl Evm {
+    /// Measures the queries against all extreme vectors.
+    pub fn measure(&self, queries: &Features<'_>) -> Result<DistanceTable, PredictError> {
+        let points = self.query_points(queries)?;
+        let prepared = self.prepared();
+        let columns = prepared.columns.len();
+        let run = Run::new();
+        let metric = &self.params.metric;
+        let mut distances = vec![0.0; points.len() * columns];
+        let block_rows = run.block_rows(points.len());
+        let measured: Result<(), Halt> =
+            distances.par_chunks_mut(block_rows * columns).enumerate().try_for_each(|(block, distances)| {
+                let first = block * block_rows;
+                let rows: Vec<usize> = (first..first + distances.len() / columns).collect();
+                let block = prepared.columns.block(&points, &rows);
+                let mut tile = Tile::default();
+                for start in (0..columns).step_by(run.tile_columns) {
+                    let end = (start + run.tile_columns).min(columns);
+                    prepared.columns.ranks(&block, start..end, &mut tile)?;
+                    for (row, distances) in distances.chunks_exact_mut(columns).enumerate() {
+                        for (distance, &rank) in distances[start..end].iter_mut().zip(tile.row(row)) {
+                            *distance = metric.distance_of_rank(rank);
+                        }
+                    }
+                }
+                Ok(())
+            });
+        measured?;
+        let by_source =
+            (0..).zip(self.extreme_vectors()).map(|(column, vector)| (vector.source, column)).collect();
+        Ok(DistanceTable { rows: points.len(), columns, distances, by_source })
+    }
+
+    /// As [`for_each_query`](Self::for_each_query), from distances measured before by this model or by one that
+    /// it was [derived](Self::derive) from.
+    ///
+    /// # Panics
+    ///
+    /// If the table lacks an extreme vector of this model.
+    pub fn for_each_measured<R: Send>(
+        &self,
+        table: &DistanceTable,
+        each: impl Fn(usize, &[ClassScore]) -> R + Sync,
+    ) -> Vec<R> {
+        let prepared = self.prepared();
+        let columns: Vec<u32> =
+            self.extreme_vectors().map(|vector| table.by_source[&vector.source]).collect();
+        let whole = columns.len() == table.columns && (0..).zip(&columns).all(|(i, &column)| i == column);
+        let fused = self.params.n_fused;
+        (0..table.rows)
+            .into_par_iter()
+            .map_init(
+                || (vec![0.0f64; columns.len()], Vec::new(), vec![0.0; fused]),
+                |(support, scores, largest), row| {
+                    let distances = table.row(row);
+                    if whole {
+                        prepared.curves.support(0, distances.iter().copied(), support);
+                    } else {
+                        let chosen = columns.iter().map(|&column| distances[column as usize]);
+                        prepared.curves.support(0, chosen, support);
+                    }
+                    scores.clear();
+                    for range in &prepared.ranges {
+                        largest.fill(f64::NEG_INFINITY);
+                        decision::keep_largest(largest, &support[range.clone()]);
+                        let count = fused.min(range.len());
+                        scores.push(decision::score(self.params.tail_model, &largest[..count]));
+                    }
+                    each(row, scores)
+                },
+            )
+            .collect()
+    }
+
+    /// The model that training with `params` on the same data would have given.
+    ///
+    /// Only for a model that keeps every point (cover threshold 1) and its tails whole. Metric and smoothing must
+    /// be its own, and the tail size at most its own; everything else may differ. Costs fits, and a cover where
+    /// one is asked for, but no distances between classes.
+    pub fn derive(&self, params: &Params) -> Result<Evm, FitError> {
+        let params = params.check()?;
+        let same = params.metric == self.params.metric
+            && params.smoothing == self.params.smoothing
+            && params.smoothing_neighbors == self.params.smoothing_neighbors;
+        let whole = self.tail_memory == TailMemory::Full && self.vector_ratio() == 1.0;
+        if !(same && whole) {
+            return Err(FitError::NotDerivable);
+        }
+        let mut model = self.clone_without_tails();
+        let total = self.extreme_vector_count();
+        let classes = self.classes.len();
+        for (class, source) in model.classes.iter_mut().zip(&self.classes) {
+            let negatives = total - source.len();
+            class.tail_size = params.tail_size.resolve(self.dimensions, classes, negatives);
+            if class.tail_size > source.tail_size && source.tail_size < negatives {
+                return Err(FitError::NotDerivable);
+            }
+            let size = class.tail_size;
+            let fits: Vec<_> = source
+                .tails
+                .par_iter()
+                .map_init(Workspace::default, |workspace, tail| {
+                    fit_tail(&tail[..size.min(tail.len())], &params, workspace)
+                })
+                .collect();
+            class.psi = fits;
+        }
+        model.tail_memory = TailMemory::None;
+        let reduces = params.cover_threshold < 1.0 || params.max_extreme_vectors.is_some();
+        let reduction = Params::clone(&params);
+        model.params = params;
+        if reduces {
+            model.reduce(&reduction)?;
+        }
+        Ok(model)
+    }
+}

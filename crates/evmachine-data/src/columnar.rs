@@ -1,5 +1,7 @@
 //! Feature tables made of Arrow record batches, as Parquet and Arrow files deliver them.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::{ArrowError, DataType, Schema as ArrowSchema};
@@ -97,8 +99,9 @@ impl Layout {
             let name = self.names[self.plan.features[0]].clone();
             let (mut width, mut seen) = (0, 0);
             while width == 0 {
-                let Some(batch) = batches.next() else { return Err(no_vectors(file, name, seen)) };
-                let batch = batch.map_err(|error| arrow_error(file, error))?;
+                let Some(batch) = next_batch(file, &mut batches)? else {
+                    return Err(no_vectors(file, name, seen));
+                };
                 seen += batch.num_rows();
                 width = first_length(batch.column(rows.features[0]));
                 let earlier = std::mem::replace(&mut rows.batches, Box::new(std::iter::empty()));
@@ -120,13 +123,29 @@ impl Layout {
 /// The error of a column of lists that has no list with elements.
 fn no_vectors(file: &str, column: String, rows: usize) -> DataError {
     let file = file.to_owned();
-    match rows {
-        0 => DataError::NoRows { file },
-        _ => {
-            let place = Place { row: 1, line: None };
-            DataError::BadRow { file, place, problem: RowProblem::Missing { column } }
-        }
+    if rows == 0 {
+        return DataError::NoRows { file };
     }
+    let place = Place { row: 1, line: None };
+    DataError::BadRow { file, place, problem: RowProblem::Missing { column } }
+}
+
+/// Runs a decoder that panics over some kinds of damage, and makes an error of that.
+pub(crate) fn contained<T>(
+    file: &str,
+    decode: impl FnOnce() -> Result<T, DataError>,
+) -> Result<T, DataError> {
+    catch_unwind(AssertUnwindSafe(decode)).unwrap_or_else(|_| {
+        Err(DataError::Damaged {
+            file: file.to_owned(),
+            detail: "its contents contradict each other".to_owned(),
+        })
+    })
+}
+
+/// The next record batch.
+fn next_batch(file: &str, batches: &mut RecordBatches) -> Result<Option<RecordBatch>, DataError> {
+    contained(file, || batches.next().transpose().map_err(|error| arrow_error(file, error)))
 }
 
 /// Sorts an error of the Arrow libraries into its variant.
@@ -146,11 +165,11 @@ fn list_element(kind: &DataType) -> Option<&DataType> {
     }
 }
 
-/// The length of the first list that is not null; 0 when there is none.
+/// The length of the first list that has elements; 0 when there is none.
 fn first_length(column: &ArrayRef) -> usize {
-    (0..column.len())
-        .find(|&row| column.is_valid(row))
-        .map_or(0, |row| Lists::new(column.slice(row, 1)).lengths[0])
+    let lists = Lists::new(column.clone());
+    let lengths = lists.lengths.iter().enumerate().filter(|&(row, _)| column.is_valid(row));
+    lengths.map(|(_, &length)| length).find(|&length| length > 0).unwrap_or(0)
 }
 
 /// A column of lists as one array of all their elements.
@@ -172,7 +191,7 @@ impl Lists {
             DataType::FixedSizeList(_, _) => {
                 let list = column.as_fixed_size_list();
                 let length = list.value_length() as usize;
-                let first = list.value_offset_at(0);
+                let first = if rows == 0 { 0 } else { list.value_offset_at(0) };
                 (list.values().slice(first, rows * length), vec![length; rows])
             }
             DataType::LargeList(_) => {
@@ -214,9 +233,9 @@ impl RowSource for TableRows {
             }
             let current = match self.current.take() {
                 Some(rest) => rest,
-                None => match self.batches.next() {
+                None => match next_batch(collector.file(), &mut self.batches)? {
                     None => return Ok(false),
-                    Some(batch) => batch.map_err(|error| arrow_error(collector.file(), error))?,
+                    Some(batch) => batch,
                 },
             };
             let count = room.min(current.num_rows());
@@ -295,14 +314,13 @@ fn deliver_vectors(
         } else {
             None
         };
-        match problem {
-            Some(problem) => collector.reject(None, problem)?,
-            None => {
-                let row = &values[elements];
-                collector.features().extend(row.iter().map(|&value| value as f32));
-                collector.accept(text, |element| row[element])?;
-            }
+        if let Some(problem) = problem {
+            collector.reject(None, problem)?;
+            continue;
         }
+        let row = &values[elements];
+        collector.features().extend(row.iter().map(|&value| value as f32));
+        collector.accept(text, |element| row[element])?;
     }
     Ok(())
 }

@@ -128,8 +128,8 @@ impl<'a> Table<'a> {
     fn find(&self, column: &ColumnRef) -> Result<std::ops::Range<usize>, DataError> {
         let count = self.names.len();
         let from_end = |number: i64| {
-            let shifted = if number < 0 { number + count as i64 } else { number };
-            usize::try_from(shifted).ok()
+            let magnitude = usize::try_from(number.unsigned_abs()).ok()?;
+            if number < 0 { count.checked_sub(magnitude) } else { Some(magnitude) }
         };
         let range = match column {
             ColumnRef::Name(name) => self.numbers.get(name.as_str()).map(|&number| number..number + 1),

@@ -1,7 +1,7 @@
 //! What can go wrong with a file, said so that its owner knows what to do next.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::Path;
 
 use crate::format::Format;
 use crate::problem::{Place, RowProblem};
@@ -134,8 +134,11 @@ pub enum DataError {
         /// What to do.
         advice: String,
     },
-    /// A format that needs random access came through a pipe.
-    #[error("{format} cannot be read from {file}, because its index is at the end. Save it to a file first")]
+    /// A format that needs random access came through a pipe or gzip.
+    #[error(
+        "{file}: {format} cannot be read through a pipe or gzip, because its index is at the end. \
+         Save it to a file first, not compressed by gzip"
+    )]
     NotStreamable {
         /// Where the bytes came from.
         file: String,
@@ -207,7 +210,8 @@ pub enum DataError {
     /// A column of words among the features of a text file.
     #[error(
         "{file}: column `{column}` is not numeric: {place} holds `{value}`. \
-         Pass --label {flag}, --id {flag} or --drop {flag}{hint}"
+         Pass --label {flag}, --id {flag} or --drop {flag}{}",
+        if *may_be_header { "; if the first line is a header, pass --header yes" } else { "" }
     )]
     TextColumn {
         /// The file.
@@ -215,13 +219,13 @@ pub enum DataError {
         /// The column.
         column: String,
         /// The column as an option would name it.
-        flag: String,
+        flag: Box<str>,
         /// The first value that is not a number.
         value: String,
         /// Where that value is.
         place: Place,
-        /// What else may be wrong; empty, or the rest of the sentence.
-        hint: &'static str,
+        /// Whether the value may be a heading.
+        may_be_header: bool,
     },
     /// A column of a type that is not a number in a Parquet or Arrow file.
     #[error(
@@ -360,6 +364,14 @@ impl DataError {
     }
 }
 
+/// The operating system's part of a CSV error, whose kind the library's own conversion loses.
+pub(crate) fn csv_error(error: csv::Error) -> io::Error {
+    match error.into_kind() {
+        csv::ErrorKind::Io(error) => error,
+        other => io::Error::new(io::ErrorKind::InvalidData, format!("{other:?}")),
+    }
+}
+
 fn suggestion(closest: Option<&str>) -> String {
     match closest {
         Some(name) => format!(" Did you mean `{name}`?"),
@@ -368,11 +380,11 @@ fn suggestion(closest: Option<&str>) -> String {
 }
 
 /// The name by which a path appears in messages.
-pub(crate) fn display_name(path: &std::path::Path) -> String {
+pub(crate) fn display_name(path: &Path) -> String {
     if is_standard_input(path) { "standard input".to_owned() } else { path.display().to_string() }
 }
 
 /// `-` stands for standard input.
-pub(crate) fn is_standard_input(path: &std::path::Path) -> bool {
-    path == PathBuf::from("-")
+pub(crate) fn is_standard_input(path: &Path) -> bool {
+    path == Path::new("-")
 }

@@ -4,7 +4,7 @@ use csv::ByteRecord;
 
 use crate::columns::{Plan, numbered_name, numbered_names};
 use crate::error::DataError;
-use crate::number::{is_number, parse_double};
+use crate::number::is_number;
 use crate::options::{Header, ReadOptions};
 
 /// The names of the columns and whether they take up the first record.
@@ -71,11 +71,12 @@ fn looks_like_header(first: &ByteRecord, second: Option<&ByteRecord>, features: 
 /// well be data. A field without
 /// a number, such as the name of a column of words, does not interrupt the count.
 fn counts_columns(fields: &[Vec<u8>]) -> bool {
-    let numbers: Vec<f64> =
-        fields.iter().filter(|field| is_number(field)).map(|field| parse_double(field)).collect();
-    let starts = numbers.first().is_some_and(|&first| first == 0.0 || first == 1.0);
-    let steps = numbers.windows(2).all(|pair| (pair[1] - pair[0] - 1.0).abs() < f64::EPSILON);
-    numbers.len() >= 8 && starts && steps
+    let numbers: Vec<&Vec<u8>> = fields.iter().filter(|field| is_number(field)).collect();
+    let counts_from = |start: usize| {
+        let expected = (start..).map(|number| number.to_string());
+        numbers.iter().zip(expected).all(|(field, number)| field.trim_ascii() == number.as_bytes())
+    };
+    numbers.len() >= 8 && (counts_from(0) || counts_from(1))
 }
 
 #[cfg(test)]

@@ -88,12 +88,9 @@ impl LabelStream {
         length: Option<u64>,
     ) -> Result<Self, DataError> {
         let header = NpyHeader::read(&name, &mut bytes, length)?;
-        let total = match header.shape.as_slice() {
-            &[total] | &[total, 1] => total,
-            _ => {
-                let detail = format!("has the shape {}", header.shape_text());
-                return Err(name.unsuitable(detail, "Give a one-dimensional array, one entry for each row"));
-            }
+        let (&[total] | &[total, 1]) = header.shape.as_slice() else {
+            let detail = format!("has the shape {}", header.shape_text());
+            return Err(name.unsuitable(detail, "Give a one-dimensional array, one entry for each row"));
         };
         let labels = match &name.member {
             Some(member) => format!("the array `{member}`"),
@@ -127,13 +124,11 @@ impl LabelStream {
 
     /// Checks that no label is left after the last of `rows` rows.
     pub(crate) fn expect_end(&mut self, rows: u64) -> Result<(), DataError> {
-        match self.next()? {
-            None => Ok(()),
-            Some(_) => {
-                let total = self.total.map_or(format!("more than {rows}"), |total| total.to_string());
-                Err(self.mismatch(rows.to_string(), total))
-            }
+        if self.next()?.is_none() {
+            return Ok(());
         }
+        let total = self.total.map_or(format!("more than {rows}"), |total| total.to_string());
+        Err(self.mismatch(rows.to_string(), total))
     }
 
     fn next(&mut self) -> Result<Option<String>, DataError> {

@@ -8,7 +8,7 @@ use crate::columns::{Plan, check_count, numbered_names};
 use crate::error::DataError;
 use crate::npy_header::{ArrayName, NpyHeader};
 use crate::npy_type::ElementType;
-use crate::options::ReadOptions;
+use crate::options::{ColumnRef, ReadOptions};
 use crate::reader::{Opened, RowSource, Schema};
 use crate::source::{Bytes, Source, spool};
 use crate::{batch::Wanted, format::Format};
@@ -19,6 +19,14 @@ const BLOCK_BYTES: usize = 1 << 18;
 /// Opens a file that holds one array.
 pub(crate) fn open(source: Source, options: &ReadOptions) -> Result<Opened, DataError> {
     let name = ArrayName { file: source.file.clone(), member: None };
+    if let Some(label @ ColumnRef::Name(_)) = &options.label {
+        return Err(DataError::UnsuitableOption {
+            file: name.file,
+            option: format!("--label {label}"),
+            format: Format::Npy,
+            advice: "Its columns have no names; pass --labels-file, or the number of a column".to_owned(),
+        });
+    }
     let length = source.length;
     let plain = source.path.clone().filter(|_| length.is_some());
     let mut bytes = source.into_bytes();

@@ -124,6 +124,7 @@ impl ElementType {
 }
 
 #[cfg(test)]
+#[allow(clippy::float_cmp)]
 mod tests {
     use super::ElementType;
 

@@ -106,7 +106,12 @@ impl Archive {
             });
         }
         if members.is_empty() {
-            return Err(DataError::Damaged { file, detail: "the archive holds no NPY arrays".to_owned() });
+            return Err(DataError::UnsuitableArray {
+                file,
+                array: "the archive".to_owned(),
+                detail: "holds no NPY arrays".to_owned(),
+                advice: "Save the features with numpy.savez".to_owned(),
+            });
         }
         Ok(Self { file, path, members })
     }

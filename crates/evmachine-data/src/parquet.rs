@@ -6,7 +6,7 @@ use ::parquet::arrow::ProjectionMask;
 use ::parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use ::parquet::errors::ParquetError;
 
-use crate::columnar::Layout;
+use crate::columnar::{Layout, contained};
 use crate::error::DataError;
 use crate::format::Format;
 use crate::options::ReadOptions;
@@ -20,19 +20,17 @@ pub(crate) fn open(source: &Source, options: &ReadOptions) -> Result<Opened, Dat
         return Err(DataError::NotStreamable { file, format: Format::Parquet });
     };
     let opened = File::open(path).map_err(|error| DataError::opening(&file, error))?;
-    let builder =
-        ParquetRecordBatchReaderBuilder::try_new(opened).map_err(|error| parquet_error(&file, error))?;
+    let builder = contained(&file, || {
+        ParquetRecordBatchReaderBuilder::try_new(opened).map_err(|error| parquet_error(&file, error))
+    })?;
     let layout = Layout::new(&file, builder.schema(), options)?;
     let total = builder.metadata().file_metadata().num_rows();
     if total <= 0 {
         return Err(DataError::NoRows { file });
     }
     let projection = ProjectionMask::roots(builder.parquet_schema(), layout.needed.iter().copied());
-    let batches = builder
-        .with_batch_size(layout.rows_at_once(options))
-        .with_projection(projection)
-        .build()
-        .map_err(|error| parquet_error(&file, error))?;
+    let builder = builder.with_batch_size(layout.rows_at_once(options)).with_projection(projection);
+    let batches = contained(&file, || builder.build().map_err(|error| parquet_error(&file, error)))?;
     layout.open(&file, Format::Parquet, Box::new(batches), Some(total.cast_unsigned()))
 }
 

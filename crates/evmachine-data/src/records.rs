@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use csv::ByteRecord;
 
 use crate::dialect::{Separator, words};
+use crate::error::csv_error;
 
 /// The most bytes of one record; only a quote that is never closed makes one longer.
 const RECORD_LIMIT: u64 = 256 << 20;
@@ -44,7 +45,7 @@ impl<R: Read> Records<R> {
         match self {
             Self::Quoted { reader, allowance } => {
                 allowance.renew();
-                let found = reader.read_byte_record(record).map_err(io::Error::from)?;
+                let found = reader.read_byte_record(record).map_err(csv_error)?;
                 Ok(found.then(|| record.position().map_or(0, csv::Position::line)))
             }
             Self::Spaced { lines, allowance, line, buffer } => loop {

@@ -77,14 +77,13 @@ fn check_columns(
         }
         let everywhere = data.iter().all(|record| is_word(record, column));
         if everywhere || (may_be_header && !options.skip_bad_rows) {
-            let hint = if may_be_header { "; if the first line is a header, pass --header yes" } else { "" };
             return Err(DataError::TextColumn {
                 file: file.to_owned(),
                 column: names.names[column].clone(),
-                flag: names.flag(column),
+                flag: names.flag(column).into(),
                 value: shown(&data[0][column]),
                 place: Place { row: 1, line: data[0].position().map(csv::Position::line) },
-                hint,
+                may_be_header,
             });
         }
     }

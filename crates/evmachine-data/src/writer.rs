@@ -11,7 +11,7 @@ use arrow_array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 
 use crate::destination::Destination;
-use crate::error::DataError;
+use crate::error::{DataError, csv_error};
 use crate::output::{ColumnType, ColumnValues, OutputColumn, OutputFormat, Target, check_shape};
 
 const BUFFER_BYTES: usize = 1 << 17;
@@ -57,7 +57,7 @@ impl Writer {
                     csv::WriterBuilder::new().buffer_capacity(BUFFER_BYTES).from_writer(destination);
                 writer
                     .write_record(columns.iter().map(|column| &column.name))
-                    .map_err(|error| DataError::writing(&file, error.into()))?;
+                    .map_err(|error| DataError::writing(&file, csv_error(error)))?;
                 Sink::Csv(Box::new(writer))
             }
             OutputFormat::Jsonl => Sink::Jsonl(BufWriter::with_capacity(BUFFER_BYTES, destination)),
@@ -118,9 +118,9 @@ fn write_csv(writer: &mut csv::Writer<Destination>, rows: usize, values: &[Colum
                 ColumnValues::Float(floats) => print_float(&mut field, floats[row], "")?,
                 ColumnValues::Integer(integers) => write!(field, "{}", integers[row])?,
             }
-            writer.write_field(&field).map_err(io::Error::from)?;
+            writer.write_field(&field).map_err(csv_error)?;
         }
-        writer.write_record(None::<&[u8]>).map_err(io::Error::from)?;
+        writer.write_record(None::<&[u8]>).map_err(csv_error)?;
     }
     Ok(())
 }

@@ -1,9 +1,7 @@
 //! Text tables: what is found in them, and what is said of bad ones.
 
-mod support;
-
+use crate::support::{Folder, batches, column, columns, failure, labelled, message, plain, read, texts};
 use evmachine_data::{DataError, Format, Header, Place, ReadOptions, RowProblem, open};
-use support::{Folder, batches, column, columns, failure, labelled, message, plain, read, texts};
 
 const IRIS: &str = "id,length,width,species\na,5.1,3.5,setosa\nb,6.2, 2.9 ,virginica\n";
 
@@ -31,7 +29,10 @@ fn every_separator_and_line_ending() {
     let folder = Folder::new();
     for separator in [",", ";", "\t", " ", "   "] {
         for ending in ["\n", "\r\n"] {
-            let text = format!("1{0}2{0}cat{1}3{0}4{0}dog{1}", separator, ending);
+            let text = [
+                "1", separator, "2", separator, "cat", ending, "3", separator, "4", separator, "dog", ending,
+            ]
+            .concat();
             let found = read(&folder.write("table.txt", text), &labelled("-1"));
             assert_eq!(found.data.features, [1.0, 2.0, 3.0, 4.0], "{separator:?} {ending:?}");
             assert_eq!(found.data.labels, texts(&["cat", "dog"]));
@@ -68,7 +69,7 @@ fn columns_by_number_range_and_drop() {
 #[test]
 fn batches_hold_no_more_rows_than_asked_for() {
     let folder = Folder::new();
-    let text: String = (0..10).map(|row| format!("{row},0.5,c{row}\n")).collect();
+    let text = (0..10).map(|row| format!("{row},0.5,c{row}")).collect::<Vec<_>>().join("\n");
     let options = ReadOptions { batch_rows: 4, ..labelled("2") };
     let found = batches(&folder.write("ten.csv", text), &options);
     assert_eq!(found.iter().map(|batch| batch.rows).collect::<Vec<_>>(), [4, 4, 2]);
@@ -243,8 +244,8 @@ fn empty_files_and_lone_headers() {
 #[test]
 fn truncated_compression_is_noticed() {
     let folder = Folder::new();
-    let text: String = (0..200_000).map(|row| format!("{},{}\n", row * 7 % 1013, row)).collect();
-    let whole = support::gzip(text.as_bytes());
+    let text = (0..200_000).map(|row| format!("{},{row}", row * 7 % 1013)).collect::<Vec<_>>().join("\n");
+    let whole = crate::support::gzip(text.as_bytes());
     let path = folder.write("cut.csv.gz", &whole[..whole.len() - 20]);
     assert_eq!(
         message(&path, &plain()),

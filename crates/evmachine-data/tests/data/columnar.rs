@@ -1,0 +1,214 @@
+//! Parquet and Arrow files, those of `pyarrow` and broken ones.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use arrow_array::types::Float32Type;
+use arrow_array::{ArrayRef, Date32Array, Float32Array, Float64Array, ListArray, RecordBatch, StringArray};
+use evmachine_data::{DataError, Format, ReadOptions};
+
+use crate::support::{
+    Folder, batches, column, columns, failure, fixture, labelled, message, plain, read, texts,
+};
+
+/// Writes the columns in every format of record batches.
+fn write_all(folder: &Folder, columns: &[(&str, ArrayRef)]) -> Vec<PathBuf> {
+    let batch = RecordBatch::try_from_iter_with_nullable(
+        columns.iter().map(|(name, array)| (*name, array.clone(), true)),
+    )
+    .unwrap();
+    let paths = ["t.parquet", "t.arrow", "t.arrows"].map(|name| folder.path(name));
+    let mut writer =
+        parquet::arrow::ArrowWriter::try_new(File::create(&paths[0]).unwrap(), batch.schema(), None).unwrap();
+    writer.write(&batch).unwrap();
+    writer.close().unwrap();
+    let mut writer =
+        arrow_ipc::writer::FileWriter::try_new(File::create(&paths[1]).unwrap(), &batch.schema()).unwrap();
+    writer.write(&batch).unwrap();
+    writer.finish().unwrap();
+    let mut writer =
+        arrow_ipc::writer::StreamWriter::try_new(File::create(&paths[2]).unwrap(), &batch.schema()).unwrap();
+    writer.write(&batch).unwrap();
+    writer.finish().unwrap();
+    paths.to_vec()
+}
+
+/// The message without the extension, which differs from format to format.
+fn said(path: &Path, options: &ReadOptions) -> String {
+    let name = path.file_name().unwrap().to_str().unwrap();
+    message(path, options).replace(name, "t")
+}
+
+#[test]
+fn scalars_written_by_pyarrow() {
+    for name in ["scalars_snappy.parquet", "scalars_zstd.parquet", "scalars_lz4.feather", "scalars.arrows"] {
+        let options = ReadOptions { id: Some(column("key")), ..labelled("class") };
+        let found = read(&fixture(name), &options);
+        assert_eq!(found.schema.feature_names, ["a", "b", "h", "flag"], "{name}");
+        assert_eq!(found.data.features, [1.5, -2.0, 3.25, 1.0, 4.0, 5.0, -6.75, 0.0], "{name}");
+        assert_eq!(found.data.labels, texts(&["cat", "dog"]));
+        assert_eq!(found.data.ids, texts(&["10", "11"]));
+        let options = ReadOptions { features: columns(&["h", "a"]), label: Some(column("flag")), ..plain() };
+        let found = read(&fixture(name), &options);
+        assert_eq!(found.data.features, [3.25, 1.5, -6.75, 4.0]);
+        assert_eq!(found.data.labels, texts(&["true", "false"]));
+    }
+}
+
+#[test]
+fn vectors_written_by_pyarrow() {
+    for (name, labels) in [
+        ("list.parquet", ["0", "1"]),
+        ("fixed_list.parquet", ["cat", "dog"]),
+        ("fixed_list.arrow", ["cat", "dog"]),
+    ] {
+        let found = read(&fixture(name), &labelled("label"));
+        assert_eq!(found.schema.feature_names, ["embedding_0", "embedding_1", "embedding_2"], "{name}");
+        assert_eq!(found.data.features, [1.5, -2.0, 3.25, 4.0, 5.5, -6.75], "{name}");
+        assert_eq!(found.data.labels, texts(&labels));
+        let chosen = ReadOptions { features: columns(&["embedding"]), ..plain() };
+        assert_eq!(read(&fixture(name), &chosen).data.columns, 3);
+    }
+}
+
+#[test]
+fn batches_cut_record_batches() {
+    let folder = Folder::new();
+    let values: ArrayRef = Arc::new(Float32Array::from_iter_values((0..1000).map(|row| row as f32)));
+    let vectors: ArrayRef = Arc::new(ListArray::from_iter_primitive::<Float32Type, _, _>(
+        (0..1000).map(|row| Some(vec![Some(row as f32), Some(0.5)])),
+    ));
+    for path in write_all(&folder, &[("v", values), ("e", vectors)]) {
+        for (feature, width) in [("v", 1), ("e", 2)] {
+            let options = ReadOptions { features: columns(&[feature]), batch_rows: 300, ..plain() };
+            let found = batches(&path, &options);
+            assert_eq!(found.iter().map(|batch| batch.rows).collect::<Vec<_>>(), [300, 300, 300, 100]);
+            assert_eq!(found[3].features[0], 900.0);
+            assert_eq!(found[3].features.len(), 100 * width);
+            assert_eq!(found[3].first_row, 901);
+        }
+    }
+}
+
+#[test]
+fn bad_rows() {
+    let folder = Folder::new();
+    let a: ArrayRef =
+        Arc::new(Float64Array::from(vec![Some(1.0), None, Some(f64::NAN), Some(1e300), Some(5.0)]));
+    let y: ArrayRef = Arc::new(StringArray::from(vec![Some("cat"), Some("dog"), Some("x"), Some("x"), None]));
+    let e: ArrayRef = Arc::new(ListArray::from_iter_primitive::<Float32Type, _, _>(vec![
+        Some(vec![Some(1.0), Some(2.0)]),
+        Some(vec![Some(1.0)]),
+        None,
+        Some(vec![Some(1.0), None]),
+        Some(vec![Some(9.0), Some(8.0)]),
+    ]));
+    let skipping =
+        |feature: &str| ReadOptions { features: columns(&[feature]), skip_bad_rows: true, ..labelled("y") };
+    for path in write_all(&folder, &[("a", a), ("y", y), ("e", e)]) {
+        let found = read(&path, &skipping("a"));
+        assert_eq!(found.data.features, [1.0]);
+        let reasons: Vec<String> =
+            found.skipped.reasons.iter().map(|(place, problem)| format!("{place}: {problem}")).collect();
+        assert_eq!(
+            reasons,
+            [
+                "row 2: column `a` has no value",
+                "row 3: column `a` holds NaN, which is not finite",
+                "row 4: column `a` holds 1e300, which is beyond the range of 32-bit floats",
+                "row 5: the label is missing",
+            ]
+        );
+        let found = read(&path, &skipping("e"));
+        assert_eq!(found.data.features, [1.0, 2.0]);
+        let reasons: Vec<String> =
+            found.skipped.reasons.iter().map(|(place, problem)| format!("{place}: {problem}")).collect();
+        assert_eq!(
+            reasons,
+            [
+                "row 2: the vector in column `e` has 1 elements where 2 are expected",
+                "row 3: column `e` has no value",
+                "row 4: column `e_1` has no value",
+                "row 5: the label is missing",
+            ]
+        );
+        let strict = ReadOptions { skip_bad_rows: false, ..skipping("e") };
+        assert_eq!(
+            said(&path, &strict),
+            "t: row 2: the vector in column `e` has 1 elements where 2 are expected. \
+             Use vectors of one length, or pass --skip-bad-rows"
+        );
+    }
+}
+
+#[test]
+fn the_first_vector_may_be_missing() {
+    let folder = Folder::new();
+    let rows = vec![None, Some(vec![]), Some(vec![Some(1.0), Some(2.0)])];
+    let vectors: ArrayRef = Arc::new(ListArray::from_iter_primitive::<Float32Type, _, _>(rows));
+    let missing: ArrayRef =
+        Arc::new(ListArray::from_iter_primitive::<Float32Type, Vec<Option<f32>>, _>(vec![None, None, None]));
+    for path in write_all(&folder, &[("e", vectors), ("none", missing)]) {
+        let chosen = |name: &str| ReadOptions { features: columns(&[name]), skip_bad_rows: true, ..plain() };
+        let found = read(&path, &chosen("e"));
+        assert_eq!((found.data.features, found.skipped.rows), (vec![1.0, 2.0], 2));
+        assert_eq!(
+            said(&path, &chosen("none")),
+            "t: row 1: column `none` has no value. Fill in the value, or pass --skip-bad-rows"
+        );
+    }
+}
+
+#[test]
+fn columns_of_other_types() {
+    let folder = Folder::new();
+    let a: ArrayRef = Arc::new(Float64Array::from(vec![1.0]));
+    let name: ArrayRef = Arc::new(StringArray::from(vec!["x"]));
+    let day: ArrayRef = Arc::new(Date32Array::from(vec![1]));
+    let e: ArrayRef =
+        Arc::new(ListArray::from_iter_primitive::<Float32Type, _, _>(vec![Some(vec![Some(1.0), Some(2.0)])]));
+    for path in write_all(&folder, &[("a", a), ("name", name), ("day", day), ("e", e)]) {
+        assert_eq!(
+            said(&path, &plain()),
+            "t: column `name` is not numeric: its type is Utf8. \
+             Pass --label name, --id name or --drop name"
+        );
+        assert_eq!(
+            said(&path, &labelled("day")),
+            "t: column `day` cannot be the label: its type is Date32. Convert it to text or integers"
+        );
+        let mixed = ReadOptions { drop: columns(&["day", "name"]), ..plain() };
+        assert_eq!(
+            said(&path, &mixed),
+            "t: column `e` holds vectors and column `a` is a feature too. \
+             Pass --features e, or --drop the one that is not meant"
+        );
+        assert_eq!(
+            said(&path, &labelled("nam")),
+            "t has no column `nam`; its columns are `a`, `name`, `day`, `e`. Did you mean `name`?"
+        );
+    }
+}
+
+#[test]
+fn no_rows_and_truncation() {
+    let folder = Folder::new();
+    let empty: ArrayRef = Arc::new(Float64Array::from(Vec::<f64>::new()));
+    for path in write_all(&folder, &[("a", empty)]) {
+        assert!(matches!(failure(&path, &plain()), DataError::NoRows { .. }));
+    }
+    let whole = std::fs::read(fixture("list.parquet")).unwrap();
+    assert_eq!(
+        message(&folder.write("cut.parquet", &whole[..whole.len() / 2]), &labelled("label")),
+        "cut.parquet is truncated: the Parquet footer is missing. Copy or export it again"
+    );
+    let whole = std::fs::read(fixture("fixed_list.arrow")).unwrap();
+    let cut = message(&folder.write("cut.arrow", &whole[..whole.len() / 2]), &labelled("label"));
+    assert!(
+        cut.starts_with("cut.arrow is damaged: ") || cut.starts_with("cut.arrow is truncated: "),
+        "{cut}"
+    );
+    let path = folder.write_gz("whole.parquet.gz", std::fs::read(fixture("list.parquet")).unwrap());
+    assert!(matches!(failure(&path, &plain()), DataError::NotStreamable { format: Format::Parquet, .. }));
+}

@@ -1,0 +1,114 @@
+//! Which format a file is taken for, and files that cannot be opened.
+
+use std::path::Path;
+
+use evmachine_data::{ColumnRef, DataError, Format, ReadOptions};
+
+use crate::support::{Folder, failure, fixture, message, npy, plain, read, singles};
+
+#[test]
+fn content_counts_more_than_the_extension() {
+    let folder = Folder::new();
+    for (name, format) in [
+        ("float64.npy", Format::Npy),
+        ("stored.npz", Format::Npz),
+        ("list.parquet", Format::Parquet),
+        ("fixed_list.arrow", Format::Arrow),
+        ("scalars.arrows", Format::Arrow),
+    ] {
+        let copy = folder.write("copy.csv", std::fs::read(fixture(name)).unwrap());
+        let options = match name {
+            "scalars.arrows" => crate::support::labelled("class"),
+            "float64.npy" | "stored.npz" => plain(),
+            _ => crate::support::labelled("label"),
+        };
+        assert_eq!(read(&copy, &options).schema.format, format, "{name}");
+    }
+}
+
+#[test]
+fn extensions() {
+    for (name, format) in [
+        ("a.csv", Some(Format::Csv)),
+        ("a.TSV", Some(Format::Tsv)),
+        ("a.csv.gz", Some(Format::Csv)),
+        ("a.svmlight.gz", Some(Format::Libsvm)),
+        ("a.feather", Some(Format::Arrow)),
+        ("a.pkl", None),
+        ("a", None),
+    ] {
+        assert_eq!(Format::from_extension(Path::new(name)), format, "{name}");
+    }
+}
+
+#[test]
+fn wrong_magic() {
+    let folder = Folder::new();
+    assert_eq!(
+        message(&folder.write("x.npy", "1,2,3\n"), &plain()),
+        "x.npy is not in NPY format: it begins with \"1,2,3\\n\". Correct its extension, or pass --format"
+    );
+    assert_eq!(
+        message(&folder.write("x.parquet", b"\x80\x04\x95\x00\x01\x02\x03\x04\x05"), &plain()),
+        "x.parquet is not in Parquet format: it begins with \"\\x80\\x04\\x95\\x00\\x01\\x02\\x03\\x04\". \
+         Correct its extension, or pass --format"
+    );
+    assert_eq!(
+        message(&folder.write("model", b"\x80\x04\x95\x00"), &plain()),
+        "model is in no known format: it begins with \"\\x80\\x04\\x95\\x00\". \
+         Pass --format, one of csv, tsv, npy, npz, parquet, arrow, libsvm"
+    );
+    let options = ReadOptions { format: Some(Format::Csv), ..plain() };
+    let path = folder.write("y.npy", npy("<f4", false, "(1, 1)", &singles(&[1.0])));
+    assert!(matches!(failure(&path, &options), DataError::WrongMagic { expected: Format::Csv, .. }));
+    assert_eq!(
+        message(&folder.write("wide.csv", b"\xff\xfe1\x00,\x002\x00"), &plain()),
+        "wide.csv is UTF-16 text. Save it as UTF-8"
+    );
+}
+
+#[test]
+fn the_format_can_be_forced() {
+    let folder = Folder::new();
+    let path = folder.write("x.npy", "1\t2\n3\t4\n");
+    let options = ReadOptions { format: Some(Format::Tsv), ..plain() };
+    assert_eq!(read(&path, &options).data.features, [1.0, 2.0, 3.0, 4.0]);
+    assert_eq!("feather".parse::<Format>(), Ok(Format::Arrow));
+    assert!("xml".parse::<Format>().unwrap_err().starts_with("`xml` is none of csv"));
+}
+
+#[test]
+fn files_that_cannot_be_opened() {
+    let folder = Folder::new();
+    assert_eq!(message(&folder.path("none.csv"), &plain()), "none.csv does not exist. Check the path");
+    std::fs::create_dir(folder.path("inner")).unwrap();
+    assert_eq!(message(&folder.path("inner"), &plain()), "inner is a directory. Name a file inside it");
+}
+
+#[cfg(unix)]
+#[test]
+fn no_permission() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = Folder::new();
+    let path = folder.write("secret.csv", "1,2\n");
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o000)).unwrap();
+    // The administrator may open everything.
+    if std::fs::File::open(&path).is_err() {
+        assert_eq!(
+            message(&path, &plain()),
+            "secret.csv may not be opened by this user. Change its permissions, or run as its owner"
+        );
+    }
+}
+
+#[test]
+fn column_references() {
+    let parsed = |text: &str| text.parse::<ColumnRef>().unwrap();
+    assert_eq!(parsed("0"), ColumnRef::Number(0));
+    assert_eq!(parsed("-1"), ColumnRef::Number(-1));
+    assert_eq!(parsed("4:20"), ColumnRef::Range { start: Some(4), end: Some(20) });
+    assert_eq!(parsed(":-1"), ColumnRef::Range { start: None, end: Some(-1) });
+    for name in ["label", "+1", "1.5", "a:b", "4:b", ""] {
+        assert_eq!(parsed(name), ColumnRef::Name(name.to_owned()));
+    }
+}

@@ -280,6 +280,18 @@ impl Curve {
     }
 }
 
+impl TailModel {
+    /// The probability that a support stands for.
+    pub fn probability_at(self, support: f64) -> f64 {
+        ln_psi(self, support).exp()
+    }
+
+    /// The support that a probability stands for: -inf for 0, +inf for 1.
+    pub fn support_at(self, probability: f64) -> f64 {
+        support_of(self, probability)
+    }
+}
+
 /// ln psi at the given support.
 pub(crate) fn ln_psi(model: TailModel, support: f64) -> f64 {
     match model {

@@ -1,0 +1,160 @@
+//! What trials are judged by, and the thresholds that go with it.
+
+use serde::Serialize;
+
+use crate::answers::Answers;
+use crate::curves;
+
+/// What a trial is judged by, always on rows and classes that it was not trained on.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Objective {
+    /// Area under the OSCR curve: right and accepted, over all thresholds.
+    Oscr,
+    /// F1 over known classes (micro), at the best threshold of the trial.
+    F1,
+    /// Normalised accuracy, at the best threshold of the trial.
+    NormalizedAccuracy,
+    /// Rate of known queries accepted and right where this fraction of them is rejected.
+    AccuracyAtFalseUnknowns(f64),
+}
+
+/// The objective on each fold. Thresholds are shared by the folds.
+pub(crate) fn judge(objective: Objective, folds: &[Answers]) -> Vec<f64> {
+    let shared = |figure: fn(Tally) -> f64| {
+        let threshold = best_threshold(&Answers::concat(folds), figure);
+        folds.iter().map(|fold| figure(Tally::at(fold, threshold))).collect()
+    };
+    match objective {
+        Objective::Oscr => folds.iter().map(|fold| curves::oscr(fold).unwrap_or(0.0)).collect(),
+        Objective::F1 => shared(f1_at),
+        Objective::NormalizedAccuracy => shared(normalized_accuracy_at),
+        Objective::AccuracyAtFalseUnknowns(rate) => folds
+            .iter()
+            .map(|fold| {
+                let threshold = fold.threshold_for_false_unknowns(rate).unwrap_or(f64::NEG_INFINITY);
+                let tally = Tally::at(fold, threshold);
+                tally.right as f64 / tally.known.max(1) as f64
+            })
+            .collect(),
+    }
+}
+
+/// Counts at a threshold.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Tally {
+    known: usize,
+    unknown: usize,
+    /// Known, accepted, right.
+    right: usize,
+    /// Known, accepted, wrong.
+    wrong: usize,
+    /// Unknown, accepted.
+    taken: usize,
+}
+
+impl Tally {
+    fn at(answers: &Answers, threshold: f64) -> Self {
+        let mut tally = Self::default();
+        for row in 0..answers.len() {
+            tally.count(answers, row);
+            if answers.score[row] >= threshold {
+                tally.accept(answers, row);
+            }
+        }
+        tally
+    }
+
+    fn count(&mut self, answers: &Answers, row: usize) {
+        if answers.truth[row].is_some() { self.known += 1 } else { self.unknown += 1 }
+    }
+
+    fn accept(&mut self, answers: &Answers, row: usize) {
+        match answers.truth[row] {
+            None => self.taken += 1,
+            Some(class) if class == answers.best[row] => self.right += 1,
+            Some(_) => self.wrong += 1,
+        }
+    }
+}
+
+/// Micro F1 over known classes, as in [`Evaluation::f1_micro`].
+pub(crate) fn f1_at(tally: Tally) -> f64 {
+    let twice = 2 * tally.right;
+    let all = twice + (tally.wrong + tally.taken) + (tally.known - tally.right);
+    if all > 0 { twice as f64 / all as f64 } else { 0.0 }
+}
+
+fn normalized_accuracy_at(tally: Tally) -> f64 {
+    let known = tally.right as f64 / tally.known.max(1) as f64;
+    let unknown = (tally.unknown - tally.taken) as f64 / tally.unknown.max(1) as f64;
+    f64::midpoint(known, unknown)
+}
+
+/// The score from which on accepting makes the figure largest; between two scores, half-way.
+pub(crate) fn best_threshold(answers: &Answers, figure: fn(Tally) -> f64) -> f64 {
+    let mut order: Vec<usize> = (0..answers.len()).collect();
+    order.sort_by(|&a, &b| answers.score[b].total_cmp(&answers.score[a]));
+    let mut tally = Tally::default();
+    for &row in &order {
+        tally.count(answers, row);
+    }
+    let mut best = (figure(tally), f64::INFINITY);
+    for (position, &row) in order.iter().enumerate() {
+        tally.accept(answers, row);
+        let score = answers.score[row];
+        let next = order.get(position + 1).map(|&next| answers.score[next]);
+        if next != Some(score) && figure(tally) > best.0 {
+            let threshold = match next {
+                Some(next) if next.is_finite() && score.is_finite() => f64::midpoint(score, next),
+                _ => score,
+            };
+            best = (figure(tally), threshold);
+        }
+    }
+    best.1
+}
+
+pub(crate) fn mean_and_error(values: &[f64]) -> (f64, f64) {
+    let count = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / count;
+    let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (count - 1.0).max(1.0);
+    (mean, (variance / count).sqrt())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::evaluation::Evaluation;
+
+    proptest! {
+        #[test]
+        fn the_best_threshold_is_as_good_as_any(
+            rows in prop::collection::vec((prop::option::of(0usize..3), 0usize..3, 0u8..12), 1..40),
+        ) {
+            let mut answers = Answers::default();
+            for (truth, best, score) in rows {
+                answers.push(truth, best, f64::from(score), true);
+            }
+            for figure in [f1_at, normalized_accuracy_at] {
+                let found = figure(Tally::at(&answers, best_threshold(&answers, figure)));
+                for threshold in 0..14 {
+                    prop_assert!(found >= figure(Tally::at(&answers, f64::from(threshold) - 0.5)) - 1e-12);
+                }
+            }
+            let threshold = best_threshold(&answers, f1_at);
+            let evaluated = Evaluation::new(&answers.clone().with_threshold(threshold), 3);
+            prop_assert!((evaluated.f1_micro - f1_at(Tally::at(&answers, threshold))).abs() < 1e-12);
+        }
+    }
+
+    #[test]
+    fn the_error_is_that_of_the_mean() {
+        let (mean, error) = mean_and_error(&[1.0, 2.0, 3.0]);
+        assert_eq!(mean, 2.0);
+        assert!((error - (1.0f64 / 3.0).sqrt()).abs() < 1e-15);
+        assert_eq!(mean_and_error(&[5.0]), (5.0, 0.0));
+    }
+}

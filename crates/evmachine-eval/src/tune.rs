@@ -1,0 +1,228 @@
+//! Parameters chosen on training data alone, by cross-class validation.
+//!
+//! Distances are computed once for each fold and smoothing; trials derive their models from them. The search
+//! keeps every point; how small the model can be made is asked of the winner alone.
+
+use std::ops::ControlFlow;
+
+use evmachine::{Features, FitError, Labels, Params, PredictError};
+use rand::SeedableRng;
+use rand::rngs::StdRng;
+use serde::Serialize;
+use thiserror::Error;
+
+use crate::bench::{Bench, FoldData};
+use crate::evaluation::Evaluation;
+use crate::folds::{self, FoldError, FoldSizes};
+pub use crate::objective::Objective;
+use crate::rivals::Rival;
+use crate::space::{Bayesian, Position, Space};
+
+/// How the space is searched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Search {
+    /// Every position.
+    Grid,
+    /// So many trials, each where the ones before it say that it is worth it.
+    Bayesian {
+        /// Number of trials.
+        trials: usize,
+    },
+}
+
+/// How rejection is set once the rest is chosen.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Delta {
+    /// At most this fraction of known queries may be called unknown.
+    MaxFalseUnknown(f64),
+    /// Where F1 over known classes is best on the folds.
+    BestF1,
+}
+
+/// How to tune.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TuneOptions {
+    /// What is not searched stays as it is here: metric, budget, update policies.
+    pub base: Params,
+    /// What is searched.
+    pub space: Space,
+    /// How.
+    pub search: Search,
+    /// What trials are judged by.
+    pub objective: Objective,
+    /// How rejection is set.
+    pub delta: Delta,
+    /// Number of folds; one in so many classes is unknown in each.
+    pub folds: usize,
+    /// Most rows of a fold.
+    pub sizes: FoldSizes,
+    /// Whether to make the model as small as one standard error allows. A budget in `base` is kept to instead.
+    pub shrink: bool,
+    /// Seed of folds and search.
+    pub seed: u64,
+}
+
+impl Default for TuneOptions {
+    fn default() -> Self {
+        Self {
+            base: Params::default(),
+            space: Space::full(),
+            search: Search::Bayesian { trials: 60 },
+            objective: Objective::Oscr,
+            delta: Delta::BestF1,
+            folds: 3,
+            sizes: FoldSizes { train: 8_000, test: 2_000 },
+            shrink: true,
+            seed: 1,
+        }
+    }
+}
+
+/// The figures of one choice of parameters.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Trial {
+    /// What was tried.
+    pub params: Params,
+    /// The objective on each fold.
+    pub folds: Vec<f64>,
+    /// Their mean.
+    pub mean: f64,
+    /// Standard error of that mean.
+    pub error: f64,
+    /// Mean vector ratio.
+    pub vector_ratio: f64,
+}
+
+/// The figures of a rival on the same folds.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct RivalResult {
+    /// Who.
+    pub rival: Rival,
+    /// Mean of the objective.
+    pub mean: f64,
+    /// Standard error of that mean.
+    pub error: f64,
+}
+
+/// What tuning found.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Tuned {
+    /// The parameters to train with.
+    pub params: Params,
+    /// All trials of the search, in order.
+    pub trials: Vec<Trial>,
+    /// The best of them.
+    pub best: Trial,
+    /// The best parameters at smaller sizes, largest first; empty where the size was not asked about.
+    pub sizes: Vec<Trial>,
+    /// The chosen one: [`best`](Self::best), or one of [`sizes`](Self::sizes).
+    pub chosen: Trial,
+    /// The paper's parameters, on the same folds.
+    pub paper: Trial,
+    /// The rivals, on the same folds.
+    pub rivals: Vec<RivalResult>,
+    /// On the folds, at the chosen delta.
+    pub at_delta: Evaluation,
+}
+
+impl Tuned {
+    /// The rival that is ahead of the chosen parameters, if any.
+    pub fn winning_rival(&self) -> Option<&RivalResult> {
+        let best = self.rivals.iter().max_by(|a, b| a.mean.total_cmp(&b.mean))?;
+        (best.mean > self.chosen.mean).then_some(best)
+    }
+}
+
+/// Tuning that did not succeed.
+#[derive(Debug, Clone, PartialEq, Error)]
+#[non_exhaustive]
+pub enum TuneError {
+    /// The data cannot be divided.
+    #[error(transparent)]
+    Folds(#[from] FoldError),
+    /// A fold could not be trained on.
+    #[error(transparent)]
+    Fit(#[from] FitError),
+    /// A fold could not be tested on.
+    #[error(transparent)]
+    Predict(#[from] PredictError),
+    /// Nothing to choose from.
+    #[error("the space to search is empty; give every parameter at least one value")]
+    EmptySpace,
+    /// The observer asked to stop.
+    #[error("stopped before the end, as asked")]
+    Stopped,
+}
+
+/// Searches. `progress(done, total, best so far)` can end it.
+pub fn tune(
+    features: &Features<'_>,
+    labels: &Labels,
+    options: &TuneOptions,
+    progress: &mut dyn FnMut(usize, usize, f64) -> ControlFlow<()>,
+) -> Result<Tuned, TuneError> {
+    if options.space.is_empty() {
+        return Err(TuneError::EmptySpace);
+    }
+    let divided = folds::folds(labels, options.folds, options.sizes, options.seed)?;
+    let folds = divided.iter().map(|fold| FoldData::new(features, labels, fold)).collect();
+    let mut bench = Bench::new(folds, options);
+    let trials = search(&mut bench, progress)?;
+    let best =
+        trials.iter().max_by(|a, b| a.mean.total_cmp(&b.mean)).cloned().ok_or(TuneError::EmptySpace)?;
+    let sizes = if options.shrink && options.base.max_extreme_vectors.is_none() {
+        bench.shrink(&best)?
+    } else {
+        Vec::new()
+    };
+    let enough = best.mean - best.error;
+    let chosen = sizes.iter().rfind(|trial| trial.mean >= enough).unwrap_or(&best).clone();
+    let paper_params = Params { metric: options.base.metric.clone(), ..Params::default() };
+    let paper = bench.trial(&paper_params)?;
+    let rivals = bench.rivals()?;
+    let (threshold, at_delta) = bench.delta(&chosen.params)?;
+    let delta = chosen.params.tail_model.probability_at(threshold);
+    let params = Params {
+        rejection_threshold: delta,
+        tail_memory: options.base.tail_memory,
+        tail_memory_limit: options.base.tail_memory_limit,
+        ..chosen.params.clone()
+    };
+    Ok(Tuned { params, trials, best, sizes, chosen, paper, rivals, at_delta })
+}
+
+fn search(
+    bench: &mut Bench<'_>,
+    progress: &mut dyn FnMut(usize, usize, f64) -> ControlFlow<()>,
+) -> Result<Vec<Trial>, TuneError> {
+    let options = bench.options;
+    let mut trials: Vec<Trial> = Vec::new();
+    let mut best = f64::NEG_INFINITY;
+    let mut run = |at: Position, total: usize, bench: &mut Bench<'_>| -> Result<f64, TuneError> {
+        let trial = bench.trial(&options.space.params(&options.base, at))?;
+        let mean = trial.mean;
+        best = best.max(mean);
+        trials.push(trial);
+        if progress(trials.len(), total, best).is_break() { Err(TuneError::Stopped) } else { Ok(mean) }
+    };
+    match options.search {
+        Search::Grid => {
+            for at in options.space.grid() {
+                run(at, options.space.len(), bench)?;
+            }
+        }
+        Search::Bayesian { trials } => {
+            let mut random = StdRng::seed_from_u64(options.seed);
+            let mut search = Bayesian::new(&options.space).ok_or(TuneError::EmptySpace)?;
+            for _ in 0..trials.max(1) {
+                let at = search.ask(&mut random);
+                let value = run(at, trials, bench)?;
+                search.tell(at, value);
+            }
+        }
+    }
+    Ok(trials)
+}

@@ -1,0 +1,135 @@
+//! Tuning on real data: a part of UCI Letter.
+
+#![allow(clippy::unwrap_used, reason = "a test ends where something unexpected happens")]
+
+#[path = "../../evmachine/examples/letter/mod.rs"]
+mod letter;
+
+use std::ops::ControlFlow;
+
+use evmachine::{Evm, Features, Labels, Params, Run, TailSize};
+use evmachine_eval::folds::FoldSizes;
+use evmachine_eval::tune::Delta;
+use evmachine_eval::{Answers, Evaluation, Objective, Search, Space, TuneError, TuneOptions, tune};
+
+fn data() -> (Features<'static>, Labels) {
+    let (features, labels) = letter::read().unwrap();
+    let rows: Vec<usize> = (0..4_000).collect();
+    (features.select(&rows), labels.select(&rows))
+}
+
+fn options() -> TuneOptions {
+    TuneOptions {
+        space: Space {
+            smoothing: vec![(0.0, 10), (0.5, 5)],
+            tail_fraction: vec![0.01, 0.05],
+            pooling: vec![0.0, 0.5],
+            multiplier: vec![0.5],
+            n_fused: vec![1],
+            ..Space::full()
+        },
+        search: Search::Grid,
+        sizes: FoldSizes { train: 1_500, test: 600 },
+        ..TuneOptions::default()
+    }
+}
+
+fn quietly(_: usize, _: usize, _: f64) -> ControlFlow<()> {
+    ControlFlow::Continue(())
+}
+
+#[test]
+fn the_winner_beats_the_paper_and_the_rivals_on_the_folds() {
+    let (features, labels) = data();
+    let tuned = tune(&features, &labels, &options(), &mut quietly).unwrap();
+    assert_eq!(tuned.trials.len(), 2 * 2 * 2 * 2);
+    assert!(tuned.trials.iter().all(|trial| trial.mean <= tuned.best.mean));
+    assert!(tuned.best.mean > tuned.paper.mean, "{} {}", tuned.best.mean, tuned.paper.mean);
+    assert!(tuned.best.mean > 0.8 && tuned.best.mean < 0.97, "{}", tuned.best.mean);
+    assert!(tuned.chosen.mean >= tuned.best.mean - tuned.best.error);
+    assert!(tuned.winning_rival().is_none(), "{:?}", tuned.rivals);
+    // Class means are no match for Letter's classes of several clumps.
+    let mean = tuned.rivals.iter().find(|result| result.rival.name() == "nearest class mean").unwrap();
+    assert!(mean.mean < tuned.best.mean - 0.2, "{}", mean.mean);
+    assert!(tuned.sizes.is_sorted_by(|a, b| a.vector_ratio >= b.vector_ratio));
+    let again = tune(&features, &labels, &options(), &mut quietly).unwrap();
+    assert_eq!(again, tuned, "the same seed finds the same");
+}
+
+#[test]
+fn a_trial_is_what_training_and_asking_would_give() {
+    let (features, labels) = data();
+    let options = options();
+    let tuned = tune(&features, &labels, &options, &mut quietly).unwrap();
+    let folds = evmachine_eval::folds::folds(&labels, options.folds, options.sizes, options.seed).unwrap();
+    for trial in [&tuned.trials[0], &tuned.trials[11], &tuned.paper] {
+        for (fold, &expected) in folds.iter().zip(&trial.folds) {
+            let train = (features.select(&fold.train), labels.select(&fold.train));
+            let (model, _) = Evm::fit(&trial.params, &train.0, &train.1).unwrap();
+            let rows = [fold.known.clone(), fold.unknown.clone()].concat();
+            let answers =
+                Answers::ask(&Run::new(), &model, &features.select(&rows), &labels.select(&rows)).unwrap();
+            let found = Evaluation::new(&answers, train.1.names().len()).oscr.unwrap();
+            assert!((found - expected).abs() < 1e-12, "{found} {expected}");
+        }
+    }
+}
+
+#[test]
+fn at_most_the_asked_for_fraction_of_known_queries_is_rejected() {
+    let (features, labels) = data();
+    for rate in [0.01, 0.05, 0.2] {
+        let options = TuneOptions {
+            delta: Delta::MaxFalseUnknown(rate),
+            space: Space { smoothing: vec![(0.5, 5)], pooling: vec![0.5], ..options().space },
+            ..options()
+        };
+        let tuned = tune(&features, &labels, &options, &mut quietly).unwrap();
+        // Held-out rows of other letters of the same kind: the rate carries over within a few points.
+        let test: Vec<usize> = (10_000..14_000).collect();
+        let (all, all_labels) = letter::read().unwrap();
+        let (model, _) = Evm::fit(&tuned.params, &features, &labels).unwrap();
+        let decisions = model.decide(&all.select(&test)).unwrap();
+        let rejected =
+            decisions.iter().filter(|decision| decision.class().is_none()).count() as f64 / 4_000.0;
+        assert!(rejected <= rate + 0.02, "{rate}: {rejected}");
+        assert_eq!(all_labels.names().len(), 26);
+    }
+}
+
+#[test]
+fn every_objective_and_the_search_run() {
+    let (features, labels) = data();
+    for objective in [Objective::F1, Objective::NormalizedAccuracy, Objective::AccuracyAtFalseUnknowns(0.05)]
+    {
+        let options = TuneOptions {
+            objective,
+            search: Search::Bayesian { trials: 6 },
+            shrink: false,
+            sizes: FoldSizes { train: 600, test: 300 },
+            ..options()
+        };
+        let tuned = tune(&features, &labels, &options, &mut quietly).unwrap();
+        assert_eq!(tuned.trials.len(), 6);
+        assert!(tuned.best.mean > 0.5 && tuned.best.mean <= 1.0, "{objective:?} {}", tuned.best.mean);
+    }
+}
+
+#[test]
+fn it_can_be_stopped_and_says_what_is_wrong() {
+    let (features, labels) = data();
+    let mut stop = |done: usize, _: usize, _: f64| {
+        if done == 2 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    };
+    assert_eq!(tune(&features, &labels, &options(), &mut stop), Err(TuneError::Stopped));
+    let empty = TuneOptions { space: Space { pooling: Vec::new(), ..Space::full() }, ..options() };
+    assert_eq!(tune(&features, &labels, &empty, &mut quietly), Err(TuneError::EmptySpace));
+    let two = Labels::new((0..4_000).map(|row| if row % 2 == 0 { "a" } else { "b" })).unwrap();
+    let error = tune(&features, &two, &options(), &mut quietly).unwrap_err();
+    assert!(error.to_string().starts_with("2 classes are too few for 3 folds"), "{error}");
+    let bad = TuneOptions {
+        base: Params { tail_size: TailSize::Count(3), n_fused: 1, ..Params::default() },
+        ..options()
+    };
+    assert!(tune(&features, &labels, &bad, &mut quietly).is_ok(), "what is searched replaces the base");
+}

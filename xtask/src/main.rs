@@ -1,1 +1,72 @@
-fn main() {}
+//! Development tasks. `cargo xtask test` is the one test command: everything that must hold before a change lands.
+
+use std::env;
+use std::process::{Command, ExitCode};
+use std::time::Instant;
+
+const USAGE: &str = "usage: cargo xtask test | bench\n\n\
+    test    formatting, clippy, all tests, doc tests, documentation; warnings are errors\n\
+    bench   the benchmarks of the library";
+
+fn main() -> ExitCode {
+    let task = env::args().nth(1);
+    let steps: &[Step] = match task.as_deref() {
+        Some("test") => TEST,
+        Some("bench") => BENCH,
+        _ => {
+            eprintln!("{USAGE}");
+            return ExitCode::from(2);
+        }
+    };
+    for step in steps {
+        if let Err(reason) = step.run() {
+            eprintln!("error: {}: {reason}", step.what);
+            return ExitCode::FAILURE;
+        }
+    }
+    ExitCode::SUCCESS
+}
+
+struct Step {
+    what: &'static str,
+    arguments: &'static [&'static str],
+    environment: &'static [(&'static str, &'static str)],
+}
+
+const TEST: &[Step] = &[
+    Step { what: "formatting", arguments: &["fmt", "--all", "--check"], environment: &[] },
+    Step {
+        what: "clippy",
+        arguments: &["clippy", "--workspace", "--all-targets", "--locked", "--quiet", "--", "-D", "warnings"],
+        environment: &[],
+    },
+    Step {
+        what: "tests",
+        arguments: &["test", "--workspace", "--all-targets", "--locked"],
+        environment: &[],
+    },
+    Step { what: "doc tests", arguments: &["test", "--workspace", "--doc", "--locked"], environment: &[] },
+    Step {
+        what: "documentation",
+        arguments: &["doc", "--workspace", "--no-deps", "--locked", "--quiet"],
+        environment: &[("RUSTDOCFLAGS", "-D warnings")],
+    },
+];
+
+const BENCH: &[Step] =
+    &[Step { what: "benchmarks", arguments: &["bench", "-p", "evmachine", "--locked"], environment: &[] }];
+
+impl Step {
+    fn run(&self) -> Result<(), String> {
+        eprintln!("== {}: cargo {}", self.what, self.arguments.join(" "));
+        let clock = Instant::now();
+        let cargo = env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
+        let status = Command::new(cargo)
+            .args(self.arguments)
+            .envs(self.environment.iter().copied())
+            .status()
+            .map_err(|error| error.to_string())?;
+        eprintln!("== {}: {:.0} s", self.what, clock.elapsed().as_secs_f64());
+        if status.success() { Ok(()) } else { Err(status.to_string()) }
+    }
+}

@@ -1,0 +1,66 @@
+//! The command line. Every flag is defined here or in the two groups that commands share.
+
+use std::path::PathBuf;
+
+use clap::{Parser, Subcommand};
+
+use crate::commands::{demo, evaluate, forget, inspect, plot, predict, reduce, train, tune, update};
+
+/// A classifier over feature vectors that knows what it does not know.
+///
+/// Learns classes from feature files, says "unknown" for what none of them supports, and learns new classes
+/// without retraining.
+#[derive(Debug, Parser)]
+#[command(
+    name = "evmachine",
+    version,
+    propagate_version = true,
+    max_term_width = 100,
+    after_help = "Start with `evmachine demo`, or `evmachine train DATA.csv --label CLASS -o MODEL.safetensors`.\n\n\
+                  Exit codes: 0 done; 1 could not be done; 2 wrong usage; 3 bad data; 4 bad model file; \
+                  130 interrupted."
+)]
+pub(crate) struct Arguments {
+    /// Say nothing but errors.
+    #[arg(short, long, global = true)]
+    pub(crate) quiet: bool,
+
+    /// Say more: times, fits, what was clipped.
+    #[arg(short, long, global = true, conflicts_with = "quiet")]
+    pub(crate) verbose: bool,
+
+    /// Number of threads; all cores unless given. The result does not depend on it.
+    #[arg(long, global = true, value_name = "N")]
+    pub(crate) threads: Option<usize>,
+
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Demo(demo::Arguments),
+    Train(train::Arguments),
+    Predict(predict::Arguments),
+    Update(update::Arguments),
+    Reduce(reduce::Arguments),
+    Forget(forget::Arguments),
+    Tune(tune::Arguments),
+    Evaluate(evaluate::Arguments),
+    Inspect(inspect::Arguments),
+    Plot(plot::Arguments),
+    /// Print a completion script for a shell
+    ///
+    /// Example: evmachine completions bash > ~/.local/share/bash-completion/completions/evmachine
+    Completions {
+        /// The shell.
+        shell: clap_complete::Shell,
+    },
+    /// Write man pages, one for each command, to a folder
+    ///
+    /// Example: evmachine man man1 && man -l man1/evmachine-train.1
+    Man {
+        /// The folder; made if it is not there.
+        folder: PathBuf,
+    },
+}

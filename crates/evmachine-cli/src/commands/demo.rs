@@ -1,0 +1,215 @@
+//! `evmachine demo`
+
+use std::path::PathBuf;
+
+use clap::Args;
+use evmachine::{Evm, Features, Labels, Params, Run, Strategy, TailModel, TailSize, UnknownPool};
+use evmachine_eval::folds::FoldSizes;
+use evmachine_eval::tune::Delta;
+use evmachine_eval::{Answers, Evaluation, Search, Space, TuneOptions, tune};
+
+use crate::console::{Console, table};
+use crate::failure::{Failure, Kind};
+use crate::report::{self, Story};
+use crate::{interrupt, letter};
+
+/// Letters that the first model knows.
+const KNOWN: [&str; 15] = ["A", "B", "C", "D", "E", "G", "H", "K", "L", "N", "P", "R", "T", "V", "X"];
+/// How many groups of unknowns the person labels.
+const LABELLED_GROUPS: usize = 120;
+
+/// Run the whole loop on the data in the box: train, meet unknowns, pool, label, update
+///
+/// Trains on 15 letters, meets 11 that it has never seen, rejects, pools the unknowns, ranks what to label, takes
+/// labels for some of them, updates, and shows how the result changed. Writes report.html.
+///
+/// Example: evmachine demo
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// The folder for report.html.
+    #[arg(short, long, value_name = "FOLDER", default_value = "evmachine-demo")]
+    output: PathBuf,
+}
+
+/// Rows of the data that play each part.
+struct Parts {
+    train: Vec<usize>,
+    stream: Vec<usize>,
+    test: Vec<usize>,
+}
+
+impl Parts {
+    /// The known letters of the first 15,000 rows train; the last 5,000 are met in two halves.
+    fn new(labels: &Labels) -> Self {
+        let known = |&row: &usize| KNOWN.contains(&labels.name(row));
+        Self {
+            train: (0..15_000).filter(known).collect(),
+            stream: (15_000..17_500).collect(),
+            test: (17_500..20_000).collect(),
+        }
+    }
+}
+
+pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failure> {
+    let (features, labels) = letter::read()?;
+    let parts = Parts::new(&labels);
+    let train = (features.select(&parts.train), labels.select(&parts.train));
+    let stream = (features.select(&parts.stream), labels.select(&parts.stream));
+    let test = (features.select(&parts.test), labels.select(&parts.test));
+
+    println!("1. Train on {} letters: {}", KNOWN.len(), KNOWN.join(" "));
+    let params = chosen_params(&train.0, &train.1, console)?;
+    let progress = console.progress();
+    let (mut evm, learned) = Evm::fit_with(&Run::new().observer(&progress), &params, &train.0, &train.1)?;
+    drop(progress);
+    println!(
+        "   {} rows, {} extreme vectors; tails and fits took {:.2?}, the cover {:.2?}",
+        learned.rows, learned.extreme_vectors, learned.times.tails, learned.times.cover
+    );
+    println!("   delta is set on held-out rows so that 5 % of what is known may be rejected\n");
+    let before = ask(&evm, &test)?;
+
+    println!("2. Meet {} letters, of which 11 kinds were never seen", parts.stream.len());
+    let mut pool = UnknownPool::new(letter::DIMENSIONS);
+    let ids = pool.add_unknown(&evm, &stream.0)?;
+    let rows = rejected_rows(&evm, &stream.0)?;
+    let strangers = rows.iter().filter(|&&row| evm.class_index(stream.1.name(row)).is_none()).count();
+    println!(
+        "   {} were called unknown and pooled; {strangers} of them are new letters indeed\n",
+        rows.len()
+    );
+    interrupt::check()?;
+
+    println!("3. Choose what to label: the unknowns that explain most of the pool");
+    let suggestions = pool.suggest(&evm, Strategy::Coverage, LABELLED_GROUPS)?;
+    let truth = |id: u64| stream.1.name(rows[(id - ids[0]) as usize]);
+    let shown = suggestions.iter().take(6).map(|suggestion| {
+        let name = truth(suggestion.sample);
+        let same = suggestion.group.iter().filter(|&&id| truth(id) == name).count();
+        let (size, purity) = (suggestion.group.len(), 100 * same / suggestion.group.len());
+        vec![format!("a sample of {name}"), size.to_string(), format!("{purity} %")]
+    });
+    println!("{}", indented(&table(&["   first six", "group", "of one kind"], shown)));
+
+    println!(
+        "\n4. Label {} groups: a person names each and strikes out what does not belong",
+        suggestions.len()
+    );
+    let mut named = 0;
+    for suggestion in &suggestions {
+        let name = truth(suggestion.sample);
+        let members: Vec<u64> = suggestion.group.iter().copied().filter(|&id| truth(id) == name).collect();
+        pool.label(&members, name)?;
+        named += members.len();
+    }
+    println!("   {named} of {} pooled samples now have a label\n", rows.len());
+
+    println!("5. Update");
+    let (batch, batch_labels) = pool.take_labelled();
+    let progress = console.progress();
+    let updated = evm.update_with(&Run::new().observer(&progress), &batch, &batch_labels)?;
+    drop(progress);
+    let spent = updated.times.tails + updated.times.refit + updated.times.cover;
+    println!(
+        "   {} new classes: {}; {} Psi-models of old classes refitted; {:.2?}\n",
+        updated.new_classes.len(),
+        updated.new_classes.join(" "),
+        updated.refitted,
+        spent
+    );
+
+    let after = ask(&evm, &test)?;
+    println!("6. The same {} held-out letters, before and after", parts.test.len());
+    let figures = compare(&before.0, &after.0, &test.1);
+    println!("{}", indented(&table(&["", "before", "after"], figures.clone())));
+
+    let story = Story {
+        evm: &evm,
+        features: &features,
+        train: &parts.train,
+        test: &parts.test,
+        before: &before,
+        after: &after,
+        figures: &figures,
+        learned: &learned,
+        updated: &updated,
+        pooled: rows.len(),
+        strangers,
+        named,
+        groups: suggestions.len(),
+    };
+    let path = arguments.output.join("report.html");
+    report::write(&story, &path)?;
+    println!("\nThe report with pictures is {}", path.display());
+    Ok(())
+}
+
+/// The robust preset at a size that a person would ship, with delta from held-out rows.
+fn chosen_params(features: &Features<'_>, labels: &Labels, console: &Console) -> Result<Params, Failure> {
+    let options = TuneOptions {
+        base: Params { max_extreme_vectors: None, ..Params::default() },
+        space: Space {
+            smoothing: vec![(0.5, 10)],
+            tail_model: vec![TailModel::Weibull],
+            tail_fraction: vec![0.01],
+            multiplier: vec![0.5],
+            pooling: vec![0.5],
+            n_fused: vec![1],
+            cover_threshold: vec![0.99],
+        },
+        search: Search::Grid,
+        delta: Delta::MaxFalseUnknown(0.05),
+        sizes: FoldSizes { train: 6_000, test: 2_000 },
+        shrink: false,
+        ..TuneOptions::default()
+    };
+    let tuned = tune(features, labels, &options, &mut |_, _, _| interrupt::flow())?;
+    console.detail(format!(
+        "   OSCR {:.4} on the folds, vector ratio {:.3}",
+        tuned.chosen.mean, tuned.chosen.vector_ratio
+    ));
+    Ok(Params { tail_size: TailSize::Fraction(0.01), ..tuned.params })
+}
+
+fn rejected_rows(evm: &Evm, features: &Features<'_>) -> Result<Vec<usize>, Failure> {
+    let decisions = evm.decide(features)?;
+    Ok((0..decisions.len()).filter(|&row| decisions[row].class().is_none()).collect())
+}
+
+fn ask(evm: &Evm, (features, labels): &(Features<'_>, Labels)) -> Result<(Answers, Evaluation), Failure> {
+    let answers = Answers::ask(&Run::new(), evm, features, labels)?;
+    let evaluation = Evaluation::new(&answers, evm.classes().len());
+    Ok((answers, evaluation))
+}
+
+/// What became of the letters known from the start, and of the new ones.
+fn compare(before: &Answers, after: &Answers, labels: &Labels) -> Vec<Vec<String>> {
+    let outcome = |answers: &Answers, first: bool, counts: fn(Option<usize>, usize, bool) -> bool| {
+        let rows: Vec<usize> =
+            (0..answers.len()).filter(|&row| KNOWN.contains(&labels.name(row)) == first).collect();
+        let hits =
+            rows.iter().filter(|&&row| counts(answers.truth[row], answers.best[row], answers.accepted[row]));
+        format!("{:.1} %", 100.0 * hits.count() as f64 / rows.len().max(1) as f64)
+    };
+    let mut lines = Vec::new();
+    for (kind, first) in [("15 old letters", true), ("11 new letters", false)] {
+        let mut line = |what: &str, counts: fn(Option<usize>, usize, bool) -> bool| {
+            let name = format!("{kind}: {what}");
+            lines.push(vec![name, outcome(before, first, counts), outcome(after, first, counts)]);
+        };
+        line("named right", |truth, best, accepted| accepted && truth == Some(best));
+        line("called unknown", |_, _, accepted| !accepted);
+        line("named wrong", |truth, best, accepted| accepted && truth != Some(best));
+    }
+    lines
+}
+
+fn indented(text: &str) -> String {
+    text.lines().map(|line| format!("   {line}")).collect::<Vec<_>>().join("\n")
+}
+
+impl From<std::io::Error> for Failure {
+    fn from(error: std::io::Error) -> Self {
+        Failure::new(Kind::Other, error.to_string())
+    }
+}

@@ -1,0 +1,91 @@
+//! `evmachine evaluate`
+
+use std::path::PathBuf;
+
+use clap::Args;
+use evmachine::Run;
+use evmachine_eval::evaluation::confusion;
+use evmachine_eval::{Answers, Evaluation};
+
+use crate::console::{Console, rate, table};
+use crate::data::DataArguments;
+use crate::failure::Failure;
+use crate::model;
+
+/// Measure a model on labelled rows; a class that it never saw counts as unknown
+///
+/// Example: evmachine evaluate letters.safetensors test.csv --label 0
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// The model.
+    model: PathBuf,
+
+    /// The labelled rows.
+    data: PathBuf,
+
+    /// Below this probability a row is unknown, instead of the model's own threshold.
+    #[arg(long, visible_alias = "delta", value_name = "PROBABILITY")]
+    rejection_threshold: Option<f64>,
+
+    /// Print the confusion matrix too; rows are the truth, columns the answers.
+    #[arg(long)]
+    confusion: bool,
+
+    /// Print JSON, with the confusion matrix.
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    columns: DataArguments,
+}
+
+pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failure> {
+    let mut evm = model::load(&arguments.model)?;
+    if let Some(delta) = arguments.rejection_threshold {
+        evm.set_rejection_threshold(delta)?;
+    }
+    let data = arguments.columns.read_labelled(console, &arguments.data, Some(evm.dimensions()))?;
+    let progress = console.progress();
+    let answers = Answers::ask(&Run::new().observer(&progress), &evm, &data.features, &data.labels)
+        .map_err(|error| Failure::from(error).about(arguments.data.display()))?;
+    drop(progress);
+    let classes = evm.classes().len();
+    let evaluation = Evaluation::new(&answers, classes);
+    let mut names: Vec<&str> = evm.classes().map(|class| class.name).collect();
+    names.push("unknown");
+    if arguments.json {
+        let matrix = confusion(&answers, classes);
+        let json = serde_json::json!({ "evaluation": evaluation, "classes": names, "confusion": matrix });
+        println!("{json:#}");
+        return Ok(());
+    }
+    println!("{}", table(&["", "value"], rows(&evaluation)));
+    if arguments.confusion {
+        let header: Vec<&str> = std::iter::once("truth \\ answer").chain(names.iter().copied()).collect();
+        let matrix = confusion(&answers, classes);
+        let lines = matrix.iter().zip(&names).map(|(row, name)| {
+            std::iter::once((*name).to_owned()).chain(row.iter().map(u64::to_string)).collect()
+        });
+        println!("\n{}", table(&header, lines));
+    }
+    Ok(())
+}
+
+/// The figures, named as in the open-set literature.
+pub(crate) fn rows(evaluation: &Evaluation) -> Vec<Vec<String>> {
+    let line = |name: &str, value: String| vec![name.to_owned(), value];
+    vec![
+        line("rows of known classes", evaluation.known.to_string()),
+        line("rows of unknown classes", evaluation.unknown.to_string()),
+        line("accuracy", rate(Some(evaluation.accuracy))),
+        line("closed-set accuracy", rate(evaluation.closed_accuracy)),
+        line("known rows accepted and right", rate(evaluation.known_accuracy)),
+        line("unknown rows rejected", rate(evaluation.unknown_accuracy)),
+        line("normalised accuracy", rate(evaluation.normalized_accuracy)),
+        line("harmonic normalised accuracy", rate(evaluation.harmonic_normalized_accuracy)),
+        line("F1, micro over known classes", rate(Some(evaluation.f1_micro))),
+        line("F1, macro over known classes", rate(Some(evaluation.f1_macro))),
+        line("AUROC, known against unknown", rate(evaluation.auroc)),
+        line("OSCR", rate(evaluation.oscr)),
+    ]
+}

@@ -1,0 +1,37 @@
+//! `evmachine forget`
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::console::Console;
+use crate::failure::Failure;
+use crate::model;
+
+/// Remove a class from a model
+///
+/// Example: evmachine forget letters.safetensors Q -o without-q.safetensors
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// The model.
+    model: PathBuf,
+
+    /// The class to remove.
+    class: String,
+
+    /// The model file to write; may be the one read.
+    #[arg(short, long, value_name = "MODEL")]
+    output: PathBuf,
+}
+
+pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failure> {
+    let mut evm = model::load(&arguments.model)?;
+    evm.forget_class(&arguments.class)?;
+    model::save(&evm, &arguments.output)?;
+    console.say(format!(
+        "{} classes left; model written to {}",
+        evm.classes().len(),
+        arguments.output.display()
+    ));
+    Ok(())
+}

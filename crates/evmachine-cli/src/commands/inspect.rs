@@ -1,0 +1,129 @@
+//! `evmachine inspect`
+
+use std::path::PathBuf;
+
+use clap::Args;
+use evmachine::{Evm, Params, StatusCounts};
+use evmachine_plot::{Histograms, Panel, histograms};
+
+use crate::console::{Console, table};
+use crate::failure::{Failure, Kind};
+use crate::model;
+
+/// Show what is inside a model: classes, extreme vectors, shapes and scales, fits, parameters
+///
+/// Example: evmachine inspect letters.safetensors --plot parameters.png
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// The model.
+    model: PathBuf,
+
+    /// Draw the distributions of shape and scale to this file, .png or .svg.
+    #[arg(long, value_name = "FILE")]
+    plot: Option<PathBuf>,
+
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failure> {
+    let evm = model::load(&arguments.model)?;
+    if arguments.json {
+        println!("{:#}", json(&evm));
+    } else {
+        print_tables(&evm)?;
+    }
+    if let Some(path) = &arguments.plot {
+        let shapes: Vec<f64> = evm.extreme_vectors().map(|vector| vector.psi.shape).collect();
+        let scales: Vec<f64> = evm.extreme_vectors().map(|vector| vector.psi.scale).collect();
+        parameter_histograms(&shapes, &scales)?.save(path)?;
+        console.say(format!("picture written to {}", path.display()));
+    }
+    Ok(())
+}
+
+/// The supplement's Fig. 5.
+pub(crate) fn parameter_histograms(
+    shapes: &[f64],
+    scales: &[f64],
+) -> Result<evmachine_plot::Picture, Failure> {
+    Ok(histograms(&Histograms {
+        title: "Psi-models of the extreme vectors",
+        panels: &[
+            Panel { label: "shape (kappa)", values: shapes },
+            Panel { label: "scale (lambda)", values: scales },
+        ],
+    })?)
+}
+
+/// Smallest, median and largest.
+fn spread(mut values: Vec<f64>) -> String {
+    values.sort_unstable_by(f64::total_cmp);
+    match values.as_slice() {
+        [] => "-".to_owned(),
+        sorted => {
+            format!("{:.3} / {:.3} / {:.3}", sorted[0], sorted[sorted.len() / 2], sorted[sorted.len() - 1])
+        }
+    }
+}
+
+fn print_tables(evm: &Evm) -> Result<(), Failure> {
+    let vectors: Vec<_> = evm.extreme_vectors().map(|vector| vector.psi).collect();
+    let statuses: StatusCounts = vectors.iter().collect();
+    let line = |name: &str, value: String| vec![name.to_owned(), value];
+    let rows = [
+        line("classes", evm.classes().len().to_string()),
+        line("dimensions", evm.dimensions().to_string()),
+        line("rows learned from", evm.points_seen().to_string()),
+        line("extreme vectors", evm.extreme_vector_count().to_string()),
+        line("vector ratio", format!("{:.4}", evm.vector_ratio())),
+        line("shape: smallest / median / largest", spread(vectors.iter().map(|psi| psi.shape).collect())),
+        line("scale: smallest / median / largest", spread(vectors.iter().map(|psi| psi.scale).collect())),
+        line("fits", statuses.to_string()),
+        line("tail memory", format!("{:?}", evm.tail_memory()).to_lowercase()),
+    ];
+    println!("{}\n", table(&["model", ""], rows));
+    let classes = evm.classes().map(|class| {
+        vec![
+            class.name.to_owned(),
+            class.points_seen.to_string(),
+            class.extreme_vectors.to_string(),
+            format!("{:.3}", class.extreme_vectors as f64 / class.points_seen.max(1) as f64),
+            class.tail_size.to_string(),
+        ]
+    });
+    println!("{}\n", table(&["class", "rows", "extreme vectors", "ratio", "tail size"], classes));
+    let text = toml::to_string(&Params::clone(evm.params()))
+        .map_err(|error| Failure::new(Kind::Other, error.to_string()))?;
+    print!("{text}");
+    Ok(())
+}
+
+fn json(evm: &Evm) -> serde_json::Value {
+    let statuses: StatusCounts =
+        evm.extreme_vectors().map(|vector| vector.psi).collect::<Vec<_>>().iter().collect();
+    let fits: serde_json::Map<String, serde_json::Value> =
+        statuses.iter().map(|(status, count)| (format!("{status:?}"), count.into())).collect();
+    let classes: Vec<serde_json::Value> = evm
+        .classes()
+        .map(|class| {
+            serde_json::json!({
+                "name": class.name,
+                "rows": class.points_seen,
+                "extreme_vectors": class.extreme_vectors,
+                "tail_size": class.tail_size,
+            })
+        })
+        .collect();
+    serde_json::json!({
+        "dimensions": evm.dimensions(),
+        "rows": evm.points_seen(),
+        "extreme_vectors": evm.extreme_vector_count(),
+        "vector_ratio": evm.vector_ratio(),
+        "fits": fits,
+        "tail_memory": evm.tail_memory(),
+        "classes": classes,
+        "params": Params::clone(evm.params()),
+    })
+}

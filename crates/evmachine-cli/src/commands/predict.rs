@@ -1,0 +1,210 @@
+//! `evmachine predict`
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use evmachine::{ClassScore, Decision, Evm, Explanation, FeatureError, Features, PredictError, Run};
+use evmachine_data::{Batch, ColumnType, ColumnValues, OutputColumn, OutputFormat, Target, Writer};
+
+use crate::console::Console;
+use crate::data::{DataArguments, report_skipped};
+use crate::failure::{Failure, Kind};
+use crate::{interrupt, model};
+
+/// Name the class of each row, or call it unknown
+///
+/// Streams, so that files larger than memory work. Writes a row for each input row, in the same order: its number
+/// or identifier, the label, the probability, and the nearest class whether accepted or not.
+///
+/// Example: evmachine predict letters.safetensors new.csv -o predictions.csv
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// The model.
+    model: PathBuf,
+
+    /// The rows to predict; - for standard input.
+    data: PathBuf,
+
+    /// Where to write: .csv, .jsonl or .parquet; standard output unless given.
+    #[arg(short, long, value_name = "FILE", default_value = "-")]
+    output: Target,
+
+    /// The format to write, where the name does not say: csv, jsonl or parquet.
+    #[arg(long, value_name = "FORMAT")]
+    output_format: Option<OutputFormat>,
+
+    /// Add the probability of every class, in columns named `p:CLASS`.
+    #[arg(long)]
+    proba: bool,
+
+    /// Add the reasons: the classes that came closest, with the training rows that spoke for them, their distance
+    /// and psi, and how far the row would have to move to change sides.
+    #[arg(long)]
+    explain: bool,
+
+    /// Below this probability a row is unknown, instead of the model's own threshold.
+    #[arg(long, visible_alias = "delta", value_name = "PROBABILITY")]
+    rejection_threshold: Option<f64>,
+
+    /// What to write for unknown rows.
+    #[arg(long, value_name = "TEXT", default_value = "unknown")]
+    unknown_label: String,
+
+    #[command(flatten)]
+    columns: DataArguments,
+}
+
+pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failure> {
+    let mut evm = model::load(&arguments.model)?;
+    if let Some(delta) = arguments.rejection_threshold {
+        evm.set_rejection_threshold(delta)?;
+    }
+    if evm.class_index(&arguments.unknown_label).is_some() {
+        let name = &arguments.unknown_label;
+        return Err(Failure::new(Kind::Usage, format!("the model has a class named {name:?}"))
+            .hint("give unknown rows another name, such as --unknown-label \"(unknown)\""));
+    }
+    let mut reader = arguments.columns.open(&arguments.data, Some(evm.dimensions()))?;
+    let columns = reader.schema().feature_names.len();
+    if columns != evm.dimensions() {
+        let error = FeatureError::Dimensions { expected: evm.dimensions(), found: columns };
+        return Err(Failure::from(error).about(arguments.data.display()));
+    }
+    let named_ids = reader.schema().id_name.clone();
+    let mut writer =
+        Writer::create(&arguments.output, arguments.format()?, &arguments.header(&evm, named_ids))?;
+    let bar = console.bar(None, "predicting");
+    let (mut rows, mut unknown) = (0u64, 0u64);
+    for batch in reader.by_ref() {
+        interrupt::check()?;
+        let batch = batch?;
+        let (values, rejected) = arguments.answer(&evm, batch)?;
+        let count = values.first().map_or(0, ColumnValues::len) as u64;
+        if let Err(error) = writer.write(values) {
+            // Whoever read our output had enough; that is no failure.
+            return if error.is_broken_pipe() { Ok(()) } else { Err(error.into()) };
+        }
+        rows += count;
+        unknown += rejected;
+        bar.inc(count);
+    }
+    bar.finish_and_clear();
+    if let Err(error) = writer.finish() {
+        return if error.is_broken_pipe() { Ok(()) } else { Err(error.into()) };
+    }
+    report_skipped(console, reader.skipped());
+    console.say(format!("{rows} rows, {unknown} of them unknown"));
+    Ok(())
+}
+
+impl Arguments {
+    fn format(&self) -> Result<OutputFormat, Failure> {
+        match (self.output_format, &self.output) {
+            (Some(format), _) => Ok(format),
+            (None, Target::Path(path)) => Ok(OutputFormat::from_path(path)?),
+            (None, Target::Stdout) => Ok(OutputFormat::Csv),
+        }
+    }
+
+    fn header(&self, evm: &Evm, id_name: Option<String>) -> Vec<OutputColumn> {
+        let id = match id_name {
+            Some(name) => OutputColumn::new(name, ColumnType::Text),
+            None => OutputColumn::new("row", ColumnType::Integer),
+        };
+        let mut columns = vec![
+            id,
+            OutputColumn::new("label", ColumnType::Text),
+            OutputColumn::new("probability", ColumnType::Float),
+            OutputColumn::new("nearest", ColumnType::Text),
+        ];
+        if self.proba {
+            columns.extend(
+                evm.classes().map(|class| OutputColumn::new(format!("p:{}", class.name), ColumnType::Float)),
+            );
+        }
+        if self.explain {
+            columns.push(OutputColumn::new("explanation", ColumnType::Json));
+        }
+        columns
+    }
+
+    /// The output columns for a batch, and how many of its rows are unknown.
+    fn answer(&self, evm: &Evm, batch: Batch) -> Result<(Vec<ColumnValues>, u64), Failure> {
+        let rows = batch.row_numbers.clone();
+        let features = Features::new(batch.features, batch.columns)?;
+        let answers = evm.for_each_query(&Run::new(), &features, |_, scores| {
+            let probabilities: Vec<f64> =
+                if self.proba { scores.iter().map(ClassScore::probability).collect() } else { Vec::new() };
+            (evm.decision(scores), probabilities)
+        });
+        let answers = answers.map_err(|error| in_file(error, &rows, &self.data))?;
+        let decisions = || answers.iter().map(|(decision, _)| decision);
+        let label = |decision: &Decision| match decision.class() {
+            Some(class) => evm.class_name(class).to_owned(),
+            None => self.unknown_label.clone(),
+        };
+        let ids = match batch.ids {
+            Some(ids) => ColumnValues::Text(ids),
+            None => ColumnValues::Integer(rows.iter().map(|&row| i64::try_from(row).unwrap_or(-1)).collect()),
+        };
+        let mut columns = vec![
+            ids,
+            ColumnValues::Text(decisions().map(label).collect()),
+            ColumnValues::Float(decisions().map(Decision::probability).collect()),
+            ColumnValues::Text(
+                decisions().map(|decision| evm.class_name(decision.best()).to_owned()).collect(),
+            ),
+        ];
+        if self.proba {
+            for class in 0..evm.classes().len() {
+                columns.push(ColumnValues::Float(answers.iter().map(|(_, all)| all[class]).collect()));
+            }
+        }
+        if self.explain {
+            let explanations = evm.explain(&features, 3)?;
+            let text = explanations.iter().map(|explanation| explanation_json(evm, explanation).to_string());
+            columns.push(ColumnValues::Text(text.collect()));
+        }
+        let unknown = decisions().filter(|decision| decision.class().is_none()).count() as u64;
+        Ok((columns, unknown))
+    }
+}
+
+/// The library counts rows of a batch; the user counts rows of the file.
+fn in_file(error: PredictError, rows: &[u64], path: &Path) -> Failure {
+    let error = match error {
+        PredictError::Features(FeatureError::ZeroVector { row }) => {
+            let row = rows.get(row).map_or(row, |&row| row as usize);
+            PredictError::Features(FeatureError::ZeroVector { row })
+        }
+        other => other,
+    };
+    Failure::from(error).about(path.display())
+}
+
+fn explanation_json(evm: &Evm, explanation: &Explanation) -> serde_json::Value {
+    let classes: Vec<serde_json::Value> = explanation
+        .classes
+        .iter()
+        .map(|class| {
+            let speakers: Vec<serde_json::Value> = class
+                .speakers
+                .iter()
+                .map(|speaker| {
+                    serde_json::json!({
+                        "training_row": speaker.source,
+                        "distance": speaker.distance,
+                        "psi": speaker.psi,
+                        "radius": speaker.radius,
+                    })
+                })
+                .collect();
+            serde_json::json!({
+                "class": evm.class_name(class.class),
+                "probability": class.probability,
+                "extreme_vectors": speakers,
+            })
+        })
+        .collect();
+    serde_json::json!({ "classes": classes, "distance_to_boundary": explanation.distance_to_boundary })
+}

@@ -1,0 +1,62 @@
+//! `evmachine reduce`
+
+use std::path::PathBuf;
+
+use clap::Args;
+use evmachine::{Params, Run};
+
+use crate::console::Console;
+use crate::failure::{Failure, Kind};
+use crate::model;
+use crate::parameters::{BudgetArguments, ReductionName};
+
+/// Make a model smaller
+///
+/// Example: evmachine reduce letters.safetensors --vector-ratio 0.1 -o small.safetensors
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// The model to reduce.
+    model: PathBuf,
+
+    /// The model file to write; may be the one read.
+    #[arg(short, long, value_name = "MODEL")]
+    output: PathBuf,
+
+    #[command(flatten)]
+    budget: BudgetArguments,
+
+    /// Or keep what covers the rest at this probability.
+    #[arg(long, value_name = "PROBABILITY", conflicts_with = "budget")]
+    cover_threshold: Option<f64>,
+
+    /// How extreme vectors are chosen.
+    #[arg(long, value_enum)]
+    reduction: Option<ReductionName>,
+}
+
+pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failure> {
+    let mut evm = model::load(&arguments.model)?;
+    let (budget, threshold) = (arguments.budget.budget(), arguments.cover_threshold);
+    if budget.is_none() && threshold.is_none() {
+        return Err(Failure::new(Kind::Usage, "nothing to reduce to")
+            .hint("give --max-per-class N, --max-total N, --vector-ratio R or --cover-threshold P"));
+    }
+    let before = evm.extreme_vector_count();
+    let params = Params {
+        max_extreme_vectors: budget,
+        cover_threshold: threshold.unwrap_or(evm.params().cover_threshold),
+        reduction: arguments.reduction.map_or(evm.params().reduction, Into::into),
+        ..Params::clone(evm.params())
+    };
+    let progress = console.progress();
+    evm.reduce_with(&Run::new().observer(&progress), &params)?;
+    drop(progress);
+    model::save(&evm, &arguments.output)?;
+    console.say(format!(
+        "{before} extreme vectors before, {} now, vector ratio {:.3}",
+        evm.extreme_vector_count(),
+        evm.vector_ratio()
+    ));
+    console.say(format!("model written to {}", arguments.output.display()));
+    Ok(())
+}

@@ -1,0 +1,67 @@
+//! `evmachine train`
+
+use std::path::PathBuf;
+
+use clap::Args;
+use evmachine::{Evm, Report, Run};
+
+use crate::console::Console;
+use crate::data::DataArguments;
+use crate::failure::Failure;
+use crate::model;
+use crate::parameters::ParameterArguments;
+
+/// Train a model on a labelled feature file
+///
+/// Example: evmachine train letters.csv --label 0 -o letters.safetensors
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// The data: CSV, TSV, NPY, NPZ, Parquet, Arrow or LIBSVM; - for standard input.
+    data: PathBuf,
+
+    /// The model file to write.
+    #[arg(short, long, value_name = "MODEL")]
+    output: PathBuf,
+
+    #[command(flatten)]
+    columns: DataArguments,
+
+    #[command(flatten)]
+    parameters: ParameterArguments,
+}
+
+pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failure> {
+    let params = arguments.parameters.build()?;
+    let data = arguments.columns.read_labelled(console, &arguments.data, None)?;
+    let progress = console.progress();
+    let (evm, report) = Evm::fit_with(&Run::new().observer(&progress), &params, &data.features, &data.labels)
+        .map_err(|error| Failure::from(error).about(arguments.data.display()))?;
+    drop(progress);
+    model::save(&evm, &arguments.output)?;
+    say_report(console, &report);
+    console.say(format!("model written to {}", arguments.output.display()));
+    Ok(())
+}
+
+/// What a fit or an update did, in a few lines.
+pub(crate) fn say_report(console: &Console, report: &Report) {
+    let (rows, classes, vectors) = (report.rows, report.classes, report.extreme_vectors);
+    console.say(format!(
+        "learned from {rows} rows; {classes} classes, {vectors} extreme vectors, vector ratio {:.3}",
+        report.vector_ratio
+    ));
+    if !report.clipped.is_empty() {
+        let count = report.clipped.len();
+        console.warn(format!(
+            "the tail size exceeds the number of negatives of {count} classes; all their negatives were used"
+        ));
+    }
+    let (smallest, largest) = report.tail_sizes;
+    let sizes = if smallest == largest { smallest.to_string() } else { format!("{smallest} to {largest}") };
+    console.detail(format!("tail size {sizes}; fits: {}", report.fits));
+    let times = report.times;
+    console.detail(format!(
+        "smoothing {:.2?}, tails {:.2?}, refit {:.2?}, cover {:.2?}",
+        times.smoothing, times.tails, times.refit, times.cover
+    ));
+}

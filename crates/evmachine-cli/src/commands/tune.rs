@@ -1,0 +1,250 @@
+//! `evmachine tune`
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+use evmachine::{Params, TailSize};
+use evmachine_eval::folds::FoldSizes;
+use evmachine_eval::tune::Delta;
+use evmachine_eval::{Objective, Search, Space, Trial, TuneOptions, Tuned, tune};
+
+use crate::console::{Console, table};
+use crate::data::DataArguments;
+use crate::failure::{Failure, Kind};
+use crate::interrupt;
+use crate::parameters::ParameterArguments;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum SpaceName {
+    /// Tail size and k, as in the paper.
+    Paper,
+    /// Smoothing, tail model, tail size, multiplier, pooling and k; then the size of the model.
+    Full,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum ObjectiveName {
+    /// Area under the OSCR curve: right and accepted, over all thresholds.
+    Oscr,
+    /// F1 over known classes at the best threshold.
+    F1,
+    /// Normalised accuracy at the best threshold.
+    NormalizedAccuracy,
+    /// Known rows accepted and right where --max-false-unknown of them are rejected.
+    Accuracy,
+}
+
+/// Choose parameters by cross-class validation: classes left out in turn act as unknowns
+///
+/// Prints the trials, what it would choose and why, and writes a file for `evmachine train --params`. Tail sizes
+/// are chosen as a share of the negatives, so what was found on a part of the data holds for all of it.
+///
+/// Example: evmachine tune letters.csv --label 0 --trials 100 -o params.toml
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// The labelled data.
+    data: PathBuf,
+
+    /// The file to write.
+    #[arg(short, long, value_name = "FILE", default_value = "params.toml")]
+    output: PathBuf,
+
+    /// What is searched.
+    #[arg(long, value_enum, default_value = "full")]
+    space: SpaceName,
+
+    /// Number of trials of the Bayesian search (TPE).
+    #[arg(long, value_name = "N", default_value_t = 60)]
+    trials: usize,
+
+    /// Try every combination instead.
+    #[arg(long, conflicts_with = "trials")]
+    grid: bool,
+
+    /// What trials are judged by.
+    #[arg(long, value_enum, default_value = "oscr")]
+    objective: ObjectiveName,
+
+    /// Set delta so that at most this fraction of known rows is called unknown, instead of where F1 is best.
+    #[arg(long, value_name = "FRACTION")]
+    max_false_unknown: Option<f64>,
+
+    /// Number of folds; one in so many classes is unknown in each.
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    folds: usize,
+
+    /// Most rows to train on in a fold; a quarter as many are tested, known and unknown each.
+    #[arg(long, value_name = "N", default_value_t = 8000)]
+    max_rows: usize,
+
+    /// Keep every point, instead of the smallest model within one standard error of the best.
+    #[arg(long)]
+    keep_all: bool,
+
+    /// Seed of folds and search.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+
+    /// How many trials to print, best first.
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    top: usize,
+
+    #[command(flatten)]
+    columns: DataArguments,
+
+    #[command(flatten)]
+    parameters: ParameterArguments,
+}
+
+pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failure> {
+    let options = arguments.options()?;
+    let data = arguments.columns.read_labelled(console, &arguments.data, None)?;
+    let total = if arguments.grid { options.space.len() } else { arguments.trials };
+    let bar = console.bar(Some(total as u64), "trials");
+    let tuned = tune(&data.features, &data.labels, &options, &mut |done, _, _| {
+        bar.set_position(done as u64);
+        interrupt::flow()
+    });
+    bar.finish_and_clear();
+    let tuned = tuned.map_err(|error| Failure::from(error).about(arguments.data.display()))?;
+    print!("{}", summary(&tuned, arguments.top));
+    write(&tuned.params, &arguments.output)?;
+    advise(console, &tuned);
+    let (data, output) = (arguments.data.display(), arguments.output.display());
+    console.say(format!("parameters written to {output}; train with"));
+    console.say(format!("  evmachine train {data} --params {output} -o MODEL.safetensors"));
+    Ok(())
+}
+
+impl Arguments {
+    fn options(&self) -> Result<TuneOptions, Failure> {
+        if self.max_false_unknown.is_some_and(|rate| !(0.0..1.0).contains(&rate)) {
+            return Err(Failure::new(Kind::Usage, "--max-false-unknown must be at least 0 and below 1"));
+        }
+        let objective = match (self.objective, self.max_false_unknown) {
+            (ObjectiveName::Oscr, _) => Objective::Oscr,
+            (ObjectiveName::F1, _) => Objective::F1,
+            (ObjectiveName::NormalizedAccuracy, _) => Objective::NormalizedAccuracy,
+            (ObjectiveName::Accuracy, Some(rate)) => Objective::AccuracyAtFalseUnknowns(rate),
+            (ObjectiveName::Accuracy, None) => {
+                return Err(Failure::new(Kind::Usage, "--objective accuracy needs --max-false-unknown")
+                    .hint("for example --objective accuracy --max-false-unknown 0.05"));
+            }
+        };
+        let space = match self.space {
+            SpaceName::Paper => Space::paper(),
+            SpaceName::Full => Space::full(),
+        };
+        Ok(TuneOptions {
+            base: self.parameters.build()?,
+            space,
+            search: if self.grid { Search::Grid } else { Search::Bayesian { trials: self.trials } },
+            objective,
+            delta: self.max_false_unknown.map_or(Delta::BestF1, Delta::MaxFalseUnknown),
+            folds: self.folds,
+            sizes: FoldSizes { train: self.max_rows, test: self.max_rows / 4 },
+            shrink: !self.keep_all,
+            seed: self.seed,
+        })
+    }
+}
+
+/// The table of trials, the sizes, and the comparison.
+fn summary(tuned: &Tuned, top: usize) -> String {
+    let mut text = String::new();
+    let mut best: Vec<&Trial> = tuned.trials.iter().collect();
+    best.sort_by(|a, b| b.mean.total_cmp(&a.mean));
+    let header = [
+        "objective",
+        "+-",
+        "smoothing",
+        "of",
+        "tail model",
+        "tail size",
+        "multiplier",
+        "pooling",
+        "k",
+        "ratio",
+    ];
+    let lines = best.iter().take(top).map(|trial| line(trial));
+    let _ = writeln!(text, "{} trials, best first\n{}\n", tuned.trials.len(), table(&header, lines));
+    if !tuned.sizes.is_empty() {
+        let sizes = std::iter::once(&tuned.best).chain(&tuned.sizes);
+        let rows = sizes.map(|trial| {
+            let chosen = if *trial == tuned.chosen { "chosen" } else { "" };
+            let ratio = format!("{:.3}", trial.vector_ratio);
+            vec![ratio, format!("{:.4}", trial.mean), format!("{:.4}", trial.error), chosen.to_owned()]
+        });
+        let _ = writeln!(
+            text,
+            "the best at smaller sizes; the smallest within one standard error is chosen\n{}\n",
+            table(&["vector ratio", "objective", "+-", ""], rows)
+        );
+    }
+    let mut rows = vec![
+        compared("chosen", tuned.chosen.mean, tuned.chosen.error),
+        compared("the paper's parameters", tuned.paper.mean, tuned.paper.error),
+    ];
+    rows.extend(tuned.rivals.iter().map(|rival| compared(&rival.rival.name(), rival.mean, rival.error)));
+    let _ = writeln!(text, "on the same folds\n{}\n", table(&["", "objective", "+-"], rows));
+    let at = &tuned.at_delta;
+    let percent = |rate: Option<f64>| rate.map_or("-".to_owned(), |rate| format!("{:.1} %", 100.0 * rate));
+    let _ = writeln!(
+        text,
+        "at delta = {:.3e}: {} of known rows accepted and right, {} of unknown rows rejected, F1 {:.4}",
+        tuned.params.rejection_threshold,
+        percent(at.known_accuracy),
+        percent(at.unknown_accuracy),
+        at.f1_micro
+    );
+    text
+}
+
+fn compared(name: &str, mean: f64, error: f64) -> Vec<String> {
+    vec![name.to_owned(), format!("{mean:.4}"), format!("{error:.4}")]
+}
+
+fn line(trial: &Trial) -> Vec<String> {
+    let params = &trial.params;
+    let tail = match params.tail_size {
+        TailSize::Fraction(fraction) => format!("{}%", 100.0 * fraction),
+        TailSize::Count(count) => count.to_string(),
+        TailSize::Auto => "auto".to_owned(),
+    };
+    let neighbors =
+        if params.smoothing > 0.0 { params.smoothing_neighbors.to_string() } else { "-".to_owned() };
+    vec![
+        format!("{:.4}", trial.mean),
+        format!("{:.4}", trial.error),
+        params.smoothing.to_string(),
+        neighbors,
+        format!("{:?}", params.tail_model).to_lowercase(),
+        tail,
+        params.distance_multiplier.to_string(),
+        params.pooling.to_string(),
+        params.n_fused.to_string(),
+        format!("{:.3}", trial.vector_ratio),
+    ]
+}
+
+fn advise(console: &Console, tuned: &Tuned) {
+    if let Some(rival) = tuned.winning_rival() {
+        let (name, ahead) = (rival.rival.name(), rival.mean - tuned.chosen.mean);
+        let sure =
+            if ahead > rival.error + tuned.chosen.error { "" } else { ", within the error of the folds" };
+        console.warn(format!(
+            "{name} is ahead by {ahead:.4} on these folds{sure}; try more --trials, or use {name} with a threshold"
+        ));
+    }
+}
+
+fn write(params: &Params, path: &Path) -> Result<(), Failure> {
+    let failed = |error: String| Failure::new(Kind::Other, error).about(path.display());
+    let text = toml::to_string(params).map_err(|error| failed(error.to_string()))?;
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut file = tempfile::NamedTempFile::new_in(folder).map_err(|error| failed(error.to_string()))?;
+    std::io::Write::write_all(&mut file, text.as_bytes()).map_err(|error| failed(error.to_string()))?;
+    file.persist(path).map_err(|error| failed(error.to_string()))?;
+    Ok(())
+}

@@ -1,0 +1,52 @@
+//! `evmachine update`
+
+use std::path::PathBuf;
+
+use clap::Args;
+use evmachine::Run;
+
+use crate::commands::train::say_report;
+use crate::console::Console;
+use crate::data::DataArguments;
+use crate::failure::Failure;
+use crate::model;
+
+/// Learn new rows, of known classes or new ones, without retraining
+///
+/// Example: evmachine update letters.safetensors new.csv --label 0 -o letters.safetensors
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// The model to start from.
+    model: PathBuf,
+
+    /// The new, labelled data.
+    data: PathBuf,
+
+    /// The model file to write; may be the one read.
+    #[arg(short, long, value_name = "MODEL")]
+    output: PathBuf,
+
+    #[command(flatten)]
+    columns: DataArguments,
+}
+
+pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failure> {
+    let mut evm = model::load(&arguments.model)?;
+    let data = arguments.columns.read_labelled(console, &arguments.data, Some(evm.dimensions()))?;
+    let progress = console.progress();
+    let report = evm
+        .update_with(&Run::new().observer(&progress), &data.features, &data.labels)
+        .map_err(|error| Failure::from(error).about(arguments.data.display()))?;
+    drop(progress);
+    model::save(&evm, &arguments.output)?;
+    if !report.new_classes.is_empty() {
+        console.say(format!("new classes: {}", report.new_classes.join(", ")));
+    }
+    console.say(format!(
+        "{} extreme vectors added, {} dropped, {} refitted",
+        report.added, report.dropped, report.refitted
+    ));
+    say_report(console, &report);
+    console.say(format!("model written to {}", arguments.output.display()));
+    Ok(())
+}

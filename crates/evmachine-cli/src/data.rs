@@ -1,0 +1,136 @@
+//! The flags that say what a data file holds, and the files themselves.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use evmachine::{Features, Labels};
+use evmachine_data::{Batch, ColumnRef, Format, Header, ReadOptions, Reader, Schema, Skipped};
+
+use crate::console::Console;
+use crate::failure::{Failure, Kind};
+use crate::interrupt;
+
+/// What a data file holds.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Data")]
+pub(crate) struct DataArguments {
+    /// The column with the class, by name or by number from 0 (-1 is the last).
+    #[arg(long, value_name = "COLUMN", allow_hyphen_values = true)]
+    pub(crate) label: Option<ColumnRef>,
+
+    /// A column that identifies rows, kept in predictions and not a feature.
+    #[arg(long, value_name = "COLUMN", allow_hyphen_values = true)]
+    pub(crate) id: Option<ColumnRef>,
+
+    /// The feature columns: names, numbers or ranges such as 4:20; all numeric ones unless given.
+    #[arg(long, value_name = "COLUMNS", value_delimiter = ',', allow_hyphen_values = true)]
+    pub(crate) features: Vec<ColumnRef>,
+
+    /// Columns to leave out.
+    #[arg(long, value_name = "COLUMNS", value_delimiter = ',', allow_hyphen_values = true)]
+    pub(crate) drop: Vec<ColumnRef>,
+
+    /// Whether a text file begins with column names: auto, yes or no.
+    #[arg(long, value_name = "WHEN", default_value = "auto")]
+    pub(crate) header: Header,
+
+    /// The format, where it shows neither in the content nor in the name: csv, tsv, npy, npz, parquet, arrow, libsvm.
+    #[arg(long, value_name = "FORMAT")]
+    pub(crate) format: Option<Format>,
+
+    /// Labels in a file of their own, for NPY: one a line, or a one-dimensional NPY.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) labels_file: Option<PathBuf>,
+
+    /// Leave out rows with missing or impossible values instead of stopping at the first; they are counted.
+    #[arg(long)]
+    pub(crate) skip_bad_rows: bool,
+}
+
+/// A whole file, ready for the library.
+pub(crate) struct Labelled {
+    pub(crate) features: Features<'static>,
+    pub(crate) labels: Labels,
+    pub(crate) schema: Schema,
+}
+
+impl DataArguments {
+    /// `dimensions`: those of a model, which a sparse file cannot tell.
+    pub(crate) fn options(&self, dimensions: Option<usize>) -> ReadOptions {
+        ReadOptions {
+            label: self.label.clone(),
+            id: self.id.clone(),
+            features: self.features.clone(),
+            drop: self.drop.clone(),
+            header: self.header,
+            format: self.format,
+            skip_bad_rows: self.skip_bad_rows,
+            labels_file: self.labels_file.clone(),
+            libsvm_columns: dimensions,
+            ..ReadOptions::default()
+        }
+    }
+
+    pub(crate) fn open(&self, path: &Path, dimensions: Option<usize>) -> Result<Reader, Failure> {
+        Ok(evmachine_data::open(path, &self.options(dimensions))?)
+    }
+
+    /// Reads a file with labels into memory.
+    pub(crate) fn read_labelled(
+        &self,
+        console: &Console,
+        path: &Path,
+        dimensions: Option<usize>,
+    ) -> Result<Labelled, Failure> {
+        let mut reader = self.open(path, dimensions)?;
+        let bar = console.bar(None, "reading");
+        let (mut values, mut names) = (Vec::new(), Vec::new());
+        let mut columns = reader.schema().feature_names.len();
+        for batch in reader.by_ref() {
+            interrupt::check()?;
+            let batch: Batch = batch?;
+            columns = batch.columns;
+            bar.inc(batch.rows as u64);
+            values.extend(batch.features);
+            match batch.labels {
+                Some(labels) => names.extend(labels),
+                None => return Err(no_labels(reader.schema())),
+            }
+        }
+        bar.finish_and_clear();
+        report_skipped(console, reader.skipped());
+        let features =
+            Features::new(values, columns).map_err(|error| Failure::from(error).about(path.display()))?;
+        let labels = Labels::new(names)?;
+        let schema = reader.schema().clone();
+        console.detail(format!(
+            "{}: {} rows of {} features, {} classes, read as {}",
+            path.display(),
+            features.rows(),
+            features.columns(),
+            labels.names().len(),
+            schema.format
+        ));
+        Ok(Labelled { features, labels, schema })
+    }
+}
+
+fn no_labels(schema: &Schema) -> Failure {
+    let last = schema.feature_names.last().map_or("CLASS", String::as_str);
+    let hint = match schema.format {
+        Format::Npy => "give them with --labels-file FILE".to_owned(),
+        Format::Npz => "name the array that holds them, such as --label y".to_owned(),
+        _ => format!("name the column that holds them, such as --label {last:?} or --label 0"),
+    };
+    Failure::new(Kind::Usage, "the rows have no labels, and this command needs them").hint(hint)
+}
+
+pub(crate) fn report_skipped(console: &Console, skipped: &Skipped) {
+    if skipped.rows == 0 {
+        return;
+    }
+    console.warn(format!("{} bad rows were left out", skipped.rows));
+    for (place, problem) in &skipped.reasons {
+        console.say(format!("  {place}: {problem}"));
+    }
+}

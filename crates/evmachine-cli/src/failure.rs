@@ -1,0 +1,154 @@
+//! What ends the program: a sentence, a hint what to type next, and an exit code.
+
+use std::process::ExitCode;
+
+use evmachine::{ClassError, FeatureError, FitError, FormatError, ParamsError, PoolError, PredictError};
+use evmachine_data::DataError;
+use evmachine_eval::TuneError;
+use evmachine_plot::PlotError;
+
+/// Which exit code a failure has; `evmachine --help` lists them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Other = 1,
+    Usage = 2,
+    Data = 3,
+    Model = 4,
+    Interrupted = 130,
+}
+
+#[derive(Debug)]
+pub(crate) struct Failure {
+    pub(crate) kind: Kind,
+    pub(crate) message: String,
+    pub(crate) hint: Option<String>,
+}
+
+impl Failure {
+    pub(crate) fn new(kind: Kind, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into(), hint: None }
+    }
+
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    pub(crate) fn interrupted() -> Self {
+        Self::new(Kind::Interrupted, "interrupted; nothing was written")
+    }
+
+    /// Puts the file, or whatever else it is about, in front.
+    pub(crate) fn about(mut self, subject: impl std::fmt::Display) -> Self {
+        if self.kind != Kind::Interrupted {
+            self.message = format!("{subject}: {}", self.message);
+        }
+        self
+    }
+
+    pub(crate) fn exit_code(&self) -> ExitCode {
+        ExitCode::from(self.kind as u8)
+    }
+}
+
+impl From<ParamsError> for Failure {
+    fn from(error: ParamsError) -> Self {
+        let flag = error.name.replace('_', "-");
+        Self::new(Kind::Usage, error.to_string()).hint(format!("see --{flag} in `evmachine train --help`"))
+    }
+}
+
+impl From<FeatureError> for Failure {
+    fn from(error: FeatureError) -> Self {
+        let failure = Self::new(Kind::Data, error.to_string());
+        match error {
+            FeatureError::Dimensions { .. } => failure.hint(
+                "name the columns that are not features with --label, --id or --drop, or the features with --features",
+            ),
+            FeatureError::ZeroVector { .. } => failure.hint("use --metric euclidean, or remove the row"),
+            _ => failure,
+        }
+    }
+}
+
+impl From<FitError> for Failure {
+    fn from(error: FitError) -> Self {
+        match error {
+            FitError::Params(error) => error.into(),
+            FitError::Features(error) => error.into(),
+            FitError::Stopped => Self::interrupted(),
+            FitError::OneClass { .. } => {
+                Self::new(Kind::Data, error.to_string()).hint("is --label the right column?")
+            }
+            other => Self::new(Kind::Data, other.to_string()),
+        }
+    }
+}
+
+impl From<PredictError> for Failure {
+    fn from(error: PredictError) -> Self {
+        match error {
+            PredictError::Features(error) => error.into(),
+            PredictError::Stopped => Self::interrupted(),
+            other => Self::new(Kind::Data, other.to_string()),
+        }
+    }
+}
+
+impl From<TuneError> for Failure {
+    fn from(error: TuneError) -> Self {
+        match error {
+            TuneError::Fit(error) => error.into(),
+            TuneError::Predict(error) => error.into(),
+            TuneError::Stopped => Self::interrupted(),
+            other => Self::new(Kind::Data, other.to_string()),
+        }
+    }
+}
+
+impl From<FormatError> for Failure {
+    fn from(error: FormatError) -> Self {
+        let failure = Self::new(Kind::Model, error.to_string());
+        match error {
+            FormatError::NotAModel | FormatError::Container { .. } => {
+                failure.hint("a model is what `evmachine train DATA -o MODEL` writes")
+            }
+            _ => failure,
+        }
+    }
+}
+
+impl From<DataError> for Failure {
+    fn from(error: DataError) -> Self {
+        Self::new(Kind::Data, error.to_string())
+    }
+}
+
+impl From<ClassError> for Failure {
+    fn from(error: ClassError) -> Self {
+        Self::new(Kind::Usage, error.to_string()).hint("`evmachine inspect MODEL` lists the classes")
+    }
+}
+
+impl From<PoolError> for Failure {
+    fn from(error: PoolError) -> Self {
+        match error {
+            PoolError::Fit(error) => error.into(),
+            PoolError::Predict(error) => error.into(),
+            PoolError::Features(error) => error.into(),
+            other => Self::new(Kind::Data, other.to_string()),
+        }
+    }
+}
+
+impl From<PlotError> for Failure {
+    fn from(error: PlotError) -> Self {
+        Self::new(Kind::Other, error.to_string())
+    }
+}
+
+impl From<evmachine::LabelError> for Failure {
+    fn from(error: evmachine::LabelError) -> Self {
+        Self::new(Kind::Data, error.to_string())
+    }
+}

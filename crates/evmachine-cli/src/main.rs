@@ -1,0 +1,32 @@
+//! The `evmachine` program: parses, builds, runs.
+
+mod arguments;
+mod commands;
+mod console;
+mod data;
+mod failure;
+mod interrupt;
+mod letter;
+mod model;
+mod parameters;
+mod principal;
+mod report;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::arguments::Arguments;
+use crate::console::Console;
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let console = Console::new(arguments.quiet, arguments.verbose);
+    match commands::run(&arguments, &console) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            console::say_failure(&failure);
+            failure.exit_code()
+        }
+    }
+}

@@ -1,0 +1,22 @@
+//! Model files, with errors that name them.
+
+use std::path::Path;
+
+use evmachine::{Evm, FormatError};
+
+use crate::failure::Failure;
+
+pub(crate) fn load(path: &Path) -> Result<Evm, Failure> {
+    Evm::load(path).map_err(|error| named(error, path))
+}
+
+pub(crate) fn save(model: &Evm, path: &Path) -> Result<(), Failure> {
+    model.save(path).map_err(|error| named(error, path))
+}
+
+/// An I/O error names its file already.
+fn named(error: FormatError, path: &Path) -> Failure {
+    let names_itself = matches!(error, FormatError::Io { .. });
+    let failure = Failure::from(error);
+    if names_itself { failure } else { failure.about(path.display()) }
+}

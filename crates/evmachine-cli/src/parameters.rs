@@ -1,0 +1,233 @@
+//! The flags that set the library's parameters, one for each.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use clap::{Args, ValueEnum};
+use evmachine::{Budget, Metric, Params, ReduceWhen, Reduction, Refit, TailMemory, TailModel, TailSize};
+
+use crate::failure::{Failure, Kind};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Preset {
+    /// Eq. 1 as published, cover threshold 0.5, k = 1.
+    Paper,
+    /// What measures best on embeddings without tuning: smoothing and pooling, every point kept.
+    Robust,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum MetricName {
+    Euclidean,
+    Cosine,
+    Manhattan,
+}
+
+/// A name in the command line for each value of one of the library's choices.
+macro_rules! names {
+    ($name:ident for $target:ty { $($variant:ident),+ $(,)? }) => {
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+        pub(crate) enum $name { $($variant),+ }
+
+        impl From<$name> for $target {
+            fn from(name: $name) -> Self {
+                match name { $($name::$variant => <$target>::$variant),+ }
+            }
+        }
+    };
+}
+
+names!(TailModelName for TailModel { Weibull, Libmr, Gumbel });
+names!(ReductionName for Reduction { SetCover, WeightedMaxK });
+names!(RefitName for Refit { New, Affected, All });
+names!(ReduceWhenName for ReduceWhen { Always, OverBudget });
+names!(TailMemoryName for TailMemory { Full, Max, None });
+
+/// A tail size on the command line.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct TailSizeText(TailSize);
+
+impl FromStr for TailSizeText {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let bad = || format!("{text:?} is not auto, a count such as 75, or a percentage such as 2%");
+        if text == "auto" {
+            return Ok(Self(TailSize::Auto));
+        }
+        if let Some(percent) = text.strip_suffix('%') {
+            let percent: f64 = percent.trim().parse().map_err(|_| bad())?;
+            return Ok(Self(TailSize::Fraction(percent / 100.0)));
+        }
+        text.parse().map(|count| Self(TailSize::Count(count))).map_err(|_| bad())
+    }
+}
+
+/// How to train. Flags override `--params`, which overrides `--preset`.
+#[derive(Debug, Clone, Args, Default)]
+#[command(next_help_heading = "Parameters")]
+pub(crate) struct ParameterArguments {
+    /// Where to start from.
+    #[arg(long, value_enum)]
+    pub(crate) preset: Option<Preset>,
+
+    /// Parameters from a file, as `evmachine tune` writes it.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) params: Option<PathBuf>,
+
+    /// The distance between vectors; cosine for embeddings.
+    #[arg(long, value_enum)]
+    pub(crate) metric: Option<MetricName>,
+
+    /// How many of the smallest margins are fitted (tau): auto, a count such as 75, or a share of the negatives
+    /// such as 2%.
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) tail_size: Option<TailSizeText>,
+
+    /// The curve that is fitted to them.
+    #[arg(long, value_enum)]
+    pub(crate) tail_model: Option<TailModelName>,
+
+    /// Use this shape (kappa) instead of fitting one.
+    #[arg(long, value_name = "KAPPA")]
+    pub(crate) fixed_shape: Option<f64>,
+
+    /// A margin is this fraction of a distance to another class.
+    #[arg(long, value_name = "FRACTION")]
+    pub(crate) distance_multiplier: Option<f64>,
+
+    /// Move points this fraction of the way to the mean of their nearest points of the class.
+    #[arg(long, value_name = "FRACTION")]
+    pub(crate) smoothing: Option<f64>,
+
+    /// How many nearest points that mean is taken over, the point itself included.
+    #[arg(long, value_name = "N")]
+    pub(crate) smoothing_neighbors: Option<usize>,
+
+    /// Move fits this fraction of the way to the mean of all fits.
+    #[arg(long, value_name = "FRACTION")]
+    pub(crate) pooling: Option<f64>,
+
+    /// A point is covered where psi reaches this (varsigma); 1 keeps every point.
+    #[arg(long, value_name = "PROBABILITY", conflicts_with = "budget")]
+    pub(crate) cover_threshold: Option<f64>,
+
+    #[command(flatten)]
+    pub(crate) budget: BudgetArguments,
+
+    /// How extreme vectors are chosen.
+    #[arg(long, value_enum)]
+    pub(crate) reduction: Option<ReductionName>,
+
+    /// How many of a class's largest psi are averaged (k).
+    #[arg(short = 'k', long, value_name = "K")]
+    pub(crate) n_fused: Option<usize>,
+
+    /// Below this probability a query is unknown (delta).
+    #[arg(long, visible_alias = "delta", value_name = "PROBABILITY")]
+    pub(crate) rejection_threshold: Option<f64>,
+
+    /// What later updates do to Psi-models already there.
+    #[arg(long, value_enum)]
+    pub(crate) refit: Option<RefitName>,
+
+    /// When later updates choose extreme vectors anew.
+    #[arg(long, value_enum)]
+    pub(crate) reduce_when: Option<ReduceWhenName>,
+
+    /// What extreme vectors remember of their tails, for later updates.
+    #[arg(long, value_enum)]
+    pub(crate) tail_memory: Option<TailMemoryName>,
+
+    /// Megabytes that whole tails may take in the model.
+    #[arg(long, value_name = "MB")]
+    pub(crate) tail_memory_limit: Option<u64>,
+}
+
+/// At most one limit on the number of extreme vectors.
+#[derive(Debug, Clone, Copy, Args, Default)]
+#[group(id = "budget", multiple = false)]
+pub(crate) struct BudgetArguments {
+    /// Keep at most so many extreme vectors of each class.
+    #[arg(long, value_name = "N")]
+    pub(crate) max_per_class: Option<usize>,
+
+    /// Keep at most so many extreme vectors in all.
+    #[arg(long, value_name = "N")]
+    pub(crate) max_total: Option<usize>,
+
+    /// Keep this fraction of all training points.
+    #[arg(long, value_name = "RATIO")]
+    pub(crate) vector_ratio: Option<f64>,
+}
+
+impl BudgetArguments {
+    pub(crate) fn budget(&self) -> Option<Budget> {
+        let per_class = self.max_per_class.map(Budget::PerClass);
+        per_class.or(self.max_total.map(Budget::Total)).or(self.vector_ratio.map(Budget::Ratio))
+    }
+}
+
+impl ParameterArguments {
+    /// The parameters, checked.
+    pub(crate) fn build(&self) -> Result<Params, Failure> {
+        let mut params = match (&self.params, self.preset) {
+            (Some(path), preset) => {
+                if preset.is_some() {
+                    return Err(Failure::new(Kind::Usage, "--preset and --params exclude each other")
+                        .hint("give one of them, and change single parameters by their own flags"));
+                }
+                read(path)?
+            }
+            (None, Some(Preset::Robust)) => Params::robust(),
+            (None, _) => Params::default(),
+        };
+        if let Some(metric) = self.metric {
+            params.metric = match metric {
+                MetricName::Euclidean => Metric::Euclidean,
+                MetricName::Cosine => Metric::Cosine,
+                MetricName::Manhattan => Metric::Manhattan,
+            };
+        }
+        set(&mut params.tail_size, self.tail_size.map(|size| size.0));
+        set(&mut params.tail_model, self.tail_model);
+        set(&mut params.distance_multiplier, self.distance_multiplier);
+        set(&mut params.smoothing, self.smoothing);
+        set(&mut params.smoothing_neighbors, self.smoothing_neighbors);
+        set(&mut params.pooling, self.pooling);
+        set(&mut params.reduction, self.reduction);
+        set(&mut params.n_fused, self.n_fused);
+        set(&mut params.rejection_threshold, self.rejection_threshold);
+        set(&mut params.refit, self.refit);
+        set(&mut params.reduce_when, self.reduce_when);
+        set(&mut params.tail_memory, self.tail_memory);
+        set(&mut params.tail_memory_limit, self.tail_memory_limit.map(|megabytes| megabytes << 20));
+        params.fixed_shape = self.fixed_shape.or(params.fixed_shape);
+        if let Some(budget) = self.budget.budget() {
+            params.max_extreme_vectors = Some(budget);
+        }
+        if let Some(threshold) = self.cover_threshold {
+            params.cover_threshold = threshold;
+            params.max_extreme_vectors = None;
+        }
+        params.check()?;
+        Ok(params)
+    }
+}
+
+/// What was not given stays as it is.
+fn set<T>(target: &mut T, value: Option<impl Into<T>>) {
+    if let Some(value) = value {
+        *target = value.into();
+    }
+}
+
+fn read(path: &std::path::Path) -> Result<Params, Failure> {
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| Failure::new(Kind::Usage, error.to_string()).about(path.display()))?;
+    toml::from_str(&text).map_err(|error| {
+        Failure::new(Kind::Usage, error.to_string().trim_end().to_owned())
+            .about(path.display())
+            .hint("`evmachine tune DATA -o params.toml` writes such a file")
+    })
+}

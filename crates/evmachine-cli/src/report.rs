@@ -1,0 +1,182 @@
+//! The report of the demo: one HTML file with its pictures inside.
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::Path;
+
+use evmachine::{Evm, Features, Report};
+use evmachine_eval::curves::oscr_curve;
+use evmachine_eval::evaluation::confusion;
+use evmachine_eval::{Answers, Evaluation};
+use evmachine_plot::{
+    BarSeries, Bars, Confusion, Curves, Direction, Picture, PointClass, Projection, Series, bars, curves,
+    projection,
+};
+
+use crate::commands::inspect::parameter_histograms;
+use crate::failure::{Failure, Kind};
+use crate::principal;
+
+/// What happened, for the one who tells it.
+pub(crate) struct Story<'a> {
+    pub(crate) evm: &'a Evm,
+    pub(crate) features: &'a Features<'a>,
+    pub(crate) train: &'a [usize],
+    pub(crate) test: &'a [usize],
+    pub(crate) before: &'a (Answers, Evaluation),
+    pub(crate) after: &'a (Answers, Evaluation),
+    pub(crate) figures: &'a [Vec<String>],
+    pub(crate) learned: &'a Report,
+    pub(crate) updated: &'a Report,
+    pub(crate) pooled: usize,
+    pub(crate) strangers: usize,
+    pub(crate) named: usize,
+    pub(crate) groups: usize,
+}
+
+const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;\
+color:#222}h1{line-height:1.2}h2{margin-top:2.5rem}figure{margin:1.5rem 0}figure svg{max-width:100%;height:auto}\
+figcaption{color:#555}table{border-collapse:collapse}td,th{padding:.25rem 1rem .25rem 0;text-align:right}\
+td:first-child,th:first-child{text-align:left}tr{border-bottom:1px solid #ddd}";
+
+pub(crate) fn write(story: &Story<'_>, path: &Path) -> Result<(), Failure> {
+    let html = html(story)?;
+    let failed = |error: std::io::Error| Failure::new(Kind::Other, error.to_string()).about(path.display());
+    let folder = path.parent().unwrap_or(Path::new("."));
+    std::fs::create_dir_all(folder).map_err(failed)?;
+    let mut file = tempfile::NamedTempFile::new_in(folder).map_err(failed)?;
+    file.write_all(html.as_bytes()).map_err(failed)?;
+    file.persist(path).map_err(|error| failed(error.error))?;
+    Ok(())
+}
+
+fn html(story: &Story<'_>) -> Result<String, Failure> {
+    let mut page = String::new();
+    let known = story.learned.classes;
+    let _ = write!(
+        page,
+        "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><title>evmachine demo</title>\
+         <style>{STYLE}</style></head><body><h1>From 15 letters to {}</h1>\
+         <p>A model learned {known} letters from {} rows. Then it met letters of all 26 kinds. It called {} of \
+         them unknown, {} of which were indeed of kinds that it had never seen. The unknowns were pooled, {} groups \
+         were named by a person, {} samples in all, and the model learned {} new letters from them, without \
+         retraining.</p>",
+        story.updated.classes,
+        story.learned.rows,
+        story.pooled,
+        story.strangers,
+        story.groups,
+        story.named,
+        story.updated.new_classes.len(),
+    );
+    page.push_str("<h2>Before and after</h2><table><tr><th></th><th>before</th><th>after</th></tr>");
+    for line in story.figures {
+        let _ = write!(page, "<tr><td>{}</td><td>{}</td><td>{}</td></tr>", line[0], line[1], line[2]);
+    }
+    page.push_str("</table>");
+    figure(&mut page, &change(story)?, "The same held-out letters, before and after the update.");
+    page.push_str("<h2>What it rejected</h2>");
+    figure(
+        &mut page,
+        &unknowns(story)?,
+        "Held-out letters in the plane of the two principal components; crosses are what the first model called \
+         unknown.",
+    );
+    page.push_str("<h2>At every threshold</h2>");
+    figure(
+        &mut page,
+        &oscr(story)?,
+        "Rate of known letters accepted and named right against the rate of new letters accepted, before the \
+         update.",
+    );
+    page.push_str("<h2>Which letters are taken for which</h2>");
+    figure(&mut page, &taken_for(story)?, "After the update; rows are the truth, columns the answers.");
+    page.push_str("<h2>Inside the model</h2>");
+    let vectors = || story.evm.extreme_vectors().map(|vector| vector.psi);
+    let shapes: Vec<f64> = vectors().map(|psi| psi.shape).collect();
+    let scales: Vec<f64> = vectors().map(|psi| psi.scale).collect();
+    let caption = "Shape and scale of the Weibull curve around each extreme vector.";
+    figure(&mut page, &parameter_histograms(&shapes, &scales)?, caption);
+    page.push_str("<p>Data: UCI Letter Recognition, D. Slate, CC BY 4.0.</p></body></html>\n");
+    Ok(page)
+}
+
+fn figure(page: &mut String, picture: &Picture, caption: &str) {
+    // An XML declaration has no place inside HTML.
+    let svg = picture.svg();
+    let svg = svg.find("<svg").map_or(svg, |start| &svg[start..]);
+    let _ = write!(page, "<figure>{svg}<figcaption>{caption}</figcaption></figure>");
+}
+
+fn change(story: &Story<'_>) -> Result<Picture, Failure> {
+    let names: Vec<&str> = story.figures.iter().map(|line| line[0].as_str()).collect();
+    let column = |index: usize| -> Vec<f64> {
+        story.figures.iter().map(|line| line[index].trim_end_matches(" %").parse().unwrap_or(0.0)).collect()
+    };
+    let (before, after) = (column(1), column(2));
+    Ok(bars(&Bars {
+        title: "Held-out letters, before and after the update",
+        value_label: "per cent",
+        groups: &names,
+        series: &[BarSeries { name: "before", values: &before }, BarSeries { name: "after", values: &after }],
+        direction: Direction::Horizontal,
+    })?)
+}
+
+fn unknowns(story: &Story<'_>) -> Result<Picture, Failure> {
+    let axes = principal::Plane::new(&story.features.select(story.train));
+    let mut by_class: Vec<(&str, Vec<[f64; 2]>)> = Vec::new();
+    let mut rejected = Vec::new();
+    for (position, &row) in story.test.iter().enumerate() {
+        let point = axes.project(story.features.row(row));
+        if !story.before.0.accepted[position] {
+            rejected.push(point);
+            continue;
+        }
+        let name = story.evm.class_name(story.before.0.best[position]);
+        match by_class.iter_mut().find(|(class, _)| *class == name) {
+            Some((_, points)) => points.push(point),
+            None => by_class.push((name, vec![point])),
+        }
+    }
+    by_class.sort_by_key(|(name, _)| *name);
+    let classes: Vec<PointClass<'_>> =
+        by_class.iter().map(|(name, points)| PointClass { name, points }).collect();
+    Ok(projection(&Projection {
+        title: "What the first model called unknown",
+        x_label: "first principal component",
+        y_label: "second principal component",
+        classes: &classes,
+        unknowns: &rejected,
+    })?)
+}
+
+fn oscr(story: &Story<'_>) -> Result<Picture, Failure> {
+    let (x, y): (Vec<f64>, Vec<f64>) = oscr_curve(&story.before.0).unwrap_or_default().into_iter().unzip();
+    let area = story.before.1.oscr.unwrap_or(0.0);
+    let name = format!("before the update, area {area:.3}");
+    let series = [Series { name: &name, x: &x, y: &y, errors: None }];
+    Ok(curves(&Curves {
+        title: "OSCR",
+        x_label: "unknown letters accepted",
+        y_label: "known letters accepted and right",
+        series: &series,
+        logarithmic_x: false,
+    })?)
+}
+
+fn taken_for(story: &Story<'_>) -> Result<Picture, Failure> {
+    let names: Vec<&str> = story.evm.classes().map(|class| class.name).collect();
+    let matrix = confusion(&story.after.0, names.len());
+    let mut order: Vec<usize> = (0..names.len()).collect();
+    order.sort_by_key(|&class| names[class]);
+    let sorted: Vec<&str> = order.iter().map(|&class| names[class]).collect();
+    order.push(names.len());
+    let pairs = order.iter().flat_map(|&row| order.iter().map(move |&column| (row, column)));
+    let counts: Vec<u64> = pairs.map(|(row, column)| matrix[row][column]).collect();
+    Ok(evmachine_plot::confusion(&Confusion {
+        title: "Confusion after the update",
+        names: &sorted,
+        counts: &counts,
+    })?)
+}

@@ -1,0 +1,179 @@
+//! What the commands do and print.
+
+use crate::{Place, fixture, trained};
+
+#[test]
+fn training_says_what_it_did() {
+    let place = Place::new();
+    let output = place.run(&["train", &fixture("letters.csv"), "--label", "class", "-o", "m.safetensors"]);
+    assert!(output.stdout.is_empty());
+    insta::assert_snapshot!("train", String::from_utf8(output.stderr).unwrap());
+    let quiet =
+        place.run(&["-q", "train", &fixture("letters.csv"), "--label", "class", "-o", "m.safetensors"]);
+    assert!(quiet.stderr.is_empty());
+}
+
+#[test]
+fn inspecting_shows_what_is_inside() {
+    let place = Place::new();
+    trained(&place);
+    insta::assert_snapshot!("inspect", place.ok(&["inspect", "model.safetensors"]));
+    let json: serde_json::Value =
+        serde_json::from_str(&place.ok(&["inspect", "model.safetensors", "--json"])).unwrap();
+    assert_eq!(json["classes"].as_array().unwrap().len(), 4);
+    assert_eq!(json["params"]["cover_threshold"], 0.5);
+    place.ok(&["inspect", "model.safetensors", "--plot", "histograms.svg"]);
+    assert!(place.read("histograms.svg").contains("shape (kappa)"));
+}
+
+#[test]
+fn evaluating_gives_the_figures_of_the_literature() {
+    let place = Place::new();
+    place.write("three.csv", keep(&["A", "B", "C"]));
+    place.ok(&["train", "three.csv", "--label", "class", "-o", "three.safetensors", "-k", "2"]);
+    let file = fixture("letters.csv");
+    let command = ["evaluate", "three.safetensors", &file, "--label", "class"];
+    insta::assert_snapshot!("evaluate", place.ok(&[&command[..], &["--confusion"]].concat()));
+    let json: serde_json::Value =
+        serde_json::from_str(&place.ok(&[&command[..], &["--json"]].concat())).unwrap();
+    assert_eq!(
+        json["evaluation"]["known"].as_u64().unwrap() + json["evaluation"]["unknown"].as_u64().unwrap(),
+        160
+    );
+    assert!(json["evaluation"]["oscr"].as_f64().unwrap() > 0.8);
+    assert_eq!(json["classes"].as_array().unwrap().last().unwrap(), "unknown");
+    let strict = place.ok(&[&command[..], &["--delta", "1"]].concat());
+    let rejected = strict.lines().find(|line| line.contains("unknown rows rejected")).unwrap();
+    assert!(rejected.ends_with("1.0000"), "{strict}");
+}
+
+#[test]
+fn an_update_learns_a_class_and_forget_removes_it() {
+    let place = Place::new();
+    place.write("three.csv", keep(&["A", "B", "C"]));
+    place.write("new.csv", keep(&["D"]));
+    place.ok(&["train", "three.csv", "--label", "class", "-o", "m.safetensors"]);
+    let output =
+        place.run(&["update", "m.safetensors", "new.csv", "--label", "class", "-o", "m.safetensors"]);
+    insta::assert_snapshot!("update", String::from_utf8(output.stderr).unwrap());
+    let rows = place.ok(&["predict", "m.safetensors", "new.csv", "--drop", "class"]);
+    assert!(rows.lines().skip(1).all(|row| row.contains(",D,")), "{rows}");
+    place.ok(&["forget", "m.safetensors", "D", "-o", "m.safetensors"]);
+    let rows = place.ok(&["predict", "m.safetensors", "new.csv", "--drop", "class"]);
+    assert!(!rows.contains(",D,"));
+}
+
+#[test]
+fn reducing_meets_every_kind_of_budget() {
+    let place = Place::new();
+    let csv = fixture("letters.csv");
+    place.ok(&["train", &csv, "--label", "class", "--cover-threshold", "1", "-o", "all.safetensors"]);
+    let count = |flags: &[&str]| {
+        place.ok(&[&["reduce", "all.safetensors", "-o", "small.safetensors"], flags].concat());
+        let json: serde_json::Value =
+            serde_json::from_str(&place.ok(&["inspect", "small.safetensors", "--json"])).unwrap();
+        json["extreme_vectors"].as_u64().unwrap()
+    };
+    assert_eq!(count(&["--max-per-class", "5"]), 20);
+    assert_eq!(count(&["--max-total", "30"]), 30);
+    assert_eq!(count(&["--vector-ratio", "0.25"]), 40);
+    assert_eq!(count(&["--vector-ratio", "0.25", "--reduction", "weighted-max-k"]), 40);
+    assert!(count(&["--cover-threshold", "0.9"]) < 160);
+}
+
+#[test]
+fn tuning_writes_parameters_that_train_reads() {
+    let place = Place::new();
+    let csv = fixture("letters.csv");
+    let command = ["tune", &csv, "--label", "class", "--trials", "4", "--folds", "2", "--max-rows", "100"];
+    let first = place.ok(&command);
+    insta::assert_snapshot!("tune", first);
+    place.ok(&["train", &csv, "--label", "class", "--params", "params.toml", "-o", "m.safetensors"]);
+    let tuned = place.read("params.toml");
+    assert!(tuned.contains("rejection_threshold") && tuned.contains("[tail_size]"), "{tuned}");
+    let inspected = place.ok(&["inspect", "m.safetensors"]);
+    for line in tuned.lines().filter(|line| line.starts_with("pooling") || line.starts_with("smoothing")) {
+        assert!(inspected.contains(line), "{line}\n{inspected}");
+    }
+    let grid = place.ok(&[
+        "tune", &csv, "--label", "class", "--space", "paper", "--grid", "--folds", "2", "-o", "p.toml",
+    ]);
+    assert!(grid.starts_with("40 trials, best first"), "{grid}");
+}
+
+#[test]
+fn flags_override_files_which_override_presets() {
+    let place = Place::new();
+    let csv = fixture("letters.csv");
+    place.write("p.toml", "pooling = 0.25\nn_fused = 3\ntail_size = { count = 7 }\n");
+    place.ok(&["train", &csv, "--label", "class", "--params", "p.toml", "-k", "2", "-o", "m.safetensors"]);
+    let json: serde_json::Value =
+        serde_json::from_str(&place.ok(&["inspect", "m.safetensors", "--json"])).unwrap();
+    assert_eq!(json["params"]["pooling"], 0.25);
+    assert_eq!(json["params"]["n_fused"], 2);
+    assert_eq!(json["params"]["tail_size"]["count"], 7);
+    place.ok(&[
+        "train",
+        &csv,
+        "--label",
+        "class",
+        "--preset",
+        "robust",
+        "--tail-size",
+        "2%",
+        "-o",
+        "m.safetensors",
+    ]);
+    let json: serde_json::Value =
+        serde_json::from_str(&place.ok(&["inspect", "m.safetensors", "--json"])).unwrap();
+    assert_eq!(json["params"]["smoothing"], 0.5);
+    assert_eq!(json["params"]["tail_size"]["fraction"], 0.02);
+}
+
+#[test]
+fn pictures_are_drawn_of_two_and_of_more_dimensions() {
+    let place = Place::new();
+    let csv = fixture("letters.csv");
+    place.ok(&["plot", &csv, "--label", "class", "-o", "letters.svg"]);
+    assert!(place.read("letters.svg").contains("first principal component"));
+    let mut plane = "x,y,class\n".to_owned();
+    for i in 0..60 {
+        let (x, y) = (f64::from(i % 8) * 0.3, f64::from(i / 8) * 0.25);
+        plane +=
+            &if i % 2 == 0 { format!("{x},{y},dots\n") } else { format!("{},{},stars\n", x + 5.0, y + 1.0) };
+    }
+    place.write("plane.csv", plane);
+    place.write("queries.csv", "x,y\n1.0,0.5\n-9,9\n");
+    let flags = ["--label", "class", "-o", "plane.png"];
+    place.ok(&[&["plot", "plane.csv"], &flags[..]].concat());
+    assert_eq!(&std::fs::read(place.path("plane.png")).unwrap()[..4], b"\x89PNG");
+    place.ok(&["train", "plane.csv", "--label", "class", "-o", "plane.safetensors"]);
+    place.ok(&["plot", "plane.safetensors", "--queries", "queries.csv", "-o", "plane.svg"]);
+    let svg = place.read("plane.svg");
+    assert!(svg.contains("dots") && svg.contains('?'), "one of the queries is unknown");
+}
+
+#[test]
+fn the_demo_tells_the_whole_story() {
+    let place = Place::new();
+    let output = place.ok(&["demo"]);
+    let settings = {
+        let mut settings = insta::Settings::clone_current();
+        // Times differ from run to run; every other figure is the same on every machine that rounds alike.
+        settings.add_filter(r"\d+(\.\d+)?(ms|s|µs)\b", "[time]");
+        settings
+    };
+    settings.bind(|| insta::assert_snapshot!("demo", output));
+    let page = std::fs::read_to_string(place.path("evmachine-demo").join("report.html")).unwrap();
+    assert_eq!(page.matches("<svg").count(), 5);
+    assert!(!page.contains("http://") || !page.contains("src="), "the page needs nothing from elsewhere");
+}
+
+/// The letters of these classes, as CSV.
+fn keep(classes: &[&str]) -> String {
+    let text = std::fs::read_to_string(fixture("letters.csv")).unwrap();
+    let mut lines = text.lines();
+    let header = lines.next().unwrap();
+    let kept: Vec<&str> = lines.filter(|line| classes.iter().any(|class| line.starts_with(class))).collect();
+    format!("{header}\n{}\n", kept.join("\n"))
+}

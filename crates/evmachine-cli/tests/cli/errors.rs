@@ -1,0 +1,121 @@
+//! Bad usage, bad data, bad models: what is said, and the exit code. Nothing panics, nothing is left behind.
+
+use std::fmt::Write as _;
+
+use crate::{Place, fixture, trained};
+
+/// Every case as the person sees it.
+#[test]
+fn errors_are_as_they_were_approved() {
+    let place = Place::new();
+    trained(&place);
+    let csv = fixture("letters.csv");
+    let rows = |body: &str| format!("class,a,b\n{body}");
+    place.write("nan.csv", rows("x,1,2\ny,nan,3\n"));
+    place.write("word.csv", rows("x,1,2\ny,red,3\n"));
+    place.write("missing.csv", rows("x,1,2\ny,,3\n"));
+    place.write("ragged.csv", rows("x,1,2\ny,1\n"));
+    place.write("infinite.csv", rows("x,1,2\ny,inf,3\n"));
+    place.write("one_class.csv", rows("x,1,2\nx,2,3\n"));
+    place.write("empty.csv", "");
+    place.write("header.csv", "class,a,b\n");
+    place.write("zero.csv", rows("x,1,2\ny,0,0\n"));
+    place.write("narrow.csv", "a,b\n1,2\n");
+    place.write("truncated.npy", &std::fs::read(fixture("letters.npy")).unwrap()[..900]);
+    place.write("truncated.npz", &std::fs::read(fixture("letters.npz")).unwrap()[..900]);
+    place.write("truncated.parquet", &std::fs::read(fixture("letters.parquet")).unwrap()[..900]);
+    place.write("truncated.arrow", &std::fs::read(fixture("letters.arrow")).unwrap()[..900]);
+    place.write("bad.svm", "1 1:2 3:x\n2 1:1\n");
+    let model = std::fs::read(place.path("model.safetensors")).unwrap();
+    place.write("cut.safetensors", &model[..model.len() / 2]);
+    let mut damaged = model.clone();
+    let last = damaged.len() - 1;
+    damaged[last] ^= 1;
+    place.write("damaged.safetensors", damaged);
+    place.write("params.toml", "poling = 0.5\n");
+    std::fs::create_dir(place.path("folder")).unwrap();
+
+    let train = |file: &'static str| vec!["train", file, "--label", "class", "-o", "m.safetensors"];
+    let cases: Vec<(i32, Vec<&str>)> = vec![
+        (2, vec!["tran"]),
+        (2, vec!["train", "nan.csv"]),
+        (3, train("nan.csv")),
+        (3, train("word.csv")),
+        (3, train("missing.csv")),
+        (3, train("ragged.csv")),
+        (3, train("infinite.csv")),
+        (3, train("one_class.csv")),
+        (3, train("empty.csv")),
+        (3, train("header.csv")),
+        (3, train("nowhere.csv")),
+        (3, train("folder")),
+        (3, [train("zero.csv"), vec!["--metric", "cosine"]].concat()),
+        (3, vec!["train", "truncated.npy", "--labels-file", "nan.csv", "-o", "m.safetensors"]),
+        (3, vec!["train", "truncated.npz", "--label", "y", "-o", "m.safetensors"]),
+        (3, train("truncated.parquet")),
+        (3, train("truncated.arrow")),
+        (3, vec!["train", "bad.svm", "-o", "m.safetensors"]),
+        (3, vec!["train", &csv, "--label", "clas", "-o", "m.safetensors"]),
+        (3, vec!["train", &csv, "-o", "m.safetensors"]),
+        (2, vec!["train", "narrow.csv", "-o", "m.safetensors"]),
+        (2, vec!["train", &csv, "--label", "class", "--pooling", "3", "-o", "m.safetensors"]),
+        (2, vec!["train", &csv, "--label", "class", "--tail-size", "many", "-o", "m.safetensors"]),
+        (2, vec!["train", &csv, "--label", "class", "--params", "params.toml", "-o", "m.safetensors"]),
+        (2, vec!["train", &csv, "--label", "class", "--max-total", "9", "--vector-ratio", "0.5", "-o", "m"]),
+        (4, vec!["train", &csv, "--label", "class", "-o", "nowhere/m.safetensors"]),
+        (4, vec!["predict", "nowhere.safetensors", &csv]),
+        (4, vec!["predict", "cut.safetensors", &csv]),
+        (4, vec!["predict", "damaged.safetensors", &csv]),
+        (4, vec!["inspect", "nan.csv"]),
+        (3, vec!["predict", "model.safetensors", "narrow.csv"]),
+        (3, vec!["predict", "model.safetensors", &csv]),
+        (2, vec!["predict", "model.safetensors", &csv, "--drop", "class", "--unknown-label", "A"]),
+        (3, vec!["predict", "model.safetensors", &csv, "--drop", "class", "-o", "out.xlsx"]),
+        (2, vec!["forget", "model.safetensors", "Z", "-o", "m.safetensors"]),
+        (2, vec!["reduce", "model.safetensors", "-o", "m.safetensors"]),
+        (3, vec!["tune", "one_class.csv", "--label", "class"]),
+        (2, vec!["tune", &csv, "--label", "class", "--objective", "accuracy"]),
+        (2, vec!["--threads", "0", "inspect", "model.safetensors"]),
+        (1, vec!["plot", "model.safetensors", "-o", "picture.gif"]),
+    ];
+    let before = place.names();
+    let mut said = String::new();
+    for (code, arguments) in cases {
+        let shown: Vec<String> =
+            arguments.iter().map(|word| word.rsplit('/').next().unwrap().to_owned()).collect();
+        let error = place.fails(code, &arguments);
+        let _ = writeln!(said, "$ evmachine {}\n{error}[{code}]\n", shown.join(" "));
+    }
+    assert_eq!(place.names(), before, "nothing is left behind");
+    let mut settings = insta::Settings::clone_current();
+    settings.add_filter(r"[^\s]*/fixtures/", "");
+    settings.bind(|| insta::assert_snapshot!("errors", said));
+}
+
+#[test]
+fn bad_rows_can_be_skipped_and_are_counted() {
+    let place = Place::new();
+    let mut text = std::fs::read_to_string(fixture("letters.csv")).unwrap();
+    text.push_str("A,1,2\nB,nan,2,3,4,5,6,7,8,9,10,11,12,13,14,15\n");
+    place.write("bad.csv", text);
+    let output =
+        place.run(&["train", "bad.csv", "--label", "class", "--skip-bad-rows", "-o", "m.safetensors"]);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success(), "{said}");
+    assert!(said.contains("2 bad rows were left out"), "{said}");
+    assert!(said.contains("learned from 160 rows"), "{said}");
+}
+
+#[test]
+fn an_unreadable_file_is_named() {
+    use std::os::unix::fs::PermissionsExt;
+    let place = Place::new();
+    let path = place.write("secret.csv", "class,a\nx,1\n");
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o000)).unwrap();
+    if std::fs::read(&path).is_ok() {
+        // The superuser may read everything; there is nothing to refuse.
+        return;
+    }
+    let said = place.fails(3, &["train", "secret.csv", "--label", "class", "-o", "m.safetensors"]);
+    assert!(said.contains("secret.csv") && said.contains("permission"), "{said}");
+}

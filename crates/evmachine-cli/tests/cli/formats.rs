@@ -1,0 +1,105 @@
+//! The same letters in every format give the same model and the same predictions.
+
+use crate::{Place, fixture};
+
+/// File, flags that name the label, flags that leave it out.
+fn formats() -> Vec<(&'static str, Vec<String>, Vec<&'static str>)> {
+    let class = || vec!["--label".to_owned(), "class".to_owned()];
+    vec![
+        ("letters.csv", class(), vec!["--drop", "class"]),
+        ("letters.tsv", class(), vec!["--drop", "class"]),
+        ("letters.csv.gz", class(), vec!["--drop", "class"]),
+        ("letters.parquet", class(), vec!["--drop", "class"]),
+        ("letters.arrow", class(), vec!["--drop", "class"]),
+        ("letters.npz", vec!["--label".to_owned(), "y".to_owned()], vec![]),
+        ("letters.npy", vec!["--labels-file".to_owned(), fixture("letters.labels")], vec![]),
+    ]
+}
+
+#[test]
+fn every_format_gives_the_same_model_and_predictions() {
+    let place = Place::new();
+    let mut models = Vec::new();
+    let mut predictions = Vec::new();
+    for (file, label, without) in formats() {
+        let path = fixture(file);
+        let mut train = vec!["train", &path, "-o", "model.safetensors"];
+        train.extend(label.iter().map(String::as_str));
+        place.ok(&train);
+        models.push(std::fs::read(place.path("model.safetensors")).unwrap());
+        let mut predict = vec!["predict", "model.safetensors", &path];
+        predict.extend(without);
+        predictions.push(place.ok(&predict));
+    }
+    for ((file, ..), model) in formats().iter().zip(&models) {
+        assert!(*model == models[0], "{file}: the model differs");
+    }
+    assert!(predictions.iter().all(|text| *text == predictions[0]));
+    let lines: Vec<&str> = predictions[0].lines().collect();
+    assert_eq!(lines[0], "row,label,probability,nearest");
+    assert_eq!(lines.len(), 161);
+    assert!(lines[1].starts_with("1,D,"), "{}", lines[1]);
+}
+
+#[test]
+fn libsvm_has_its_labels_with_it() {
+    let place = Place::new();
+    place.ok(&["train", &fixture("letters.svm"), "-o", "model.safetensors"]);
+    let out = place.ok(&["evaluate", "model.safetensors", &fixture("letters.svm")]);
+    assert!(out.contains("rows of known classes"), "{out}");
+    let inspected = place.ok(&["inspect", "model.safetensors"]);
+    assert!(inspected.contains("dimensions") && inspected.contains("16"), "{inspected}");
+}
+
+#[test]
+fn predictions_can_be_written_in_every_format_and_keep_identifiers() {
+    let place = Place::new();
+    crate::trained(&place);
+    let letters = std::fs::read_to_string(fixture("letters.csv")).unwrap();
+    let mut lines = letters.lines();
+    let (header, first) = (lines.next().unwrap(), lines.find(|line| line.starts_with('A')).unwrap());
+    let far = ["90"; 16].join(",");
+    let csv = format!("name,{header}\nfirst,{first}\n\"a, b\",?,{far}\n");
+    place.write("new.csv", csv);
+    let flags = ["--id", "name", "--drop", "class"];
+    for name in ["out.csv", "out.jsonl", "out.parquet"] {
+        let mut command = vec!["predict", "model.safetensors", "new.csv", "-o", name];
+        command.extend(flags);
+        place.ok(&command);
+    }
+    let text = place.read("out.csv");
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines[0], "name,label,probability,nearest");
+    assert!(lines[1].starts_with("first,A,"), "{text}");
+    assert!(lines[2].starts_with("\"a, b\",unknown,0.0,"), "{text}");
+    let json: Vec<serde_json::Value> =
+        place.read("out.jsonl").lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(json[1]["name"], "a, b");
+    assert_eq!(json[1]["label"], "unknown");
+    assert_eq!(&std::fs::read(place.path("out.parquet")).unwrap()[..4], b"PAR1");
+}
+
+#[test]
+fn probabilities_and_reasons_come_on_request() {
+    let place = Place::new();
+    crate::trained(&place);
+    let output = place.ok(&[
+        "predict",
+        "model.safetensors",
+        &fixture("letters.csv"),
+        "--drop",
+        "class",
+        "--proba",
+        "--explain",
+        "--output-format",
+        "jsonl",
+    ]);
+    let first: serde_json::Value = serde_json::from_str(output.lines().next().unwrap()).unwrap();
+    let best = first["probability"].as_f64().unwrap();
+    let all: Vec<f64> =
+        ["A", "B", "C", "D"].iter().map(|c| first[format!("p:{c}")].as_f64().unwrap()).collect();
+    assert_eq!(all.iter().copied().fold(0.0, f64::max), best);
+    let speaker = &first["explanation"]["classes"][0]["extreme_vectors"][0];
+    assert!(speaker["distance"].as_f64().unwrap() <= speaker["radius"].as_f64().unwrap());
+    assert!(first["explanation"]["distance_to_boundary"].as_f64().unwrap() > 0.0);
+}

@@ -1,0 +1,91 @@
+//! The program from outside, through the real binary, in one test binary:
+//!
+//! - `help`: what every command says of itself;
+//! - `formats`: train, predict, evaluate on real files of every format;
+//! - `commands`: update, reduce, forget, tune, inspect, plot, demo;
+//! - `errors`: bad usage, bad data, bad models: message and exit code;
+//! - `streams`: pipes, large files, interruption.
+
+#![allow(clippy::unwrap_used, reason = "a test ends where something unexpected happens")]
+
+mod commands;
+mod errors;
+mod formats;
+mod help;
+mod streams;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use tempfile::TempDir;
+
+/// A folder of its own for each test, with the binary to run in it.
+pub(crate) struct Place(TempDir);
+
+impl Place {
+    pub(crate) fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    pub(crate) fn write(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.path(name);
+        std::fs::write(&path, content).unwrap();
+        path
+    }
+
+    pub(crate) fn read(&self, name: &str) -> String {
+        std::fs::read_to_string(self.path(name)).unwrap()
+    }
+
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_evmachine"));
+        command.args(arguments).current_dir(self.0.path()).env("NO_COLOR", "1").env("COLUMNS", "100");
+        command
+    }
+
+    pub(crate) fn run(&self, arguments: &[&str]) -> Output {
+        self.command(arguments).output().unwrap()
+    }
+
+    /// Runs what must succeed and returns its standard output.
+    pub(crate) fn ok(&self, arguments: &[&str]) -> String {
+        let output = self.run(arguments);
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{arguments:?}: {error}");
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// Runs what must fail with that code, says nothing on the standard output and does not panic; returns what it
+    /// says on the standard error.
+    pub(crate) fn fails(&self, code: i32, arguments: &[&str]) -> String {
+        let output = self.run(arguments);
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {error}");
+        assert!(!error.contains("panicked"), "{error}");
+        assert!(output.stdout.is_empty(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stdout));
+        error
+    }
+
+    pub(crate) fn names(&self) -> Vec<String> {
+        let entries = std::fs::read_dir(self.0.path()).unwrap();
+        let mut names: Vec<String> =
+            entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+}
+
+/// 160 letters A to D in one of the formats, with a header where the format has one.
+pub(crate) fn fixture(name: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name);
+    path.to_str().unwrap().to_owned()
+}
+
+/// A model of those letters.
+pub(crate) fn trained(place: &Place) {
+    place.ok(&["train", &fixture("letters.csv"), "--label", "class", "-o", "model.safetensors"]);
+}

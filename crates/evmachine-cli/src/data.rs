@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use evmachine::{Features, Labels};
+use evmachine::{FeatureError, Features, FitError, Labels, PredictError};
 use evmachine_data::{Batch, ColumnRef, Format, Header, ReadOptions, Reader, Schema, Skipped};
 
 use crate::console::Console;
@@ -49,9 +49,71 @@ pub(crate) struct DataArguments {
 
 /// A whole file, ready for the library.
 pub(crate) struct Labelled {
+    path: PathBuf,
+    /// For each row, its number in the file, from 1.
+    row_numbers: Vec<u64>,
     pub(crate) features: Features<'static>,
     pub(crate) labels: Labels,
     pub(crate) schema: Schema,
+}
+
+impl Labelled {
+    /// A failure of the library with these rows, told by the file and its own row numbers.
+    pub(crate) fn failure(&self, failure: impl Into<Located>) -> Failure {
+        failure.into().in_file(&self.path, &self.row_numbers)
+    }
+}
+
+/// An error of the library that may name a row of a batch.
+pub(crate) enum Located {
+    Row(FeatureError),
+    Other(Failure),
+}
+
+impl Located {
+    /// Rows of a file are counted from 1, and some may have been left out.
+    pub(crate) fn in_file(self, path: &Path, row_numbers: &[u64]) -> Failure {
+        let number = |row: usize| row_numbers.get(row).map_or(row, |&number| number as usize);
+        let failure = match self {
+            Located::Other(failure) => failure,
+            Located::Row(error) => match error {
+                FeatureError::NotFinite { row, column, value } => {
+                    FeatureError::NotFinite { row: number(row), column, value }
+                }
+                FeatureError::TooLarge { row, column, value, limit } => {
+                    FeatureError::TooLarge { row: number(row), column, value, limit }
+                }
+                FeatureError::ZeroVector { row } => FeatureError::ZeroVector { row: number(row) },
+                other => other,
+            }
+            .into(),
+        };
+        failure.about(path.display())
+    }
+}
+
+impl From<FeatureError> for Located {
+    fn from(error: FeatureError) -> Self {
+        Located::Row(error)
+    }
+}
+
+impl From<FitError> for Located {
+    fn from(error: FitError) -> Self {
+        match error {
+            FitError::Features(error) => Located::Row(error),
+            other => Located::Other(other.into()),
+        }
+    }
+}
+
+impl From<PredictError> for Located {
+    fn from(error: PredictError) -> Self {
+        match error {
+            PredictError::Features(error) => Located::Row(error),
+            other => Located::Other(other.into()),
+        }
+    }
 }
 
 impl DataArguments {
@@ -84,7 +146,7 @@ impl DataArguments {
     ) -> Result<Labelled, Failure> {
         let mut reader = self.open(path, dimensions)?;
         let bar = console.bar(None, "reading");
-        let (mut values, mut names) = (Vec::new(), Vec::new());
+        let (mut values, mut names, mut row_numbers) = (Vec::new(), Vec::new(), Vec::new());
         let mut columns = reader.schema().feature_names.len();
         for batch in reader.by_ref() {
             interrupt::check()?;
@@ -92,6 +154,7 @@ impl DataArguments {
             columns = batch.columns;
             bar.inc(batch.rows as u64);
             values.extend(batch.features);
+            row_numbers.extend(batch.row_numbers);
             match batch.labels {
                 Some(labels) => names.extend(labels),
                 None => return Err(no_labels(reader.schema())),
@@ -111,7 +174,7 @@ impl DataArguments {
             labels.names().len(),
             schema.format
         ));
-        Ok(Labelled { features, labels, schema })
+        Ok(Labelled { path: path.to_owned(), row_numbers, features, labels, schema })
     }
 }
 

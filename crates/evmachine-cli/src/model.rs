@@ -4,14 +4,14 @@ use std::path::Path;
 
 use evmachine::{Evm, FormatError};
 
-use crate::failure::Failure;
+use crate::failure::{Failure, Kind};
 
 pub(crate) fn load(path: &Path) -> Result<Evm, Failure> {
     Evm::load(path).map_err(|error| named(error, path))
 }
 
 pub(crate) fn save(model: &Evm, path: &Path) -> Result<(), Failure> {
-    model.save(path).map_err(|error| named(error, path))
+    model.save(path).map_err(|error| Failure { kind: Kind::Other, ..named(error, path) })
 }
 
 /// An I/O error names its file already.

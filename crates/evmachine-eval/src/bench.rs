@@ -126,7 +126,12 @@ impl<'a> Bench<'a> {
             .map(|&ratio| {
                 self.trial(&Params { max_extreme_vectors: Some(Budget::Ratio(ratio)), ..best.params.clone() })
             })
-            .collect()
+            .collect::<Result<Vec<_>, _>>()
+            .map(|mut trials| {
+                // Each class keeps one point, and so the smallest ratios may come to the same.
+                trials.dedup_by(|a, b| a.vector_ratio == b.vector_ratio);
+                trials
+            })
     }
 
     pub(crate) fn rivals(&mut self) -> Result<Vec<RivalResult>, TuneError> {
@@ -171,7 +176,9 @@ impl<'a> Bench<'a> {
     }
 }
 
-/// The threshold as it comes back from the probability that a model stores.
+/// The threshold as it comes back from the probability that a model stores: neither 0 nor 1, which would accept
+/// or reject everything.
 fn representable(model: TailModel, threshold: f64) -> f64 {
-    model.support_at(model.probability_at(threshold))
+    let probability = model.probability_at(threshold).clamp(f64::MIN_POSITIVE, 1.0 - f64::EPSILON);
+    model.support_at(probability)
 }

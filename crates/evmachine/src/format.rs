@@ -129,12 +129,15 @@ impl Evm {
         let path = path.as_ref();
         let bytes = self.to_bytes()?;
         let write = || -> io::Result<()> {
-            let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+            let folder =
+                path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+            fs::metadata(folder)?;
             let mut builder = tempfile::Builder::new();
             builder.prefix(".evmachine-");
             #[cfg(unix)]
             builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o644));
-            let mut file = builder.tempfile_in(folder.unwrap_or(Path::new(".")))?;
+            // The kind alone: the error itself names the temporary file.
+            let mut file = builder.tempfile_in(folder).map_err(|error| io::Error::from(error.kind()))?;
             file.write_all(&bytes)?;
             file.as_file().sync_all()?;
             file.persist(path).map_err(|error| error.error)?;

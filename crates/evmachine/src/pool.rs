@@ -186,11 +186,10 @@ impl UnknownPool {
         let decisions = model.decide_with(run, &features)?;
         let scores: Vec<ClassScore> = decisions.iter().map(Decision::score).collect();
         let candidates = candidates(run, model, &features)?;
-        let threshold = coverage_threshold(model);
         let chosen: Vec<usize> = match strategy {
             Strategy::Coverage => {
                 let metric = &model.params.metric;
-                let target = Target::Threshold(threshold);
+                let target = Target::Threshold(COVERAGE_THRESHOLD);
                 let class = std::slice::from_ref(&candidates);
                 let cover =
                     cover::choose(run, metric, Reduction::SetCover, target, class).map_err(FitError::from)?;
@@ -204,8 +203,9 @@ impl UnknownPool {
             Strategy::Random(seed) => shuffled(open.len(), seed),
         };
         let chosen = &chosen[..chosen.len().min(count)];
-        let groups = cover::group_by_coverage(run, &model.params.metric, &candidates, threshold, chosen)
-            .map_err(FitError::from)?;
+        let groups =
+            cover::group_by_coverage(run, &model.params.metric, &candidates, COVERAGE_THRESHOLD, chosen)
+                .map_err(FitError::from)?;
         let suggestion = |(&i, group): (&usize, Vec<usize>)| Suggestion {
             sample: open[i].0,
             group: std::iter::once(i)
@@ -264,10 +264,8 @@ impl UnknownPool {
     }
 }
 
-/// A model that keeps every point has no threshold to go by; the paper's serves.
-fn coverage_threshold(model: &Evm) -> f64 {
-    if model.params.cover_threshold < 1.0 { model.params.cover_threshold } else { 0.5 }
-}
+/// A sample explains another that its psi more likely than not includes.
+const COVERAGE_THRESHOLD: f64 = 0.5;
 
 /// The unknowns as one class, its Psi-models fitted against all known extreme vectors.
 fn candidates(run: &Run<'_>, model: &Evm, features: &Features<'_>) -> Result<Candidates<'static>, PoolError> {

@@ -47,7 +47,7 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
     let data = arguments.columns.read_labelled(console, &arguments.data, Some(evm.dimensions()))?;
     let progress = console.progress();
     let answers = Answers::ask(&Run::new().observer(&progress), &evm, &data.features, &data.labels)
-        .map_err(|error| Failure::from(error).about(arguments.data.display()))?;
+        .map_err(|error| data.failure(error))?;
     drop(progress);
     let classes = evm.classes().len();
     let evaluation = Evaluation::new(&answers, classes);

@@ -1,13 +1,13 @@
 //! `evmachine predict`
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
-use evmachine::{ClassScore, Decision, Evm, Explanation, FeatureError, Features, PredictError, Run};
+use evmachine::{ClassScore, Decision, Evm, Explanation, FeatureError, Features, Run};
 use evmachine_data::{Batch, ColumnType, ColumnValues, OutputColumn, OutputFormat, Target, Writer};
 
 use crate::console::Console;
-use crate::data::{DataArguments, report_skipped};
+use crate::data::{DataArguments, Located, report_skipped};
 use crate::failure::{Failure, Kind};
 use crate::{interrupt, model};
 
@@ -131,13 +131,14 @@ impl Arguments {
     /// The output columns for a batch, and how many of its rows are unknown.
     fn answer(&self, evm: &Evm, batch: Batch) -> Result<(Vec<ColumnValues>, u64), Failure> {
         let rows = batch.row_numbers.clone();
-        let features = Features::new(batch.features, batch.columns)?;
+        let features = Features::new(batch.features, batch.columns)
+            .map_err(|error| Located::from(error).in_file(&self.data, &rows))?;
         let answers = evm.for_each_query(&Run::new(), &features, |_, scores| {
             let probabilities: Vec<f64> =
                 if self.proba { scores.iter().map(ClassScore::probability).collect() } else { Vec::new() };
             (evm.decision(scores), probabilities)
         });
-        let answers = answers.map_err(|error| in_file(error, &rows, &self.data))?;
+        let answers = answers.map_err(|error| Located::from(error).in_file(&self.data, &rows))?;
         let decisions = || answers.iter().map(|(decision, _)| decision);
         let label = |decision: &Decision| match decision.class() {
             Some(class) => evm.class_name(class).to_owned(),
@@ -168,18 +169,6 @@ impl Arguments {
         let unknown = decisions().filter(|decision| decision.class().is_none()).count() as u64;
         Ok((columns, unknown))
     }
-}
-
-/// The library counts rows of a batch; the user counts rows of the file.
-fn in_file(error: PredictError, rows: &[u64], path: &Path) -> Failure {
-    let error = match error {
-        PredictError::Features(FeatureError::ZeroVector { row }) => {
-            let row = rows.get(row).map_or(row, |&row| row as usize);
-            PredictError::Features(FeatureError::ZeroVector { row })
-        }
-        other => other,
-    };
-    Failure::from(error).about(path.display())
 }
 
 fn explanation_json(evm: &Evm, explanation: &Explanation) -> serde_json::Value {

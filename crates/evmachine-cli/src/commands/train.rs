@@ -35,7 +35,7 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
     let data = arguments.columns.read_labelled(console, &arguments.data, None)?;
     let progress = console.progress();
     let (evm, report) = Evm::fit_with(&Run::new().observer(&progress), &params, &data.features, &data.labels)
-        .map_err(|error| Failure::from(error).about(arguments.data.display()))?;
+        .map_err(|error| data.failure(error))?;
     drop(progress);
     model::save(&evm, &arguments.output)?;
     say_report(console, &report);

@@ -13,7 +13,7 @@ use crate::model;
 
 /// Learn new rows, of known classes or new ones, without retraining
 ///
-/// Example: evmachine update letters.safetensors new.csv --label 0 -o letters.safetensors
+/// Example: evmachine update letters.safetensors labelled.csv --label 0 -o letters.safetensors
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     /// The model to start from.
@@ -36,7 +36,7 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
     let progress = console.progress();
     let report = evm
         .update_with(&Run::new().observer(&progress), &data.features, &data.labels)
-        .map_err(|error| Failure::from(error).about(arguments.data.display()))?;
+        .map_err(|error| data.failure(error))?;
     drop(progress);
     model::save(&evm, &arguments.output)?;
     if !report.new_classes.is_empty() {

@@ -62,7 +62,7 @@ fn errors_are_as_they_were_approved() {
         (2, vec!["train", &csv, "--label", "class", "--tail-size", "many", "-o", "m.safetensors"]),
         (2, vec!["train", &csv, "--label", "class", "--params", "params.toml", "-o", "m.safetensors"]),
         (2, vec!["train", &csv, "--label", "class", "--max-total", "9", "--vector-ratio", "0.5", "-o", "m"]),
-        (4, vec!["train", &csv, "--label", "class", "-o", "nowhere/m.safetensors"]),
+        (1, vec!["train", &csv, "--label", "class", "-o", "nowhere/m.safetensors"]),
         (4, vec!["predict", "nowhere.safetensors", &csv]),
         (4, vec!["predict", "cut.safetensors", &csv]),
         (4, vec!["predict", "damaged.safetensors", &csv]),

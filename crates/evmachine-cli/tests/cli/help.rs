@@ -54,3 +54,52 @@ fn completions_and_man_pages_cover_every_command() {
 fn the_version_is_that_of_the_package() {
     assert_eq!(Place::new().ok(&["--version"]), format!("evmachine {}\n", env!("CARGO_PKG_VERSION")));
 }
+
+/// Every example of the help, typed as it stands there, in an order in which each finds what it needs.
+#[test]
+fn every_example_runs() {
+    let place = Place::new();
+    let letters = include_str!("../../../../data/letter/letter-recognition.data");
+    let rows: Vec<&str> = letters.lines().collect();
+    place.write("letters.csv", rows[..900].join("\n"));
+    place.write("test.csv", rows[900..1200].join("\n"));
+    place.write("labelled.csv", rows[1200..1400].join("\n"));
+    let features: Vec<&str> = rows[1400..1500].iter().map(|row| row.split_once(',').unwrap().1).collect();
+    place.write("new.csv", features.join("\n"));
+    let home = place.path("home");
+    std::fs::create_dir_all(home.join(".local/share/bash-completion/completions")).unwrap();
+    for command in [
+        "demo",
+        "train",
+        "predict",
+        "evaluate",
+        "update",
+        "reduce",
+        "forget",
+        "inspect",
+        "plot",
+        "completions",
+        "man",
+        "tune",
+    ] {
+        let help = place.ok(&[command, "--help"]);
+        let example =
+            help.split("Example: ").nth(1).unwrap().split("\n\n").next().unwrap().replace('\n', " ");
+        // Man pages need a pager, and tuning for so many trials a minute: both are shortened.
+        let example = example.split(" && man").next().unwrap().replace("--trials 100", "--trials 2");
+        let binary = std::path::Path::new(env!("CARGO_BIN_EXE_evmachine"));
+        let path = format!("{}:/usr/bin:/bin", binary.parent().unwrap().display());
+        let output = std::process::Command::new("sh")
+            .args(["-c", &example])
+            .current_dir(place.path("."))
+            .env("PATH", path)
+            .env("HOME", &home)
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{example}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+    for name in ["letters.safetensors", "small.safetensors", "predictions.csv", "letters.png", "params.toml"]
+    {
+        assert!(place.path(name).exists(), "{name}");
+    }
+}

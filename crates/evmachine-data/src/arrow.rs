@@ -1,10 +1,11 @@
 //! Feature tables in Arrow IPC files and streams.
 
+use std::collections::VecDeque;
 use std::fs::File;
-use std::io::{self, BufReader, Read, Seek, SeekFrom};
+use std::io::{self, BufReader, Cursor, Read, Seek, SeekFrom};
 
 use arrow_ipc::reader::{FileReader, StreamReader, read_footer_length};
-use arrow_ipc::{Block, RecordBatch, root_as_footer, root_as_message};
+use arrow_ipc::{Block, Message, root_as_footer, root_as_message};
 
 use crate::columnar::{Layout, RecordBatches, arrow_error, contained};
 use crate::error::DataError;
@@ -14,9 +15,12 @@ use crate::reader::Opened;
 use crate::source::Source;
 
 /// Uncompressed lengths up to this are believed of any file.
-const ALWAYS_ALLOWED: u64 = 1 << 30;
-/// How many times larger than the whole file a buffer may be.
+const ALWAYS_ALLOWED: u64 = 1 << 28;
+/// How many times larger than the whole file, or its message in a stream, a buffer may be.
 const EXPANSION: u64 = 1024;
+
+/// What a message begins with, before its length.
+const CONTINUATION: [u8; 4] = [0xff; 4];
 
 /// Opens an Arrow file or stream. Each of its record batches is decoded as a whole.
 pub(crate) fn open(source: Source, options: &ReadOptions) -> Result<Opened, DataError> {
@@ -47,7 +51,7 @@ fn open_file(file: &str, source: &Source, options: &ReadOptions) -> Result<Opene
 }
 
 fn open_stream(file: &str, source: Source, options: &ReadOptions) -> Result<Opened, DataError> {
-    let bytes = BufReader::with_capacity(1 << 17, source.into_bytes());
+    let bytes = Guarded::new(BufReader::with_capacity(1 << 17, source.into_bytes()));
     let reader =
         contained(file, || StreamReader::try_new(bytes, None).map_err(|error| arrow_error(file, error)))?;
     let layout = Layout::new(file, &reader.schema(), options)?;
@@ -56,18 +60,26 @@ fn open_stream(file: &str, source: Source, options: &ReadOptions) -> Result<Open
     layout.open(file, Format::Arrow, batches, None)
 }
 
-/// Refuses a file in which a compressed buffer claims to be larger than the file justifies. The decoder
-/// allocates at once what it claims, and a failed allocation ends the process. Any other damage is left
-/// for the decoder to report.
+/// Refuses a file whose parts reach beyond its end, or in which a compressed buffer claims to be larger than
+/// the file justifies. The decoder allocates at once what they claim, and a failed allocation ends the
+/// process. Any other damage is left for the decoder to report.
 fn check_lengths(name: &str, mut file: File) -> Result<(), DataError> {
     match greatest_length(&mut file) {
-        Ok(Some((length, size))) if length > ALWAYS_ALLOWED.max(size.saturating_mul(EXPANSION)) => {
-            let detail = format!("a buffer in it claims a length of {length} bytes");
-            Err(DataError::Damaged { file: name.to_owned(), detail })
+        Ok(Some((length, size))) => {
+            check_length(length, size).map_err(|error| DataError::reading(name, error))
         }
-        Ok(_) => Ok(()),
+        Ok(None) => Ok(()),
         Err(error) => Err(DataError::reading(name, error)),
     }
+}
+
+/// Refuses an uncompressed length that `size` bytes do not justify.
+fn check_length(length: u64, size: u64) -> io::Result<()> {
+    if length > ALWAYS_ALLOWED.max(size.saturating_mul(EXPANSION)) {
+        let detail = format!("a buffer in it claims a length of {length} bytes");
+        return Err(io::Error::new(io::ErrorKind::InvalidData, detail));
+    }
+    Ok(())
 }
 
 /// The greatest uncompressed length and the size of the file; `None` when the structure is broken.
@@ -76,11 +88,8 @@ fn greatest_length(file: &mut File) -> io::Result<Option<(u64, u64)>> {
     let mut end = [0; 10];
     let Some(end_start) = size.checked_sub(end.len() as u64) else { return Ok(None) };
     read_at(file, end_start, &mut end)?;
-    let Some(footer_start) =
-        read_footer_length(end).ok().and_then(|length| end_start.checked_sub(length as u64))
-    else {
-        return Ok(None);
-    };
+    let Ok(footer_length) = read_footer_length(end) else { return Ok(None) };
+    let footer_start = end_start.checked_sub(footer_length as u64).ok_or(io::ErrorKind::UnexpectedEof)?;
     let mut footer = vec![0; (end_start - footer_start) as usize];
     read_at(file, footer_start, &mut footer)?;
     let Ok(footer) = root_as_footer(&footer) else { return Ok(None) };
@@ -92,33 +101,123 @@ fn greatest_length(file: &mut File) -> io::Result<Option<(u64, u64)>> {
 }
 
 fn greatest_in_block(file: &mut File, size: u64, block: &Block) -> io::Result<u64> {
-    let offset = u64::try_from(block.offset()).unwrap_or(u64::MAX);
-    let metadata_length = u64::try_from(block.metaDataLength()).unwrap_or(u64::MAX);
+    let unsigned = |number: i64| u64::try_from(number).unwrap_or(u64::MAX);
+    let (offset, metadata_length) = (unsigned(block.offset()), unsigned(block.metaDataLength().into()));
     let body = offset.saturating_add(metadata_length);
-    if body > size {
-        return Ok(0);
+    if body.saturating_add(unsigned(block.bodyLength())) > size {
+        return Err(io::ErrorKind::UnexpectedEof.into());
     }
     let mut metadata = vec![0; metadata_length as usize];
     read_at(file, offset, &mut metadata)?;
-    let prefix = if metadata.starts_with(&[0xff; 4]) { 8 } else { 4 };
+    let prefix = if metadata.starts_with(&CONTINUATION) { 8 } else { 4 };
     let message = metadata.get(prefix..).and_then(|message| root_as_message(message).ok());
-    let batch: Option<RecordBatch<'_>> = message.and_then(|message| {
-        message.header_as_record_batch().or_else(|| message.header_as_dictionary_batch()?.data())
-    });
-    let compressed = batch.filter(|batch| batch.compression().is_some());
     let mut greatest = 0;
-    for buffer in compressed.and_then(|batch| batch.buffers()).into_iter().flatten() {
-        let start = u64::try_from(buffer.offset()).ok().and_then(|offset| body.checked_add(offset));
-        let Some(start) = start.filter(|start| buffer.length() >= 8 && size.saturating_sub(*start) >= 8)
-        else {
+    for start in message.map(compressed_buffers).unwrap_or_default() {
+        let Some(start) = body.checked_add(start).filter(|start| size.saturating_sub(*start) >= 8) else {
             continue;
         };
         let mut length = [0; 8];
         read_at(file, start, &mut length)?;
-        // A negative length marks a buffer that is stored as it is.
-        greatest = greatest.max(u64::try_from(i64::from_le_bytes(length)).unwrap_or(0));
+        greatest = greatest.max(claimed(length));
     }
     Ok(greatest)
+}
+
+/// Where in the body of a message its compressed buffers begin. Each begins with its uncompressed length.
+fn compressed_buffers(message: Message<'_>) -> Vec<u64> {
+    let batch = message.header_as_record_batch().or_else(|| message.header_as_dictionary_batch()?.data());
+    let compressed = batch.filter(|batch| batch.compression().is_some());
+    let buffers = compressed.and_then(|batch| batch.buffers()).into_iter().flatten();
+    buffers
+        .filter(|buffer| buffer.length() >= 8)
+        .filter_map(|buffer| u64::try_from(buffer.offset()).ok())
+        .collect()
+}
+
+/// The uncompressed length at the beginning of a buffer; a negative one marks a buffer stored as it is.
+fn claimed(length: [u8; 8]) -> u64 {
+    u64::try_from(i64::from_le_bytes(length)).unwrap_or(0)
+}
+
+/// The bytes of a stream, which end in an error where a compressed buffer claims to be larger than its message
+/// justifies.
+struct Guarded<R> {
+    bytes: R,
+    /// What was looked at and is not handed over yet.
+    seen: Cursor<Vec<u8>>,
+    /// The length of the body of the present message, and how much of it was read.
+    body: u64,
+    position: u64,
+    /// Where in that body compressed buffers begin, ascending.
+    buffers: VecDeque<u64>,
+}
+
+impl<R: Read> Guarded<R> {
+    fn new(bytes: R) -> Self {
+        Self { bytes, seen: Cursor::default(), body: 0, position: 0, buffers: VecDeque::new() }
+    }
+
+    /// Reads up to `count` bytes more to look at.
+    fn look(&mut self, count: u64) -> io::Result<()> {
+        self.bytes.by_ref().take(count).read_to_end(self.seen.get_mut()).map(|_| ())
+    }
+
+    /// Reads the next message up to its body. What is wrong with it is left for the decoder to report.
+    fn next_message(&mut self) -> io::Result<()> {
+        (self.body, self.position) = (0, 0);
+        self.buffers.clear();
+        self.look(4)?;
+        if *self.seen.get_ref() == CONTINUATION {
+            self.look(4)?;
+        }
+        let start = self.seen.get_ref().len();
+        let Some(length) = self.seen.get_ref().last_chunk().map(|length| i32::from_le_bytes(*length)) else {
+            return Ok(());
+        };
+        self.look(u64::try_from(length).unwrap_or(0))?;
+        if let Ok(message) = root_as_message(&self.seen.get_ref()[start..]) {
+            self.body = u64::try_from(message.bodyLength()).unwrap_or(0);
+            let mut buffers = compressed_buffers(message);
+            buffers.sort_unstable();
+            buffers.dedup();
+            self.buffers = buffers.into();
+        }
+        Ok(())
+    }
+
+    /// Reads the length at the beginning of the buffer that begins at `start`, no later than here.
+    fn next_length(&mut self, start: u64) -> io::Result<()> {
+        if start < self.position {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "buffers in it overlap"));
+        }
+        self.buffers.pop_front();
+        self.look((self.body - self.position).min(8))?;
+        self.position += self.seen.get_ref().len() as u64;
+        self.seen.get_ref().first_chunk().map_or(Ok(()), |length| check_length(claimed(*length), self.body))
+    }
+}
+
+impl<R: Read> Read for Guarded<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.seen.read(buffer)?;
+        if count > 0 || buffer.is_empty() {
+            return Ok(count);
+        }
+        self.seen = Cursor::default();
+        let next = self.buffers.front().copied().unwrap_or(u64::MAX).min(self.body);
+        if self.position == self.body {
+            self.next_message()?;
+            self.seen.read(buffer)
+        } else if next <= self.position {
+            self.next_length(next)?;
+            self.seen.read(buffer)
+        } else {
+            let room = usize::try_from(next - self.position).unwrap_or(usize::MAX).min(buffer.len());
+            let count = self.bytes.read(&mut buffer[..room])?;
+            self.position += count as u64;
+            Ok(count)
+        }
+    }
 }
 
 fn read_at(file: &mut File, offset: u64, buffer: &mut [u8]) -> io::Result<()> {

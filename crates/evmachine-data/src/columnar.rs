@@ -156,9 +156,11 @@ pub(crate) fn arrow_error(file: &str, error: ArrowError) -> DataError {
     }
 }
 
+/// The type of the elements of lists; lists that are all empty by their type are none. A file need not hold a
+/// byte for each of those, and could claim any number of them.
 fn list_element(kind: &DataType) -> Option<&DataType> {
     match kind {
-        DataType::List(element) | DataType::LargeList(element) | DataType::FixedSizeList(element, _) => {
+        DataType::List(element) | DataType::LargeList(element) | DataType::FixedSizeList(element, 1..) => {
             Some(element.data_type())
         }
         _ => None,

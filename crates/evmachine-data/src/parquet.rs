@@ -5,6 +5,7 @@ use std::fs::File;
 use ::parquet::arrow::ProjectionMask;
 use ::parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use ::parquet::errors::ParquetError;
+use ::parquet::file::metadata::ParquetMetaData;
 
 use crate::columnar::{Layout, contained};
 use crate::error::DataError;
@@ -21,7 +22,10 @@ pub(crate) fn open(source: &Source, options: &ReadOptions) -> Result<Opened, Dat
     };
     let opened = File::open(path).map_err(|error| DataError::opening(&file, error))?;
     let builder = contained(&file, || {
-        ParquetRecordBatchReaderBuilder::try_new(opened).map_err(|error| parquet_error(&file, error))
+        let builder =
+            ParquetRecordBatchReaderBuilder::try_new(opened).map_err(|error| parquet_error(&file, error))?;
+        check_chunks(&file, builder.metadata(), source.length)?;
+        Ok(builder)
     })?;
     let layout = Layout::new(&file, builder.schema(), options)?;
     let total = builder.metadata().file_metadata().num_rows();
@@ -32,6 +36,18 @@ pub(crate) fn open(source: &Source, options: &ReadOptions) -> Result<Opened, Dat
     let builder = builder.with_batch_size(layout.rows_at_once(options)).with_projection(projection);
     let batches = contained(&file, || builder.build().map_err(|error| parquet_error(&file, error)))?;
     layout.open(&file, Format::Parquet, Box::new(batches), Some(total.cast_unsigned()))
+}
+
+/// Refuses a file whose columns reach beyond its end: the decoder allocates at once what they claim.
+fn check_chunks(file: &str, metadata: &ParquetMetaData, size: Option<u64>) -> Result<(), DataError> {
+    for column in metadata.row_groups().iter().flat_map(|group| group.columns()) {
+        let (start, length) = column.byte_range();
+        if start.saturating_add(length) > size.unwrap_or(u64::MAX) {
+            let detail = format!("the column `{}` reaches beyond its end", column.column_path().string());
+            return Err(DataError::Truncated { file: file.to_owned(), detail });
+        }
+    }
+    Ok(())
 }
 
 fn parquet_error(file: &str, error: ParquetError) -> DataError {

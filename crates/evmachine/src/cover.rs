@@ -4,6 +4,7 @@
 
 mod fixed_size;
 mod greedy;
+mod memory;
 mod neighbors;
 mod sets;
 mod weighted;
@@ -14,8 +15,12 @@ use crate::error::Halt;
 use crate::metric::Metric;
 use crate::params::{Budget, Params, Reduction};
 use crate::points::Points;
-use crate::progress::{Run, Stage};
+use crate::progress::{Meter, Run, Stage};
 use crate::psi::Curve;
+
+use self::memory::Memory;
+use self::neighbors::Neighbors;
+use self::sets::Sets;
 
 pub(crate) use sets::group_by_coverage;
 
@@ -82,6 +87,13 @@ impl Target {
     }
 }
 
+/// What the covers of a call share.
+struct Resources<'a> {
+    run: &'a Run<'a>,
+    meter: &'a Meter<'a>,
+    memory: &'a Memory,
+}
+
 /// Chooses for each class. Results do not depend on threads, tiles or memory.
 pub(crate) fn choose(
     run: &Run<'_>,
@@ -90,42 +102,37 @@ pub(crate) fn choose(
     target: Target,
     classes: &[Candidates<'_>],
 ) -> Result<Vec<Cover>, Halt> {
-    let meter = run.meter(Stage::Cover, classes.len());
+    let resources =
+        Resources { run, meter: &run.meter(Stage::Cover, classes.len()), memory: &Memory::new(run.memory) };
+    let everything = || classes.iter().map(|class| Cover::everything(class.len())).collect();
     let each = |choice: &(dyn Fn(&Candidates<'_>) -> Result<Cover, Halt> + Sync)| {
-        classes
-            .par_iter()
-            .map(|class| {
-                meter.check()?;
-                let cover = choice(class)?;
-                meter.advance(1)?;
-                Ok(cover)
-            })
-            .collect::<Result<Vec<Cover>, Halt>>()
+        let chosen = classes.par_iter().map(|class| {
+            resources.meter.check()?;
+            let cover = choice(class)?;
+            resources.meter.advance(1)?;
+            Ok(cover)
+        });
+        chosen.collect::<Result<Vec<Cover>, Halt>>()
     };
     match (target, reduction) {
-        (Target::Threshold(threshold), _) if threshold >= 1.0 => {
-            Ok(classes.iter().map(|class| Cover::everything(class.len())).collect())
-        }
+        (Target::Threshold(threshold), _) if threshold >= 1.0 => Ok(everything()),
         (Target::Threshold(threshold), _) => each(&|class| {
-            let neighbors = neighbors::Neighbors::new(metric, &class.points);
-            let sets = sets::Sets::new(run, &neighbors, &radii(class, threshold))?;
-            greedy::cover(&sets, usize::MAX)
+            let neighbors = Neighbors::new(metric, &class.points, &resources);
+            greedy::cover(&Sets::new(&neighbors, &radii(class, threshold))?, usize::MAX)
         }),
-        (Target::PerClass(count), Reduction::SetCover) => {
-            each(&|class| fixed_size::per_class(run, metric, class, count))
-        }
-        (Target::PerClass(count), Reduction::WeightedMaxK) => each(&|class| {
-            if class.len() <= count {
-                return Ok(Cover::everything(class.len()));
+        (Target::PerClass(count), reduction) => each(&|class| match reduction {
+            _ if class.len() <= count => Ok(Cover::everything(class.len())),
+            Reduction::SetCover => fixed_size::per_class(&resources, metric, class, count),
+            Reduction::WeightedMaxK => weighted::cover(&resources, metric, class, count),
+        }),
+        (Target::Total(count), reduction) => {
+            if target.is_met(classes.iter().map(Candidates::len)) {
+                return Ok(everything());
             }
-            weighted::cover(run, metric, class, count)
-        }),
-        (Target::Total(count), Reduction::SetCover) => {
-            let covers = fixed_size::total(run, metric, classes, count)?;
-            Ok(cut(covers, count))
-        }
-        (Target::Total(count), Reduction::WeightedMaxK) => {
-            let covers = each(&|class| weighted::cover(run, metric, class, count))?;
+            let covers = match reduction {
+                Reduction::SetCover => fixed_size::total(&resources, metric, classes, count)?,
+                Reduction::WeightedMaxK => each(&|class| weighted::cover(&resources, metric, class, count))?,
+            };
             Ok(cut(covers, count))
         }
     }

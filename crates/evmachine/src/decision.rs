@@ -5,7 +5,7 @@ use rayon::prelude::*;
 use crate::distance::Tile;
 use crate::error::{FeatureError, Halt, PredictError};
 use crate::features::Features;
-use crate::model::{Evm, Prepared};
+use crate::model::{ClassModel, Evm, Prepared};
 use crate::params::TailModel;
 use crate::points::Points;
 use crate::progress::{Run, Stage};
@@ -135,6 +135,11 @@ impl Evm {
         Points::prepare(queries, &self.params.metric)
     }
 
+    /// k, or the size of the largest class where that is less.
+    pub(crate) fn fused(&self) -> usize {
+        self.params.n_fused.min(self.classes.iter().map(ClassModel::len).max().unwrap_or(1))
+    }
+
     /// Scores of each row for each class.
     fn score_block(
         &self,
@@ -144,22 +149,26 @@ impl Evm {
         rows: &[usize],
     ) -> Result<Vec<ClassScore>, Halt> {
         let metric = &self.params.metric;
-        let fused = self.params.n_fused;
+        let fused = self.fused();
         let classes = self.classes.len();
+        let count = prepared.columns.len();
         let block = prepared.columns.block(points, rows);
         let mut best = vec![f64::NEG_INFINITY; rows.len() * classes * fused];
         let mut tile = Tile::default();
         let mut support = Vec::new();
-        for (class, range) in prepared.ranges.iter().enumerate() {
-            for start in range.clone().step_by(run.tile_columns) {
-                let columns = start..(start + run.tile_columns).min(range.end);
-                prepared.columns.ranks(&block, columns.clone(), &mut tile)?;
-                support.resize(columns.len(), 0.0);
-                for row in 0..rows.len() {
-                    let distances = tile.row(row).iter().map(|&rank| metric.distance_of_rank(rank));
-                    prepared.curves.support(start, distances, &mut support);
+        for start in (0..count).step_by(run.tile_columns) {
+            let end = (start + run.tile_columns).min(count);
+            prepared.columns.ranks(&block, start..end, &mut tile)?;
+            support.resize(end - start, 0.0);
+            let first = prepared.ranges.partition_point(|range| range.end <= start);
+            for row in 0..rows.len() {
+                let distances = tile.row(row).iter().map(|&rank| metric.distance_of_rank(rank));
+                prepared.curves.support(start, distances, &mut support);
+                let own = prepared.ranges.iter().enumerate().skip(first);
+                for (class, range) in own.take_while(|(_, range)| range.start < end) {
                     let slot = (row * classes + class) * fused;
-                    keep_largest(&mut best[slot..slot + fused], &support);
+                    let part = range.start.max(start) - start..range.end.min(end) - start;
+                    keep_largest(&mut best[slot..slot + fused], &support[part]);
                 }
             }
         }
@@ -170,7 +179,11 @@ impl Evm {
         Ok(scores.collect())
     }
 
-    /// The decision that follows from the scores of one query.
+    /// The decision that follows from the scores of one query, one for each class.
+    ///
+    /// # Panics
+    ///
+    /// Without any score.
     pub fn decision(&self, scores: &[ClassScore]) -> Decision {
         let mut best = 0;
         for (class, score) in scores.iter().enumerate().skip(1) {

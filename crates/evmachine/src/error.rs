@@ -152,8 +152,8 @@ pub enum PredictError {
     Stopped,
 }
 
-/// A class that the model does not have, or cannot do without.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
+/// A class that could not be forgotten.
+#[derive(Debug, Clone, PartialEq, Error)]
 #[non_exhaustive]
 pub enum ClassError {
     /// No class of that name.
@@ -172,6 +172,21 @@ pub enum ClassError {
         /// Classes in the model.
         classes: usize,
     },
+    /// The user's own metric gave a value that is no distance.
+    #[error(transparent)]
+    Metric(#[from] MetricError),
+    /// Not said by [`Evm::forget_class`](crate::Evm::forget_class), which nobody watches.
+    #[error("stopped before the end, as asked")]
+    Stopped,
+}
+
+impl From<Halt> for ClassError {
+    fn from(halt: Halt) -> Self {
+        match halt {
+            Halt::Stopped => ClassError::Stopped,
+            Halt::Metric(error) => ClassError::Metric(error),
+        }
+    }
 }
 
 fn list(names: &[String]) -> String {

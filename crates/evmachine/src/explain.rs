@@ -15,11 +15,10 @@ pub struct Explanation {
     pub decision: Decision,
     /// The classes, best first.
     pub classes: Vec<ClassEvidence>,
-    /// How far the query would have to move to change between known and unknown, along the straight line from
-    /// the extreme vector that decides: for a known query, the way out; for an unknown one, the way in.
-    ///
-    /// Measured from the ball around each extreme vector in which its own psi reaches the rejection threshold,
-    /// and so exact where one psi decides (`n_fused` = 1).
+    /// How far the query must move at least to change between known and unknown, where one psi decides
+    /// (`n_fused` = 1): for an unknown query the way into the nearest ball in which the psi of an extreme vector
+    /// reaches the rejection threshold, for a known one the way out of the ball that it is deepest in. Other balls
+    /// may lie beyond it. Infinite where there is no such ball, or no end to it.
     pub distance_to_boundary: f64,
 }
 
@@ -106,13 +105,9 @@ impl Evm {
             // The way out of the last ball that holds the query, or into the first one.
             let depth = |index: usize| {
                 let speaker = speaker(index);
-                speaker.radius - speaker.distance
+                if speaker.radius < 0.0 { f64::NEG_INFINITY } else { speaker.radius - speaker.distance }
             };
-            let inside = match decision {
-                Decision::Known { class, .. } => prepared.ranges[class].clone(),
-                Decision::Unknown { .. } => 0..count,
-            };
-            let deepest = inside.map(depth).fold(f64::NEG_INFINITY, f64::max);
+            let deepest = (0..count).map(depth).fold(f64::NEG_INFINITY, f64::max);
             explanations.push(Explanation {
                 decision,
                 classes: evidence.collect(),

@@ -6,7 +6,7 @@ use crate::error::FeatureError;
 
 /// Largest magnitude accepted: its square, summed over 10^6 dimensions, is still an `f32`.
 const LARGEST: f32 = 1e15;
-/// A matrix whose largest magnitude is below this loses its distances to underflow.
+/// Training data whose largest magnitude is below this loses its Euclidean distances to underflow.
 const SMALLEST: f32 = 1e-15;
 
 /// Feature vectors, one a row, borrowed or owned.
@@ -42,10 +42,21 @@ impl<'a> Features<'a> {
         if largest.is_nan() || largest > LARGEST {
             return Err(first_bad_value(&values, columns));
         }
+        Ok(Self { values, columns })
+    }
+
+    /// Values that were checked already.
+    pub(crate) fn checked(values: Vec<f32>, columns: usize) -> Features<'static> {
+        Features { values: Cow::Owned(values), columns: columns.max(1) }
+    }
+
+    /// Whether the squares of all values would vanish.
+    pub(crate) fn check_squares(&self) -> Result<(), FeatureError> {
+        let largest = largest_magnitude(&self.values);
         if largest < SMALLEST && largest > 0.0 {
             return Err(FeatureError::TooSmall { largest, limit: SMALLEST });
         }
-        Ok(Self { values, columns })
+        Ok(())
     }
 
     /// Number of rows.
@@ -130,7 +141,8 @@ mod tests {
             Features::new(vec![0.0, 1e16], 2),
             Err(FeatureError::TooLarge { row: 0, column: 1, .. })
         ));
-        assert!(matches!(Features::new(vec![0.0, 1e-16], 2), Err(FeatureError::TooSmall { .. })));
+        let small = Features::new(vec![0.0, 1e-16], 2).unwrap();
+        assert!(matches!(small.check_squares(), Err(FeatureError::TooSmall { .. })));
         assert!(Features::new(vec![0.0; 4], 2).is_ok());
         assert_eq!(Features::new(vec![], 3).unwrap().rows(), 0);
     }

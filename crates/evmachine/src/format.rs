@@ -1,7 +1,7 @@
 //! The model file: safetensors, as `docs/model-format.md` specifies it.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -19,6 +19,9 @@ use crate::psi::{FitStatus, PoolSums, PsiModel};
 
 /// The version that this library writes. It reads this one and all before it.
 pub const FORMAT_VERSION: u32 = 1;
+
+/// Counts of rows stay exact in every number that is made of them.
+const MOST_POINTS: u64 = 1 << 53;
 
 /// The key of the metadata entry.
 const KEY: &str = "evmachine";
@@ -357,8 +360,8 @@ fn model_of(header: Header, tensors: &Tensors<'_>, metric: Option<Metric>) -> Re
     if d == 0 || header.classes.len() < 2 {
         return Err(inconsistent("a model has at least one dimension and two classes"));
     }
-    if !header.dropped.is_finite() {
-        return Err(inconsistent("the sums of dropped fits are not finite"));
+    if header.points_seen >= MOST_POINTS || !header.dropped.is_possible(header.points_seen) {
+        return Err(inconsistent("the counts and sums of dropped fits are not possible"));
     }
     let sizes = tensors.counts("class_sizes", header.classes.len())?;
     if sizes.iter().try_fold(0usize, |sum, &size| sum.checked_add(size)) != Some(count) || sizes.contains(&0)
@@ -369,6 +372,11 @@ fn model_of(header: Header, tensors: &Tensors<'_>, metric: Option<Metric>) -> Re
     }
     let tail_sizes = tensors.counts("class_tail_sizes", sizes.len())?;
     let points_seen = tensors.u64s("class_points_seen", sizes.len())?;
+    let enough = points_seen.iter().zip(&sizes).all(|(&points, &size)| points >= size as u64);
+    let sum = points_seen.iter().try_fold(0u64, |sum, &points| sum.checked_add(points));
+    if !enough || sum.is_none_or(|sum| sum > header.points_seen) {
+        return Err(inconsistent("the classes do not add up to the rows learned from"));
+    }
     let mut vectors = tensors.f32s("vectors", &[count, d], |value| value.abs() <= 1e15)?.into_iter();
     let shapes = tensors.f64s("shape", count, |value| value > 0.0)?;
     let scales = tensors.f64s("scale", count, |value| value >= 0.0)?;
@@ -381,14 +389,24 @@ fn model_of(header: Header, tensors: &Tensors<'_>, metric: Option<Metric>) -> Re
         psi.push(PsiModel { shape: shapes[i], scale: scales[i], shift: shifts[i], status: *status });
     }
     let sources = tensors.u64s("source", count)?;
+    let distinct: HashSet<u64> = sources.iter().copied().collect();
+    if distinct.len() < count || sources.iter().any(|&source| source >= header.points_seen) {
+        return Err(inconsistent("sources are not distinct rows learned from"));
+    }
     let gains = tensors.f32s("gain", &[count], |value| value >= 0.0)?;
     let mut tails = tails_of(tensors, count)?.into_iter();
     let mut start = 0;
+    let mut names = HashSet::new();
     let mut classes = Vec::with_capacity(sizes.len());
     for (number, name) in header.classes.into_iter().enumerate() {
-        if name.is_empty() || classes.iter().any(|class: &ClassModel| class.name == name) {
+        if name.is_empty() || !names.insert(name.clone()) {
             return Err(inconsistent(format!("class name {name:?} is empty or repeated")));
         }
+        let lengths = match header.tail_memory {
+            TailMemory::Full => 1..=tail_sizes[number],
+            TailMemory::Max => 1..=1,
+            TailMemory::None => 0..=0,
+        };
         let range = start..start + sizes[number];
         start = range.end;
         classes.push(ClassModel {
@@ -401,6 +419,12 @@ fn model_of(header: Header, tensors: &Tensors<'_>, metric: Option<Metric>) -> Re
             gains: gains[range].to_vec(),
             tails: tails.by_ref().take(sizes[number]).collect(),
         });
+        let class = &classes[number];
+        if let Some(tail) = class.tails.iter().find(|tail| !lengths.contains(&tail.len())) {
+            let (memory, length) = (header.tail_memory, tail.len());
+            let detail = format!("class {:?} has a tail of {length} values under {memory:?}", class.name);
+            return Err(inconsistent(detail));
+        }
     }
     Ok(Evm {
         params,

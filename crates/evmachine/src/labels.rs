@@ -47,6 +47,11 @@ impl Labels {
         Ok(labels)
     }
 
+    /// Names of which none is empty.
+    pub(crate) fn checked(rows: Vec<String>) -> Self {
+        Self::new(rows).unwrap_or_default()
+    }
+
     /// Distinct names, in order of first appearance.
     pub fn names(&self) -> &[String] {
         &self.names

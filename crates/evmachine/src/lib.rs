@@ -44,6 +44,7 @@ mod error;
 mod explain;
 mod features;
 mod fit;
+mod forget;
 mod format;
 mod labels;
 mod math;

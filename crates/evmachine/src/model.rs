@@ -4,7 +4,6 @@ use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use crate::distance::{self, Columns};
-use crate::error::ClassError;
 use crate::params::{CheckedParams, TailMemory};
 use crate::points::Points;
 use crate::psi::{Curve, Curves, PoolSums, PsiModel};
@@ -92,7 +91,7 @@ pub struct ExtremeVector<'a> {
     pub psi: PsiModel,
     /// The training row it came from, counted from 0 over all data ever learned from.
     pub source: u64,
-    /// Points of its class that it was the first to cover.
+    /// Points of its class that it was the first to cover; for the weighted cover, what it added to the sum of psi.
     pub gain: f32,
 }
 
@@ -142,6 +141,10 @@ impl Evm {
     }
 
     /// The name of a class.
+    ///
+    /// # Panics
+    ///
+    /// If there are not so many classes.
     pub fn class_name(&self, class: usize) -> &str {
         &self.classes[class].name
     }
@@ -169,33 +172,20 @@ impl Evm {
         self.classes.iter().map(ClassModel::len).sum()
     }
 
-    /// Extreme vectors by rows ever learned from.
+    /// Extreme vectors by rows learned from, those of forgotten classes not counted.
     pub fn vector_ratio(&self) -> f64 {
-        self.extreme_vector_count() as f64 / self.points_seen.max(1) as f64
+        self.extreme_vector_count() as f64 / self.points_held().max(1) as f64
+    }
+
+    /// Rows learned from, of the classes that are here.
+    pub(crate) fn points_held(&self) -> u64 {
+        self.classes.iter().map(|class| class.points_seen).sum()
     }
 
     /// Changes delta, below which a query is unknown. Nothing else depends on it.
     pub fn set_rejection_threshold(&mut self, delta: f64) -> Result<(), crate::ParamsError> {
         self.params =
             crate::Params { rejection_threshold: delta, ..crate::Params::clone(&self.params) }.check()?;
-        Ok(())
-    }
-
-    /// Removes a class. Tails of the others keep the margins to it; a model keeps at least two classes.
-    pub fn forget_class(&mut self, name: &str) -> Result<(), ClassError> {
-        let Some(position) = self.class_index(name) else {
-            let known = self.classes.iter().map(|class| class.name.clone()).collect();
-            return Err(ClassError::Unknown { name: name.to_owned(), known });
-        };
-        if self.classes.len() <= 2 {
-            return Err(ClassError::TooFew { name: name.to_owned(), classes: self.classes.len() });
-        }
-        // Its fits stay part of the pooling means, which are taken over all training points.
-        for psi in &self.classes[position].psi {
-            self.dropped.add(psi);
-        }
-        self.classes.remove(position);
-        self.prepared = OnceLock::new();
         Ok(())
     }
 
@@ -259,7 +249,7 @@ impl Evm {
                 .classes
                 .iter()
                 .flat_map(|class| &class.psi)
-                .map(|psi| Curve::new(model, &sums.pooled(psi, self.params.pooling)))
+                .map(|psi| Curve::new(model, &sums.pooled(self.params.tail_model, psi, self.params.pooling)))
                 .collect();
             Arc::new(Prepared {
                 columns: distance::columns(&self.params.metric, &points, &all),

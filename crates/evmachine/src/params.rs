@@ -9,6 +9,9 @@ use crate::metric::Metric;
 use crate::weibull::SHAPE_CAP;
 
 /// How many of the smallest margins are fitted: the paper's tau.
+///
+/// Resolved for a class when it is first learned, and kept by updates. So the law that batches give the model of
+/// one fit holds for a count; `Auto` and `Fraction` depend on how much data the first batch has.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TailSize {
@@ -36,7 +39,10 @@ impl TailSize {
     }
 }
 
-/// The curve that is fitted to a tail. Formulas stand with [`SHAPE_CAP`] and in `docs/`.
+/// The curve that is fitted to a tail.
+///
+/// At distance 0, `Weibull` is 1; `Libmr` and `Gumbel` are at least 1 - 1/e there, and may be less than a threshold
+/// above that, at the point itself too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TailModel {

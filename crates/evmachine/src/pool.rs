@@ -46,7 +46,7 @@ pub enum Strategy {
 pub struct Suggestion {
     /// The sample.
     pub sample: SampleId,
-    /// The samples that it covers, itself first, and no earlier suggestion does: one label may serve them all.
+    /// Itself, and the samples that it covers and no earlier suggestion does: one label may serve them all.
     pub group: Vec<SampleId>,
     /// The score of the best class, under the model asked.
     pub score: ClassScore,
@@ -96,6 +96,12 @@ pub enum PoolError {
     #[error("the pool has no sample {sample}; it may have been taken or removed")]
     NoSample {
         /// The number asked for.
+        sample: SampleId,
+    },
+    /// An all-zero sample, under a model that compares directions.
+    #[error("sample {sample} is all zeros and has no cosine distance to anything; remove it from the pool")]
+    ZeroSample {
+        /// Its number.
         sample: SampleId,
     },
     /// An empty class name.
@@ -154,7 +160,8 @@ impl UnknownPool {
         self.add(&samples.select(&unknown))
     }
 
-    /// Chooses up to `count` samples without a label, best first, each with the group that it would explain.
+    /// Chooses up to `count` samples without a label, best first, each with the group that it would explain. What
+    /// an earlier suggestion explains is not suggested again.
     pub fn suggest(
         &self,
         model: &Evm,
@@ -182,8 +189,13 @@ impl UnknownPool {
             return Ok(Vec::new());
         }
         let values: Vec<f32> = open.iter().flat_map(|(_, sample)| &sample.vector).copied().collect();
-        let features = Features::new(values, self.dimensions)?;
-        let decisions = model.decide_with(run, &features)?;
+        let features = Features::checked(values, self.dimensions);
+        let decisions = model.decide_with(run, &features).map_err(|error| match error {
+            PredictError::Features(FeatureError::ZeroVector { row }) => {
+                PoolError::ZeroSample { sample: open[row].0 }
+            }
+            other => other.into(),
+        })?;
         let scores: Vec<ClassScore> = decisions.iter().map(Decision::score).collect();
         let candidates = candidates(run, model, &features)?;
         let chosen: Vec<usize> = match strategy {
@@ -202,19 +214,15 @@ impl UnknownPool {
             }
             Strategy::Random(seed) => shuffled(open.len(), seed),
         };
-        let chosen = &chosen[..chosen.len().min(count)];
-        let groups =
-            cover::group_by_coverage(run, &model.params.metric, &candidates, COVERAGE_THRESHOLD, chosen)
-                .map_err(FitError::from)?;
-        let suggestion = |(&i, group): (&usize, Vec<usize>)| Suggestion {
+        let metric = &model.params.metric;
+        let groups = cover::group_by_coverage(run, metric, &candidates, COVERAGE_THRESHOLD, &chosen, count)
+            .map_err(FitError::from)?;
+        let suggestion = |(i, group): (usize, Vec<usize>)| Suggestion {
             sample: open[i].0,
-            group: std::iter::once(i)
-                .chain(group.into_iter().filter(|&j| j != i))
-                .map(|j| open[j].0)
-                .collect(),
+            group: group.into_iter().map(|j| open[j].0).collect(),
             score: scores[i],
         };
-        Ok(chosen.iter().zip(groups).map(suggestion).collect())
+        Ok(groups.into_iter().map(suggestion).collect())
     }
 
     /// Gives the samples a class. A later label replaces an earlier one.
@@ -256,11 +264,7 @@ impl UnknownPool {
             names.push(label);
             false
         });
-        // Every vector was checked when it came, and no label is empty.
-        let features =
-            Features::new(values, self.dimensions).unwrap_or_else(|_| unreachable!("checked by add"));
-        let labels = Labels::new(names).unwrap_or_else(|_| unreachable!("checked by label"));
-        (features, labels)
+        (Features::checked(values, self.dimensions), Labels::checked(names))
     }
 }
 
@@ -289,8 +293,10 @@ fn candidates(run: &Run<'_>, model: &Evm, features: &Features<'_>) -> Result<Can
     )
     .map_err(FitError::from)?;
     let sums = model.pool_sums();
-    let curves =
-        fits.iter().map(|psi| Curve::new(params.tail_model, &sums.pooled(psi, params.pooling))).collect();
+    let curves = fits
+        .iter()
+        .map(|psi| Curve::new(params.tail_model, &sums.pooled(params.tail_model, psi, params.pooling)))
+        .collect();
     Ok(Candidates { points: Points::ready(points.gather(&all), model.dimensions), curves })
 }
 

@@ -87,9 +87,9 @@ impl<'a> Run<'a> {
         self
     }
 
-    /// Sets the size of the tiles of distances, in rows and columns. Zero counts as one.
+    /// Sets the size of the tiles of distances, in rows and columns, each at least 1 and at most 2^20.
     pub fn tile(mut self, rows: usize, columns: usize) -> Self {
-        (self.tile_rows, self.tile_columns) = (rows.max(1), columns.max(1));
+        (self.tile_rows, self.tile_columns) = (rows.clamp(1, 1 << 20), columns.clamp(1, 1 << 20));
         self
     }
 

@@ -155,8 +155,10 @@ impl PoolSums {
         self
     }
 
-    pub(crate) fn is_finite(&self) -> bool {
-        self.ln_shape.is_finite() && self.ln_scale.is_finite() && self.ln_shift.is_finite()
+    /// Whether these can be sums over at most so many points.
+    pub(crate) fn is_possible(&self, points: u64) -> bool {
+        let finite = self.ln_shape.is_finite() && self.ln_scale.is_finite() && self.ln_shift.is_finite();
+        finite && self.count <= points
     }
 
     /// `psi` with ln(shape) and ln(scale) moved the fraction `rho` towards the means.
@@ -165,7 +167,7 @@ impl PoolSums {
     /// never positive, so that psi at distance 0 stays at least 1 - 1/e.
     ///
     /// A zero tail has no ln(scale) and stays as it is, unless rho is 1, where all points get the means.
-    pub(crate) fn pooled(&self, psi: &PsiModel, rho: f64) -> PsiModel {
+    pub(crate) fn pooled(&self, model: TailModel, psi: &PsiModel, rho: f64) -> PsiModel {
         if rho == 0.0 || self.count == 0 || (psi.scale == 0.0 && rho < 1.0) {
             return *psi;
         }
@@ -174,7 +176,7 @@ impl PoolSums {
             let own = if rho < 1.0 { (1.0 - rho) * value.ln() } else { 0.0 };
             (own + rho * (sum / count)).exp()
         };
-        let shift = if psi.shift > 0.0 { towards(psi.shift, self.ln_shift) } else { 0.0 };
+        let shift = if model == TailModel::Libmr { towards(psi.shift, self.ln_shift) } else { 0.0 };
         let moved = PsiModel { shape: towards(psi.shape, self.ln_shape), shift, ..*psi };
         PsiModel { scale: towards(psi.scale / end(psi), self.ln_scale) * end(&moved), ..moved }
     }
@@ -269,6 +271,9 @@ impl Curve {
 
     /// As [`radius`](Self::radius), by support: thresholds too close to 1 for an `f64` have one too.
     pub(crate) fn radius_at(&self, support: f64) -> f32 {
+        if support == f64::NEG_INFINITY {
+            return f32::INFINITY;
+        }
         let support = support + 1e-9 * (1.0 + support.abs());
         let radius = match self.model {
             TailModel::Weibull => (-support / self.shape).exp() / self.inverse_scale,
@@ -401,9 +406,9 @@ mod tests {
             let mut sums = PoolSums::default();
             sums.add(&psi);
             sums.add(&other);
-            prop_assert_eq!(sums.pooled(&psi, 1.0), sums.pooled(&other, 1.0));
-            prop_assert_eq!(sums.pooled(&psi, 0.0), psi);
-            let half = sums.pooled(&psi, 0.5);
+            prop_assert_eq!(sums.pooled(model, &psi, 1.0), sums.pooled(model, &other, 1.0));
+            prop_assert_eq!(sums.pooled(model, &psi, 0.0), psi);
+            let half = sums.pooled(model, &psi, 0.5);
             let expected = 0.75 * psi.shape.ln() + 0.25 * other.shape.ln();
             prop_assert!((half.shape.ln() - expected).abs() < 1e-9);
         }

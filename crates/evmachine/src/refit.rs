@@ -11,7 +11,7 @@ use crate::update::{fit_tail, remembered};
 use crate::weibull::Workspace;
 
 /// The new state of one extreme vector, if it changed.
-type Change = Option<(PsiModel, Vec<f32>)>;
+pub(crate) type Change = Option<(PsiModel, Vec<f32>)>;
 
 /// Takes the batch, the last of `against`, into the tails of the extreme vectors, fits again what changed, and
 /// returns how many that were.
@@ -38,6 +38,11 @@ pub(crate) fn refit(
         TailMemory::Max | TailMemory::None => old.gathered(run, &old.all, against)?,
     };
     drop(old);
+    Ok(apply(model, changes))
+}
+
+/// Puts the changes into the model and returns how many there were.
+pub(crate) fn apply(model: &mut Evm, changes: Vec<Change>) -> usize {
     let count = changes.iter().flatten().count();
     let each = model.classes.iter_mut().flat_map(|class| class.psi.iter_mut().zip(&mut class.tails));
     for ((psi, tail), change) in each.zip(changes) {
@@ -45,21 +50,24 @@ pub(crate) fn refit(
             (*psi, *tail) = (new_psi, new_tail);
         }
     }
-    Ok(count)
+    count
 }
 
 /// The extreme vectors of a model, all in a row.
-struct Old<'a> {
+pub(crate) struct Old<'a> {
     model: &'a Evm,
-    sizes: &'a [usize],
-    points: Points<'static>,
-    all: Vec<usize>,
-    classes: Vec<u32>,
-    tails: Vec<&'a [f32]>,
+    /// By class, tau.
+    pub(crate) sizes: &'a [usize],
+    pub(crate) points: Points<'static>,
+    pub(crate) all: Vec<usize>,
+    /// Class of each.
+    pub(crate) classes: Vec<u32>,
+    /// Remembered tail of each.
+    pub(crate) tails: Vec<&'a [f32]>,
 }
 
 impl<'a> Old<'a> {
-    fn new(model: &'a Evm, sizes: &'a [usize]) -> Self {
+    pub(crate) fn new(model: &'a Evm, sizes: &'a [usize]) -> Self {
         let points = Points::ready(model.vectors(), model.dimensions);
         let numbered = || (0u32..).zip(&model.classes);
         Self {
@@ -75,7 +83,7 @@ impl<'a> Old<'a> {
     }
 
     /// Largest ranks of interest: what lies beyond the end of a full tail cannot enter it.
-    fn bounds(&self) -> Vec<f32> {
+    pub(crate) fn bounds(&self) -> Vec<f32> {
         let bound = |(tail, &class): (&&[f32], &u32)| {
             let full = self.model.tail_memory == TailMemory::Max || tail.len() >= self.sizes[class as usize];
             match tail.last() {
@@ -121,7 +129,12 @@ impl<'a> Old<'a> {
     }
 
     /// Tails gathered anew for some of the extreme vectors.
-    fn gathered(&self, run: &Run<'_>, some: &[usize], against: &[Against<'_>]) -> Result<Vec<Change>, Halt> {
+    pub(crate) fn gathered(
+        &self,
+        run: &Run<'_>,
+        some: &[usize],
+        against: &[Against<'_>],
+    ) -> Result<Vec<Change>, Halt> {
         let classes: Vec<u32> = some.iter().map(|&row| self.classes[row]).collect();
         let rows = Rows { points: &self.points, indices: some, classes: &classes, bounds: None };
         let params = &self.model.params;

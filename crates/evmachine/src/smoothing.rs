@@ -3,8 +3,6 @@
 //! With smoothing (a, m), `x' = (1 - a) x + a mean(m nearest of the class, x itself included)`. It takes the
 //! noise out of single embeddings; a small m keeps classes of several clumps apart.
 
-use std::ops::Range;
-
 use rayon::prelude::*;
 
 use crate::distance::{self, Tile};
@@ -46,7 +44,7 @@ pub(crate) fn smooth(
             values[row * d..(row + 1) * d].copy_from_slice(moved);
         }
     }
-    // Moved points are never all zeros, see `move_row`, so cosine can scale them to unit length again.
+    // Moved points are never all zeros, see `stay_if_cancelled`, so cosine can scale them to unit length again.
     Ok(Points::scaled(values.into(), d, metric))
 }
 
@@ -58,6 +56,9 @@ fn smooth_class(
     class: &ClassRows<'_>,
     meter: &Meter<'_>,
 ) -> Result<Vec<f32>, Halt> {
+    if class.new.is_empty() {
+        return Ok(Vec::new());
+    }
     let d = points.dimensions();
     let mut values = class.old.to_vec();
     let old = values.len() / d;
@@ -71,7 +72,7 @@ fn smooth_class(
         .map(|rows| {
             meter.check()?;
             let block = columns.block(&members, rows);
-            let mut ranks: Vec<Vec<f32>> = vec![Vec::with_capacity(count); rows.len()];
+            let mut ranks: Vec<Vec<f32>> = rows.iter().map(|_| Vec::with_capacity(count)).collect();
             let mut tile = Tile::default();
             for start in (0..count).step_by(run.tile_columns) {
                 columns.ranks(&block, start..(start + run.tile_columns).min(count), &mut tile)?;
@@ -83,6 +84,9 @@ fn smooth_class(
             for (&row, ranks) in rows.iter().zip(&ranks) {
                 let nearest = nearest(ranks, row, smoothing.neighbors);
                 move_row(&members, row, &nearest, smoothing.fraction, &mut moved);
+                if *metric == Metric::Cosine {
+                    stay_if_cancelled(&members, row, &mut moved);
+                }
             }
             meter.advance(rows.len())?;
             Ok(moved)
@@ -115,13 +119,16 @@ fn move_row(members: &Points<'_>, row: usize, nearest: &[usize], fraction: f64, 
     }
     members.write_row(row, &mut own);
     let weight = fraction / nearest.len() as f64;
-    let range: Range<usize> = moved.len()..moved.len() + d;
     moved.extend(
         own.iter().zip(&sum).map(|(&own, &sum)| ((1.0 - fraction) * f64::from(own) + weight * sum) as f32),
     );
-    // Opposite unit vectors can cancel; such a point stays where it is.
-    if moved[range.clone()].iter().all(|&value| value == 0.0) {
-        moved[range].copy_from_slice(&own);
+}
+
+/// Opposite unit vectors can cancel; such a point, the last of `moved`, stays where it is.
+fn stay_if_cancelled(members: &Points<'_>, row: usize, moved: &mut [f32]) {
+    let start = moved.len() - members.dimensions();
+    if moved[start..].iter().all(|&value| value == 0.0) {
+        members.write_row(row, &mut moved[start..]);
     }
 }
 
@@ -145,6 +152,11 @@ mod tests {
     #[test]
     fn all_neighbors_and_the_whole_way_is_the_class_mean() {
         assert_eq!(moved(&[0.0, 2.0, 10.0], &Metric::Manhattan, 1.0, 99, 1), [4.0; 3]);
+    }
+
+    #[test]
+    fn a_mean_at_the_origin_is_a_place_like_any_other() {
+        assert_eq!(moved(&[-1.0, 1.0], &Metric::Euclidean, 1.0, 2, 1), [0.0, 0.0]);
     }
 
     #[test]

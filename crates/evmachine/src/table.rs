@@ -8,12 +8,13 @@ use std::collections::HashMap;
 
 use rayon::prelude::*;
 
+use crate::cover::Target;
 use crate::decision::{self, ClassScore};
 use crate::distance::Tile;
 use crate::error::{FitError, Halt, PredictError};
 use crate::features::Features;
-use crate::model::Evm;
-use crate::params::{Params, TailMemory};
+use crate::model::{ClassModel, Evm};
+use crate::params::{Params, ReduceWhen, TailMemory};
 use crate::progress::Run;
 use crate::update::fit_tail;
 use crate::weibull::Workspace;
@@ -93,7 +94,7 @@ impl Evm {
         let columns: Vec<u32> =
             self.extreme_vectors().map(|vector| table.by_source[&vector.source]).collect();
         let whole = columns.len() == table.columns && (0..).zip(&columns).all(|(i, &column)| i == column);
-        let fused = self.params.n_fused;
+        let fused = self.fused();
         (0..table.rows)
             .into_par_iter()
             .map_init(
@@ -123,12 +124,12 @@ impl Evm {
     ///
     /// Only for a model that keeps every point (cover threshold 1) and its tails whole. Metric and smoothing must
     /// be its own, and the tail size at most its own; everything else may differ. Costs fits, and a cover where
-    /// one is asked for, but no distances between classes.
+    /// one is asked for, but no distances between classes. The model remembers no tails, whatever `params` says.
     pub fn derive(&self, params: &Params) -> Result<Evm, FitError> {
         let params = params.check()?;
         let same = params.metric == self.params.metric
             && params.smoothing == self.params.smoothing
-            && params.smoothing_neighbors == self.params.smoothing_neighbors;
+            && (params.smoothing_neighbors == self.params.smoothing_neighbors || params.smoothing == 0.0);
         let whole = self.tail_memory == TailMemory::Full && self.vector_ratio() == 1.0;
         if !(same && whole) {
             return Err(FitError::NotDerivable);
@@ -153,7 +154,13 @@ impl Evm {
             class.psi = fits;
         }
         model.tail_memory = TailMemory::None;
-        let reduces = params.cover_threshold < 1.0 || params.max_extreme_vectors.is_some();
+        let reduces = match Target::new(&params, self.points_held()) {
+            Target::Threshold(threshold) => threshold < 1.0,
+            budget => {
+                let met = budget.is_met(self.classes.iter().map(ClassModel::len));
+                !(met && params.reduce_when == ReduceWhen::OverBudget)
+            }
+        };
         let reduction = Params::clone(&params);
         model.params = params;
         if reduces {

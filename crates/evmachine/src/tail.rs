@@ -133,7 +133,7 @@ const SLACK: usize = 16;
 
 impl Smallest {
     fn new(size: usize, bound: f32) -> Self {
-        let capacity = size + size.max(64);
+        let capacity = size.saturating_add(size.max(64));
         Self { size, capacity, bound, buffer: Vec::new(), length: 0 }
     }
 
@@ -175,9 +175,10 @@ impl Smallest {
     #[cold]
     #[inline(never)]
     fn grow_or_shrink(&mut self) {
-        if self.buffer.len() < self.capacity + 2 * SLACK {
+        let full = self.capacity.saturating_add(2 * SLACK);
+        if self.buffer.len() < full {
             let doubled = (2 * self.buffer.len()).max(64);
-            self.buffer.resize(doubled.min(self.capacity + 2 * SLACK), 0.0);
+            self.buffer.resize(doubled.min(full), 0.0);
         } else {
             self.select();
         }

@@ -6,6 +6,7 @@
 //! number of batches gives the very model of learning all at once; with smoothing too, as long as no class is
 //! spread over several batches.
 
+use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::OnceLock;
 use std::time::Instant;
@@ -96,7 +97,7 @@ impl Evm {
     /// Has the given classes choose their extreme vectors among the points they hold. Returns, by class chosen
     /// for, the positions that were kept.
     fn choose(&mut self, run: &Run<'_>, classes: &[usize]) -> Result<Vec<Cover>, Halt> {
-        let target = Target::new(&self.params, self.points_seen);
+        let target = Target::new(&self.params, self.points_held());
         let sums = self.pool_sums();
         let candidates: Vec<Candidates<'_>> = classes
             .iter()
@@ -105,7 +106,12 @@ impl Evm {
                 let curves = class
                     .psi
                     .iter()
-                    .map(|psi| Curve::new(self.params.tail_model, &sums.pooled(psi, self.params.pooling)))
+                    .map(|psi| {
+                        Curve::new(
+                            self.params.tail_model,
+                            &sums.pooled(self.params.tail_model, psi, self.params.pooling),
+                        )
+                    })
                     .collect();
                 Candidates { points: Points::ready(&class.vectors[..], self.dimensions), curves }
             })
@@ -169,6 +175,9 @@ pub(crate) fn learn(
         return Err(FeatureError::Dimensions { expected: old.dimensions, found: features.columns() }.into());
     }
     let metric = &old.params.metric;
+    if *metric == Metric::Euclidean {
+        features.check_squares()?;
+    }
     let mut model = old.clone();
     model.prepared = OnceLock::new();
     let (ids, new_classes) = class_ids(&mut model, labels);
@@ -191,7 +200,7 @@ pub(crate) fn learn(
     let columns = distance::columns(metric, &batch.points, &batch.order);
     let old_ranges = model.ranges();
     let against = against(old, columns.as_ref(), &batch, &old_ranges);
-    let keep_tails = keeps_tails(&model, batch.order.iter().len(), &sizes);
+    let keep_tails = keeps_tails(&model, old.extreme_vector_count(), &batch);
     let fits = fit_batch(run, &model, &batch, &against, &sizes, keep_tails)?;
     times.tails = clock.elapsed();
 
@@ -231,12 +240,13 @@ pub(crate) fn learn(
 /// Class numbers of the labels in the model, which gets the new ones appended.
 fn class_ids(model: &mut Evm, labels: &Labels) -> (Vec<u32>, Vec<String>) {
     let mut new = Vec::new();
+    let known: HashMap<String, usize> =
+        model.classes.iter().enumerate().map(|(number, class)| (class.name.clone(), number)).collect();
     let numbers: Vec<u32> = labels
         .names()
         .iter()
         .map(|name| {
-            let known = model.class_index(name);
-            known.unwrap_or_else(|| {
+            known.get(name).copied().unwrap_or_else(|| {
                 new.push(name.clone());
                 model.classes.push(ClassModel { name: name.clone(), ..ClassModel::default() });
                 model.classes.len() - 1
@@ -300,10 +310,16 @@ fn against<'a>(
 }
 
 /// Whether the tails of all new points may be held until it is known which of them stay.
-fn keeps_tails(model: &Evm, rows: usize, sizes: &[usize]) -> bool {
-    let bytes = rows as u64 * sizes.iter().copied().max().unwrap_or(0) as u64 * size_of::<f32>() as u64;
-    model.tail_memory == TailMemory::Full && bytes <= model.params.tail_memory_limit
+fn keeps_tails(model: &Evm, old_vectors: usize, batch: &Batch<'_>) -> bool {
+    let per_class = model.classes.iter().zip(&batch.ranges).map(|(class, range)| {
+        let negatives = old_vectors - class.len() + batch.order.len() - range.len();
+        (range.len() as u64).saturating_mul(class.tail_size.min(negatives) as u64)
+    });
+    let values = per_class.fold(0, u64::saturating_add);
+    model.tail_memory == TailMemory::Full && values <= model.params.tail_memory_limit / BYTES
 }
+
+const BYTES: u64 = size_of::<f32>() as u64;
 
 /// The tail as it is remembered: whole, or its largest value alone.
 pub(crate) fn remembered(tail: &[f32], size: usize, memory: TailMemory) -> Vec<f32> {
@@ -372,7 +388,7 @@ fn reduce_after(
     model: &mut Evm,
     batch: &Batch<'_>,
 ) -> Result<Option<Vec<(usize, Cover)>>, Halt> {
-    let target = Target::new(&model.params, model.points_seen);
+    let target = Target::new(&model.params, model.points_held());
     let within = target.is_met(model.classes.iter().map(ClassModel::len));
     if model.params.reduce_when == ReduceWhen::OverBudget && within {
         return Ok(None);
@@ -410,10 +426,15 @@ fn remember_tails(
     if model.tail_memory != TailMemory::Full {
         return Ok(());
     }
-    let values: u64 = model.classes.iter().map(|class| (class.len() * class.tail_size) as u64).sum();
-    let limit = model.params.tail_memory_limit / size_of::<f32>() as u64;
-    let whole = values <= limit;
     let first_new = model.points_seen - batch.order.len() as u64;
+    let rows = batch.order.len() + model.extreme_vector_count();
+    // What is not held yet has at most one distance to each row and each extreme vector.
+    let length = |class: &ClassModel, i: usize| {
+        if kept || class.sources[i] < first_new { class.tails[i].len() } else { class.tail_size.min(rows) }
+    };
+    let lengths =
+        model.classes.iter().flat_map(|class| (0..class.len()).map(move |i| length(class, i) as u64));
+    let whole = lengths.fold(0, u64::saturating_add) <= model.params.tail_memory_limit / BYTES;
     if whole && !kept {
         let metric: &Metric = &model.params.metric;
         let chosen: Vec<(usize, usize)> = new_extreme_vectors(model, first_new);

@@ -19,7 +19,8 @@ use crate::math;
 use crate::params::TailModel;
 use crate::psi::{FitStatus, PsiModel};
 
-/// Shapes end here: a curve this steep is a step, within the precision of an `f32` distance.
+/// Shapes end here: a curve this steep falls from 0.99 to 0.01 within 6e-5 of its distance. For `Libmr`, whose
+/// curve is steep by the unit of 1 and not by that of the margins, at `SHAPE_CAP (1 + m_max) / m_max`.
 pub const SHAPE_CAP: f64 = 1e5;
 /// Newton or bisection steps at the most. Newton takes 4 to 7 on real tails.
 const MAX_STEPS: u32 = 100;
@@ -75,7 +76,9 @@ pub(crate) fn fit_margins(model: TailModel, fixed_shape: Option<f64>, workspace:
     }
     let root = match fixed_shape {
         Some(shape) => Root { shape, status: FitStatus::FixedShape },
-        None => solve(t),
+        // `Libmr` is steep by the unit of 1, the others by that of the margins.
+        None if model == TailModel::Libmr => solve(t, SHAPE_CAP * (1.0 + largest) / largest),
+        None => solve(t, SHAPE_CAP),
     };
     if root.status != FitStatus::Converged {
         status = root.status;
@@ -109,17 +112,17 @@ struct Root {
     status: FitStatus,
 }
 
-/// The root of g. `t` holds values <= 0, one of them 0.
-fn solve(t: &[f64]) -> Root {
+/// The root of g, at most `cap`. `t` holds values <= 0, one of them 0.
+fn solve(t: &[f64], cap: f64) -> Root {
     let n = t.len() as f64;
     let mean = t.iter().sum::<f64>() / n;
     let variance = t.iter().map(|t| (t - mean) * (t - mean)).sum::<f64>() / n;
     if variance == 0.0 {
-        return Root { shape: SHAPE_CAP, status: FitStatus::EqualMargins };
+        return Root { shape: cap, status: FitStatus::EqualMargins };
     }
     // The standard deviation of ln of a Weibull variable is pi / (sqrt(6) kappa).
-    let mut shape = (1.282_549_830_161_86 / variance.sqrt()).min(SHAPE_CAP);
-    let (mut low, mut high) = (0.0, SHAPE_CAP);
+    let mut shape = (1.282_549_830_161_86 / variance.sqrt()).min(cap);
+    let (mut low, mut high) = (0.0, cap);
     for _ in 0..MAX_STEPS {
         let [s0, s1, s2] = math::exponential_sums(t, shape);
         let ratio = s1 / s0;
@@ -129,8 +132,8 @@ fn solve(t: &[f64]) -> Root {
         } else {
             low = shape;
         }
-        if low >= SHAPE_CAP {
-            return Root { shape: SHAPE_CAP, status: FitStatus::Capped };
+        if low >= cap {
+            return Root { shape: cap, status: FitStatus::Capped };
         }
         let slope = (s2 / s0 - ratio * ratio).max(0.0) + 1.0 / (shape * shape);
         let newton = shape - g / slope;
@@ -139,7 +142,7 @@ fn solve(t: &[f64]) -> Root {
         let next = if newton > low && newton < high {
             newton
         } else if newton >= high {
-            if high >= SHAPE_CAP { high } else { f64::midpoint(shape, high) }
+            if high >= cap { high } else { f64::midpoint(shape, high) }
         } else {
             (low.max(1e-6) * shape).sqrt().max(f64::midpoint(low, shape) / 8.0)
         };

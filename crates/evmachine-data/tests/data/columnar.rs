@@ -5,7 +5,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use arrow_array::types::Float32Type;
-use arrow_array::{ArrayRef, Date32Array, Float32Array, Float64Array, ListArray, RecordBatch, StringArray};
+use arrow_array::{
+    ArrayRef, Date32Array, FixedSizeListArray, Float32Array, Float64Array, ListArray, RecordBatch,
+    StringArray,
+};
+use arrow_ipc::CompressionType;
+use arrow_ipc::writer::{FileWriter, IpcWriteOptions, StreamWriter};
+use arrow_schema::{DataType, Field};
 use evmachine_data::{DataError, Format, ReadOptions};
 
 use crate::support::{
@@ -23,12 +29,10 @@ fn write_all(folder: &Folder, columns: &[(&str, ArrayRef)]) -> Vec<PathBuf> {
         parquet::arrow::ArrowWriter::try_new(File::create(&paths[0]).unwrap(), batch.schema(), None).unwrap();
     writer.write(&batch).unwrap();
     writer.close().unwrap();
-    let mut writer =
-        arrow_ipc::writer::FileWriter::try_new(File::create(&paths[1]).unwrap(), &batch.schema()).unwrap();
+    let mut writer = FileWriter::try_new(File::create(&paths[1]).unwrap(), &batch.schema()).unwrap();
     writer.write(&batch).unwrap();
     writer.finish().unwrap();
-    let mut writer =
-        arrow_ipc::writer::StreamWriter::try_new(File::create(&paths[2]).unwrap(), &batch.schema()).unwrap();
+    let mut writer = StreamWriter::try_new(File::create(&paths[2]).unwrap(), &batch.schema()).unwrap();
     writer.write(&batch).unwrap();
     writer.finish().unwrap();
     paths.to_vec()
@@ -211,4 +215,81 @@ fn no_rows_and_truncation() {
     );
     let path = folder.write_gz("whole.parquet.gz", std::fs::read(fixture("list.parquet")).unwrap());
     assert!(matches!(failure(&path, &plain()), DataError::NotStreamable { format: Format::Parquet, .. }));
+}
+
+/// Replaces the only occurrence of some bytes.
+fn replace(content: &mut [u8], from: &[u8], to: &[u8]) {
+    let found: Vec<usize> = (0..content.len()).filter(|&start| content[start..].starts_with(from)).collect();
+    assert_eq!(found.len(), 1);
+    content[found[0]..][..to.len()].copy_from_slice(to);
+}
+
+#[test]
+fn compressed_buffers_that_claim_too_much() {
+    let folder = Folder::new();
+    let zeros: ArrayRef = Arc::new(Float64Array::from(vec![0.0; 54_321]));
+    let batch = RecordBatch::try_from_iter([("a", zeros)]).unwrap();
+    let schema = batch.schema();
+    for codec in [CompressionType::LZ4_FRAME, CompressionType::ZSTD] {
+        let options = IpcWriteOptions::default().try_with_compression(Some(codec)).unwrap();
+        let mut stream = StreamWriter::try_new_with_options(Vec::new(), &schema, options.clone()).unwrap();
+        stream.write(&batch).unwrap();
+        let mut file = FileWriter::try_new_with_options(Vec::new(), &schema, options).unwrap();
+        file.write(&batch).unwrap();
+        for mut content in [stream.into_inner().unwrap(), file.into_inner().unwrap()] {
+            let path = folder.write("t.arrow", &content);
+            assert_eq!(read(&path, &plain()).data.features, vec![0.0; 54_321]);
+            replace(&mut content, &(8 * 54_321u64).to_le_bytes(), &(1u64 << 50).to_le_bytes());
+            assert_eq!(
+                message(&folder.write("t.arrow", &content), &plain()),
+                "t.arrow is damaged: a buffer in it claims a length of 1125899906842624 bytes. \
+                 Copy or export it again"
+            );
+        }
+    }
+}
+
+#[test]
+fn arrow_files_whose_parts_reach_beyond_their_end() {
+    let folder = Folder::new();
+    let said = "t.arrow is truncated: the data stops in the middle. Copy or export it again";
+    let whole = std::fs::read(fixture("fixed_list.arrow")).unwrap();
+    let mut footer = whole.clone();
+    let length = footer.len() - 10;
+    footer[length..][..4].copy_from_slice(&i32::MAX.to_le_bytes());
+    assert_eq!(message(&folder.write("t.arrow", &footer), &labelled("label")), said);
+
+    let values: ArrayRef = Arc::new(Float64Array::from(vec![1.5; 12_345]));
+    let batch = RecordBatch::try_from_iter([("a", values)]).unwrap();
+    let mut writer = FileWriter::try_new(Vec::new(), &batch.schema()).unwrap();
+    writer.write(&batch).unwrap();
+    let mut content = writer.into_inner().unwrap();
+    // The footer is the last to mention the length of the batch's body.
+    let block = arrow_ipc::root_as_footer(&content[footer_range(&content)]).unwrap();
+    let body = block.recordBatches().unwrap().get(0).bodyLength().to_le_bytes();
+    let footer = footer_range(&content);
+    replace(&mut content[footer], &body, &(1u64 << 50).to_le_bytes());
+    assert_eq!(message(&folder.write("t.arrow", &content), &plain()), said);
+}
+
+/// Where the footer of an Arrow file is.
+fn footer_range(content: &[u8]) -> std::ops::Range<usize> {
+    let end = content.len() - 10;
+    let length = i32::from_le_bytes(content[end..][..4].try_into().unwrap());
+    end - length as usize..end
+}
+
+#[test]
+fn endless_rows_of_empty_vectors() {
+    let folder = Folder::new();
+    let field = Arc::new(Field::new("item", DataType::Float32, true));
+    let values: ArrayRef = Arc::new(Float32Array::from(Vec::<f32>::new()));
+    let rows = 1 << 50;
+    let lists: ArrayRef =
+        Arc::new(FixedSizeListArray::try_new_with_len(field, 0, values, None, rows).unwrap());
+    let batch = RecordBatch::try_from_iter([("e", lists)]).unwrap();
+    let mut writer = StreamWriter::try_new(Vec::new(), &batch.schema()).unwrap();
+    writer.write(&batch).unwrap();
+    let path = folder.write("t.arrows", writer.into_inner().unwrap());
+    assert!(matches!(failure(&path, &plain()), DataError::ColumnType { .. }));
 }

@@ -9,10 +9,9 @@ use rayon::prelude::*;
 
 use super::neighbors::Neighbors;
 use super::sets::Sets;
-use super::{Candidates, Cover, greedy, radii_at};
+use super::{Candidates, Cover, Resources, greedy, radii_at};
 use crate::error::Halt;
 use crate::metric::Metric;
-use crate::progress::Run;
 use crate::weibull::SHAPE_CAP;
 
 /// The lowest support: psi of e^-1097.
@@ -22,66 +21,51 @@ const HIGH: f64 = 20.0 * SHAPE_CAP;
 /// Where the bisection ends.
 const TOLERANCE: f64 = 1e-3;
 
-/// At most `count` points of one class.
+/// At most `count` points of one class, which has more.
 ///
-/// Distances are computed once where they fit the run's memory, else once a step. The cover of a step ends once
-/// it has `count` points, because no more are kept.
+/// Distances are computed once where there is memory for them, else once a step. The cover of a step ends once it
+/// has `count` points, because no more are kept.
 pub(super) fn per_class(
-    run: &Run<'_>,
+    resources: &Resources<'_>,
     metric: &Metric,
     class: &Candidates<'_>,
     count: usize,
 ) -> Result<Cover, Halt> {
-    if class.len() <= count {
-        return Ok(Cover::everything(class.len()));
-    }
-    let mut neighbors = Neighbors::new(metric, &class.points);
-    if neighbors.bytes() <= run.memory {
-        neighbors.keep(run)?;
-    }
-    bisect(
-        |level| {
-            let sets = Sets::new(run, &neighbors, &radii_at(class, level))?;
-            let cover = greedy::cover(&sets, count)?;
-            let complete = cover.gains.iter().sum::<f32>() as usize == class.len();
-            // An incomplete cover needs more than `count` points.
-            let size = if complete { cover.order.len() } else { count + 1 };
-            Ok((cover, size))
-        },
-        count,
-    )
+    let mut neighbors = Neighbors::new(metric, &class.points, resources);
+    neighbors.keep()?;
+    let cover_at = |level| {
+        let cover = greedy::cover(&Sets::new(&neighbors, &radii_at(class, level))?, count)?;
+        let complete = cover.gains.iter().sum::<f32>() as usize == class.len();
+        // An incomplete cover needs more than `count` points.
+        let size = if complete { cover.order.len() } else { count + 1 };
+        Ok((cover, size))
+    };
+    bisect(cover_at, count)
 }
 
 /// The covers of all classes at one shared threshold, `count` points or a few more in all.
 pub(super) fn total(
-    run: &Run<'_>,
+    resources: &Resources<'_>,
     metric: &Metric,
     classes: &[Candidates<'_>],
     count: usize,
 ) -> Result<Vec<Cover>, Halt> {
-    if classes.iter().map(Candidates::len).sum::<usize>() <= count {
-        return Ok(classes.iter().map(|class| Cover::everything(class.len())).collect());
-    }
     let mut neighbors: Vec<Neighbors<'_>> =
-        classes.iter().map(|class| Neighbors::new(metric, &class.points)).collect();
-    if neighbors.iter().map(Neighbors::bytes).sum::<usize>() <= run.memory {
-        neighbors.par_iter_mut().try_for_each(|neighbors| neighbors.keep(run))?;
-    }
-    bisect(
-        |level| {
-            let covers: Vec<Cover> = classes
-                .par_iter()
-                .zip(&neighbors)
-                .map(|(class, neighbors)| {
-                    let sets = Sets::new(run, neighbors, &radii_at(class, level))?;
-                    greedy::cover(&sets, usize::MAX)
-                })
-                .collect::<Result<_, Halt>>()?;
-            let size = covers.iter().map(|cover| cover.order.len()).sum();
-            Ok((covers, size))
-        },
-        count,
-    )
+        classes.iter().map(|class| Neighbors::new(metric, &class.points, resources)).collect();
+    neighbors.par_iter_mut().try_for_each(Neighbors::keep)?;
+    let cover_at = |level| {
+        let covers = classes.par_iter().zip(&neighbors).map(|(class, neighbors)| {
+            greedy::cover(&Sets::new(neighbors, &radii_at(class, level))?, usize::MAX)
+        });
+        let covers: Vec<Cover> = covers.collect::<Result<_, Halt>>()?;
+        let size = covers.iter().map(|cover| cover.order.len()).sum();
+        // A step is no progress that could be counted, but it can be stopped.
+        resources.meter.advance(0)?;
+        Ok((covers, size))
+    };
+    let covers = bisect(cover_at, count)?;
+    resources.meter.advance(classes.len())?;
+    Ok(covers)
 }
 
 /// The cover at the lowest level whose size is at least `count`; at the highest level if none reaches it.

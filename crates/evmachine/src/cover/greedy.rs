@@ -19,6 +19,7 @@ pub(super) fn cover(sets: &Sets<'_>, limit: usize) -> Result<Cover, Halt> {
     let mut missing = sets.len() as u32;
     let mut cover = Cover { order: Vec::new(), gains: Vec::new() };
     while missing > 0 && cover.order.len() < limit {
+        sets.check()?;
         let Some((_, Reverse(i))) = queue.pop() else { break };
         let gain = sets.uncovered(i, &covered)?;
         let entry = (gain, Reverse(i));

@@ -2,25 +2,27 @@
 
 use rayon::prelude::*;
 
+use super::Resources;
 use crate::distance::{self, Columns, Tile};
 use crate::error::Halt;
 use crate::metric::Metric;
 use crate::points::Points;
-use crate::progress::Run;
 
 /// The points of a class as rows and columns of one matrix of ranks.
 pub(super) struct Neighbors<'a> {
     metric: &'a Metric,
     points: &'a Points<'a>,
     columns: Box<dyn Columns>,
-    /// The whole matrix, row after row, where it was asked for.
+    resources: &'a Resources<'a>,
+    /// The whole matrix, row after row, where it was asked for and there was room.
     ranks: Option<Vec<f32>>,
 }
 
 impl<'a> Neighbors<'a> {
-    pub(super) fn new(metric: &'a Metric, points: &'a Points<'a>) -> Self {
+    pub(super) fn new(metric: &'a Metric, points: &'a Points<'a>, resources: &'a Resources<'a>) -> Self {
         let all: Vec<usize> = (0..points.len()).collect();
-        Self { metric, points, columns: distance::columns(metric, points, &all), ranks: None }
+        let columns = distance::columns(metric, points, &all);
+        Self { metric, points, columns, resources, ranks: None }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -31,33 +33,39 @@ impl<'a> Neighbors<'a> {
         self.metric
     }
 
-    /// Bytes that [`keep`](Self::keep) takes.
-    pub(super) fn bytes(&self) -> usize {
+    pub(super) fn resources(&self) -> &Resources<'a> {
+        self.resources
+    }
+
+    fn bytes(&self) -> usize {
         self.len().saturating_mul(self.len()).saturating_mul(size_of::<f32>())
     }
 
-    /// Computes all ranks now, for whoever visits the rows many times.
-    pub(super) fn keep(&mut self, run: &Run<'_>) -> Result<(), Halt> {
+    /// Computes all ranks now if there is room, for whoever visits the rows many times.
+    pub(super) fn keep(&mut self) -> Result<(), Halt> {
+        if !self.resources.memory.take(self.bytes()) {
+            return Ok(());
+        }
         let count = self.len();
         let mut ranks = vec![0.0; count * count];
-        let block = run.block_rows(count);
-        ranks.par_chunks_mut(block * count).enumerate().try_for_each(|(b, ranks)| {
+        let block = self.resources.run.block_rows(count);
+        let filled = ranks.par_chunks_mut(block * count).enumerate().try_for_each(|(b, ranks)| {
             let rows: Vec<usize> = (b * block..(b * block + block).min(count)).collect();
-            self.visit(&rows, run.tile_columns, |row, start, values| {
+            self.visit(&rows, |row, start, values| {
                 ranks[row * count + start..][..values.len()].copy_from_slice(values);
             })
-        })?;
+        });
         self.ranks = Some(ranks);
-        Ok(())
+        filled
     }
 
     /// Calls `visit(position in rows, first column, ranks)` for each row and each tile.
     pub(super) fn visit(
         &self,
         rows: &[usize],
-        width: usize,
         mut visit: impl FnMut(usize, usize, &[f32]),
     ) -> Result<(), Halt> {
+        self.resources.meter.check()?;
         let count = self.len();
         if let Some(ranks) = &self.ranks {
             for (position, &row) in rows.iter().enumerate() {
@@ -65,6 +73,7 @@ impl<'a> Neighbors<'a> {
             }
             return Ok(());
         }
+        let width = self.resources.run.tile_columns;
         let block = self.columns.block(self.points, rows);
         let mut tile = Tile::default();
         for start in (0..count).step_by(width) {
@@ -74,5 +83,13 @@ impl<'a> Neighbors<'a> {
             }
         }
         Ok(())
+    }
+}
+
+impl Drop for Neighbors<'_> {
+    fn drop(&mut self) {
+        if self.ranks.is_some() {
+            self.resources.memory.give_back(self.bytes());
+        }
     }
 }

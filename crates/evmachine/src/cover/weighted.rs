@@ -9,43 +9,47 @@ use std::collections::BinaryHeap;
 use rayon::prelude::*;
 
 use super::neighbors::Neighbors;
-use super::{Candidates, Cover};
+use super::{Candidates, Cover, Resources};
 use crate::error::Halt;
 use crate::metric::Metric;
-use crate::progress::Run;
 use crate::psi::Curve;
 
 /// Gains below this are rounding.
 const NOTHING: f64 = 1e-12;
 
+/// At most `count` points of one class.
 pub(super) fn cover(
-    run: &Run<'_>,
+    resources: &Resources<'_>,
     metric: &Metric,
     class: &Candidates<'_>,
     count: usize,
 ) -> Result<Cover, Halt> {
-    let mut neighbors = Neighbors::new(metric, &class.points);
-    if neighbors.bytes() <= run.memory {
-        neighbors.keep(run)?;
-    }
+    let mut neighbors = Neighbors::new(metric, &class.points, resources);
+    neighbors.keep()?;
     let mut best = vec![0.0f64; class.len()];
     let all: Vec<usize> = (0..class.len()).collect();
     let gains: Result<Vec<Vec<f64>>, Halt> = all
-        .par_chunks(run.block_rows(all.len()))
+        .par_chunks(resources.run.block_rows(all.len()))
         .map(|indices| {
-            rows(run, &neighbors, class, indices).map(|psi| psi.iter().map(|psi| psi.iter().sum()).collect())
+            let mut sums = vec![0.0; indices.len()];
+            let mut psi = Vec::new();
+            each_psi(&neighbors, class, indices, |row, curve, distances| {
+                psi.clear();
+                curve.psi_of_each(distances, &mut psi);
+                sums[row] += psi.iter().sum::<f64>();
+            })?;
+            Ok(sums)
         })
         .collect();
-    let mut queue: BinaryHeap<Entry> = gains?
-        .into_iter()
-        .flatten()
-        .enumerate()
-        .map(|(index, gain)| Entry { gain, index: Reverse(index) })
-        .collect();
+    let gains = gains?.into_iter().flatten().enumerate();
+    let mut queue: BinaryHeap<Entry> =
+        gains.map(|(index, gain)| Entry { gain, index: Reverse(index) }).collect();
     let mut cover = Cover { order: Vec::new(), gains: Vec::new() };
+    let mut psi = Vec::with_capacity(class.len());
     while cover.order.len() < count {
         let Some(Entry { index: Reverse(i), .. }) = queue.pop() else { break };
-        let psi = rows(run, &neighbors, class, &[i])?.remove(0);
+        psi.clear();
+        each_psi(&neighbors, class, &[i], |_, curve, distances| curve.psi_of_each(distances, &mut psi))?;
         let gain: f64 = psi.iter().zip(&best).map(|(psi, best)| (psi - best).max(0.0)).sum();
         let entry = Entry { gain, index: Reverse(i) };
         if queue.peek().is_some_and(|next| *next > entry) {
@@ -55,8 +59,8 @@ pub(super) fn cover(
         if gain < NOTHING && !cover.order.is_empty() {
             break;
         }
-        for (best, psi) in best.iter_mut().zip(psi) {
-            *best = best.max(psi);
+        for (best, psi) in best.iter_mut().zip(&psi) {
+            *best = best.max(*psi);
         }
         cover.order.push(i);
         // A renewed gain can exceed the last one by rounding alone.
@@ -66,21 +70,18 @@ pub(super) fn cover(
     Ok(cover)
 }
 
-/// `psi_i` at every point of the class, for each i of `indices`.
-fn rows(
-    run: &Run<'_>,
+/// Calls `visit(position, curve, distances)` for each of `indices` and each part of the class.
+fn each_psi(
     neighbors: &Neighbors<'_>,
     class: &Candidates<'_>,
     indices: &[usize],
-) -> Result<Vec<Vec<f64>>, Halt> {
-    let mut psi: Vec<Vec<f64>> = vec![Vec::with_capacity(class.len()); indices.len()];
+    mut visit: impl FnMut(usize, &Curve, &mut dyn Iterator<Item = f32>),
+) -> Result<(), Halt> {
     let metric = neighbors.metric();
-    neighbors.visit(indices, run.tile_columns, |row, _, ranks| {
-        let curve: &Curve = &class.curves[indices[row]];
-        let distances = ranks.iter().map(|&rank| metric.distance_of_rank(rank));
-        curve.psi_of_each(distances, &mut psi[row]);
-    })?;
-    Ok(psi)
+    neighbors.visit(indices, |position, _, ranks| {
+        let mut distances = ranks.iter().map(|&rank| metric.distance_of_rank(rank));
+        visit(position, &class.curves[indices[position]], &mut distances);
+    })
 }
 
 #[derive(PartialEq)]

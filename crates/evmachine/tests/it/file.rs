@@ -121,6 +121,48 @@ fn inconsistent_files_say_what_contradicts_what() {
     assert!(tampered(|_, data| data.truncate(10)).to_string().contains("not a complete safetensors file"));
 }
 
+/// The numbers of a tensor of [`model`], by their place in the file.
+fn with_u64s(name: &'static str, change: impl FnOnce(&mut [u64])) -> FormatError {
+    tampered(move |header, data| {
+        let json: serde_json::Value = serde_json::from_str(header).unwrap();
+        let offsets: Vec<usize> = json[name]["data_offsets"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|at| at.as_u64().unwrap() as usize)
+            .collect();
+        let bytes = &mut data[offsets[0]..offsets[1]];
+        let mut values: Vec<u64> =
+            bytes.chunks_exact(8).map(|chunk| u64::from_le_bytes(chunk.try_into().unwrap())).collect();
+        change(&mut values);
+        bytes.copy_from_slice(&values.iter().flat_map(|value| value.to_le_bytes()).collect::<Vec<u8>>());
+    })
+}
+
+#[test]
+fn numbers_that_cannot_be_are_refused() {
+    let said = |error: FormatError| error.to_string();
+    assert!(said(with_u64s("source", |values| values[0] = values[1])).contains("distinct"));
+    assert!(said(with_u64s("source", |values| values[0] = u64::MAX)).contains("distinct"));
+    assert!(said(with_u64s("class_points_seen", |values| values[0] = u64::MAX)).contains("add up"));
+    assert!(said(with_u64s("class_points_seen", |values| values[0] = 0)).contains("add up"));
+    assert!(said(with_u64s("class_sizes", |values| values[0] = u64::MAX)).contains("class sizes"));
+    assert!(said(with_u64s("class_tail_sizes", |values| values[0] = 0)).contains("has a tail of"));
+    assert!(said(with_u64s("tail_lengths", |values| values[0] = u64::MAX)).contains("tail lengths"));
+    let replaced = |from: &'static str, to: &'static str| {
+        tampered(move |header, _| {
+            assert!(header.contains(from), "{header}");
+            *header = header.replace(from, to);
+        })
+    };
+    let sums = replaced(r#"\"count\":0"#, r#"\"count\":18446744073709551615"#);
+    assert!(said(sums).contains("dropped fits"));
+    assert!(
+        said(replaced(r#"\"tail_memory\":\"full\",\"dropped"#, r#"\"tail_memory\":\"none\",\"dropped"#))
+            .contains("under None")
+    );
+}
+
 #[test]
 fn a_built_in_metric_cannot_be_replaced() {
     let bytes = model().to_bytes().unwrap();

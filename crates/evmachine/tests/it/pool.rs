@@ -53,8 +53,7 @@ fn every_strategy_ranks_as_it_says() {
     let ask = |strategy| pool.suggest(&evm, strategy, 70).unwrap();
     let support: Vec<f64> =
         ask(Strategy::LowestPsi).iter().map(|suggestion| suggestion.score.support).collect();
-    assert_eq!(support.len(), 70);
-    assert!(support.is_sorted());
+    assert!(support.len() > 3 && support.is_sorted());
     let delta = evm.params().rejection_threshold;
     let closeness: Vec<f64> = ask(Strategy::ClosestToThreshold)
         .iter()
@@ -65,16 +64,17 @@ fn every_strategy_ranks_as_it_says() {
         |seed| ask(Strategy::Random(seed)).iter().map(|suggestion| suggestion.sample).collect::<Vec<_>>();
     assert_eq!(random(1), random(1));
     assert_ne!(random(1), random(2));
-    let mut sorted = random(3);
-    sorted.sort_unstable();
-    assert_eq!(sorted, all);
-    // Groups share nothing, and every suggestion heads its own.
-    let mut seen = std::collections::HashSet::new();
-    for suggestion in ask(Strategy::Coverage) {
-        assert_eq!(suggestion.group[0], suggestion.sample);
-        assert!(suggestion.group.iter().all(|sample| seen.insert(*sample)));
+    // Groups share nothing, every suggestion heads its own, and nobody is left out.
+    for strategy in
+        [Strategy::Coverage, Strategy::LowestPsi, Strategy::ClosestToThreshold, Strategy::Random(4)]
+    {
+        let mut seen = std::collections::HashSet::new();
+        for suggestion in ask(strategy) {
+            assert_eq!(suggestion.group[0], suggestion.sample);
+            assert!(suggestion.group.iter().all(|sample| seen.insert(*sample)), "{strategy:?}");
+        }
+        assert_eq!(seen.len(), 70, "{strategy:?}");
     }
-    assert_eq!(seen.len(), 70, "the cover leaves nobody out");
 }
 
 #[test]
@@ -101,4 +101,18 @@ fn labels_can_be_changed_and_taken_back() {
     );
     let (none, labels) = pool.take_labelled();
     assert_eq!((none.rows(), labels.len()), (0, 0));
+}
+
+#[test]
+fn awkward_samples_are_no_trouble() {
+    let mut pool = UnknownPool::new(1);
+    let ids = pool.add(&Features::new(vec![1e-20, 1.0, 0.0], 1).unwrap()).unwrap();
+    pool.label(&ids[..1], "tiny").unwrap();
+    assert_eq!(pool.take_labelled().0.values(), [1e-20]);
+    let features = Features::new(vec![1.0, 2.0, -1.0, -2.0], 1).unwrap();
+    let labels = Labels::new(["up", "up", "down", "down"]).unwrap();
+    let cosine = Params { metric: evmachine::Metric::Cosine, ..Params::default() };
+    let (evm, _) = Evm::fit(&cosine, &features, &labels).unwrap();
+    assert_eq!(pool.suggest(&evm, Strategy::Coverage, 2), Err(PoolError::ZeroSample { sample: ids[2] }));
+    assert_eq!(UnknownPool::new(0).take_labelled().0.rows(), 0);
 }

@@ -154,12 +154,88 @@ fn a_class_can_be_forgotten_but_two_remain() {
 }
 
 #[test]
+fn forgetting_gives_the_psi_models_of_a_fit_without_the_class() {
+    let (features, labels) =
+        clumps(&[(0.0, 0.0, "a"), (4.0, 0.0, "b"), (0.0, 4.0, "c"), (3.0, 3.0, "d")], 20, 1);
+    for size in [1, 10, 45, 100] {
+        let params = Params { tail_size: TailSize::Count(size), cover_threshold: 1.0, ..Params::default() };
+        let (mut evm, _) = Evm::fit(&params, &features, &labels).unwrap();
+        evm.forget_class("b").unwrap();
+        let rest: Vec<usize> = (0..80).filter(|&row| labels.name(row) != "b").collect();
+        let (without, _) = Evm::fit(&params, &features.select(&rest), &labels.select(&rest)).unwrap();
+        let psi = |evm: &Evm| evm.extreme_vectors().map(|vector| vector.psi).collect::<Vec<_>>();
+        assert_eq!(psi(&evm), psi(&without), "tail size {size}");
+
+        // Learned again, the class is back where it was.
+        let b: Vec<usize> = (20..40).collect();
+        evm.update(&features.select(&b), &labels.select(&b)).unwrap();
+        let (whole, _) = Evm::fit(&params, &features, &labels).unwrap();
+        let sorted = |evm: &Evm| {
+            let mut all: Vec<(String, u64, u64)> = evm
+                .extreme_vectors()
+                .map(|v| (evm.class_name(v.class).to_owned(), v.psi.shape.to_bits(), v.psi.scale.to_bits()))
+                .collect();
+            all.sort();
+            all
+        };
+        assert_eq!(sorted(&evm), sorted(&whole), "tail size {size}");
+    }
+    for memory in [TailMemory::Max, TailMemory::None] {
+        let params = Params { tail_memory: memory, cover_threshold: 1.0, ..base() };
+        let (mut evm, _) = Evm::fit(&params, &features, &labels).unwrap();
+        evm.forget_class("b").unwrap();
+        assert_eq!(evm.vector_ratio(), 1.0);
+        let rest: Vec<usize> = (0..80).filter(|&row| labels.name(row) != "b").collect();
+        let (without, _) = Evm::fit(&params, &features.select(&rest), &labels.select(&rest)).unwrap();
+        let psi = |evm: &Evm| evm.extreme_vectors().map(|vector| vector.psi).collect::<Vec<_>>();
+        assert_eq!(psi(&evm), psi(&without), "{memory:?}");
+    }
+}
+
+#[test]
+fn extreme_parameters_are_no_trouble() {
+    let (features, labels) = two();
+    for params in [
+        Params { n_fused: usize::MAX, ..base() },
+        Params { tail_size: TailSize::Count(usize::MAX), ..base() },
+        Params { rejection_threshold: 0.0, ..base() },
+        Params { rejection_threshold: 1.0, ..base() },
+        Params { smoothing: 1.0, smoothing_neighbors: usize::MAX, ..base() },
+        Params { max_extreme_vectors: Some(Budget::Total(usize::MAX)), ..base() },
+        Params { max_extreme_vectors: Some(Budget::Total(1)), ..base() },
+        Params { distance_multiplier: 1e300, ..base() },
+        Params { fixed_shape: Some(evmachine::SHAPE_CAP), ..base() },
+    ] {
+        let run = Run::new().tile(usize::MAX, usize::MAX).memory(usize::MAX);
+        let (mut evm, _) = Evm::fit_with(&run, &params, &features, &labels).unwrap();
+        let (new, new_labels) = clumps(&[(0.0, 4.0, "c")], 9, 2);
+        evm.update(&new, &new_labels).unwrap();
+        assert_eq!(evm.decide_with(&run, &features).unwrap().len(), 80, "{params:?}");
+        assert_eq!(evm.decide(&Features::new(vec![], 2).unwrap()).unwrap(), []);
+        let why = evm.explain(&new, 9).unwrap();
+        assert!(why.iter().all(|why| !why.distance_to_boundary.is_nan()), "{params:?}");
+        let mut pool = evmachine::UnknownPool::new(2);
+        pool.add(&new).unwrap();
+        assert!(!pool.suggest(&evm, evmachine::Strategy::Coverage, 9).unwrap().is_empty());
+    }
+}
+
+#[test]
 fn a_stopped_or_failed_update_leaves_the_model_as_it_was() {
     let (features, labels) = two();
     let (mut evm, _) = Evm::fit(&base(), &features, &labels).unwrap();
     let before = evm.clone();
     let (new, new_labels) = clumps(&[(0.0, 4.0, "c")], 40, 2);
-    for stage in [Stage::Tails, Stage::Refit, Stage::Cover] {
+    for (stage, budget) in [
+        (Stage::Tails, None),
+        (Stage::Refit, None),
+        (Stage::Cover, None),
+        (Stage::Cover, Some(Budget::Total(20))),
+        (Stage::Cover, Some(Budget::PerClass(5))),
+    ] {
+        let (mut evm, _) =
+            Evm::fit(&Params { max_extreme_vectors: budget, ..base() }, &features, &labels).unwrap();
+        let before = evm.clone();
         let stop = move |at: Stage, _: u64, _: u64| {
             if at == stage { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };

@@ -62,7 +62,7 @@ fn open_stream(file: &str, source: Source, options: &ReadOptions) -> Result<Open
 
 /// Refuses a file whose parts reach beyond its end, or in which a compressed buffer claims to be larger than
 /// the file justifies. The decoder allocates at once what they claim, and a failed allocation ends the
-/// process. Any other damage is left for the decoder to report.
+/// process. Most other damage is left for the decoder to report.
 fn check_lengths(name: &str, mut file: File) -> Result<(), DataError> {
     match greatest_length(&mut file) {
         Ok(Some((length, size))) => {
@@ -76,10 +76,13 @@ fn check_lengths(name: &str, mut file: File) -> Result<(), DataError> {
 /// Refuses an uncompressed length that `size` bytes do not justify.
 fn check_length(length: u64, size: u64) -> io::Result<()> {
     if length > ALWAYS_ALLOWED.max(size.saturating_mul(EXPANSION)) {
-        let detail = format!("a buffer in it claims a length of {length} bytes");
-        return Err(io::Error::new(io::ErrorKind::InvalidData, detail));
+        return Err(damaged(&format!("a buffer in it claims a length of {length} bytes")));
     }
     Ok(())
+}
+
+fn damaged(detail: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, detail)
 }
 
 /// The greatest uncompressed length and the size of the file; `None` when the structure is broken.
@@ -110,9 +113,11 @@ fn greatest_in_block(file: &mut File, size: u64, block: &Block) -> io::Result<u6
     let mut metadata = vec![0; metadata_length as usize];
     read_at(file, offset, &mut metadata)?;
     let prefix = if metadata.starts_with(&CONTINUATION) { 8 } else { 4 };
+    // The decoder would look for the rest of a message that is not whole here in the body.
     let message = metadata.get(prefix..).and_then(|message| root_as_message(message).ok());
+    let message = message.ok_or_else(|| damaged("a message in it is not readable"))?;
     let mut greatest = 0;
-    for start in message.map(compressed_buffers).unwrap_or_default() {
+    for start in compressed_buffers(message) {
         let Some(start) = body.checked_add(start).filter(|start| size.saturating_sub(*start) >= 8) else {
             continue;
         };
@@ -188,7 +193,7 @@ impl<R: Read> Guarded<R> {
     /// Reads the length at the beginning of the buffer that begins at `start`, no later than here.
     fn next_length(&mut self, start: u64) -> io::Result<()> {
         if start < self.position {
-            return Err(io::Error::new(io::ErrorKind::InvalidData, "buffers in it overlap"));
+            return Err(damaged("buffers in it overlap"));
         }
         self.buffers.pop_front();
         self.look((self.body - self.position).min(8))?;

@@ -38,6 +38,7 @@ mod number;
 mod options;
 mod output;
 mod parquet;
+mod parquet_footer;
 mod problem;
 mod reader;
 mod records;

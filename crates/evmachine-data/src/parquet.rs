@@ -5,12 +5,13 @@ use std::fs::File;
 use ::parquet::arrow::ProjectionMask;
 use ::parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use ::parquet::errors::ParquetError;
-use ::parquet::file::metadata::ParquetMetaData;
+use ::parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
 
 use crate::columnar::{Layout, contained};
 use crate::error::DataError;
 use crate::format::Format;
 use crate::options::ReadOptions;
+use crate::parquet_footer::check_depth;
 use crate::reader::Opened;
 use crate::source::Source;
 
@@ -20,7 +21,8 @@ pub(crate) fn open(source: &Source, options: &ReadOptions) -> Result<Opened, Dat
     let Some(path) = source.path.as_ref().filter(|_| !source.compressed) else {
         return Err(DataError::NotStreamable { file, format: Format::Parquet });
     };
-    let opened = File::open(path).map_err(|error| DataError::opening(&file, error))?;
+    let mut opened = File::open(path).map_err(|error| DataError::opening(&file, error))?;
+    check_depth(&mut opened).map_err(|error| DataError::reading(&file, error))?;
     let builder = contained(&file, || {
         let builder =
             ParquetRecordBatchReaderBuilder::try_new(opened).map_err(|error| parquet_error(&file, error))?;
@@ -40,7 +42,7 @@ pub(crate) fn open(source: &Source, options: &ReadOptions) -> Result<Opened, Dat
 
 /// Refuses a file whose columns reach beyond its end: the decoder allocates at once what they claim.
 fn check_chunks(file: &str, metadata: &ParquetMetaData, size: Option<u64>) -> Result<(), DataError> {
-    for column in metadata.row_groups().iter().flat_map(|group| group.columns()) {
+    for column in metadata.row_groups().iter().flat_map(RowGroupMetaData::columns) {
         let (start, length) = column.byte_range();
         if start.saturating_add(length) > size.unwrap_or(u64::MAX) {
             let detail = format!("the column `{}` reaches beyond its end", column.column_path().string());

@@ -87,7 +87,11 @@ fn is_model(path: &Path) -> Result<bool, Failure> {
 
 fn unknowns(arguments: &Arguments, evm: &Evm, path: &Path) -> Result<Features<'static>, Failure> {
     let mut values = Vec::new();
-    for batch in arguments.columns.open(path, Some(evm.dimensions()))? {
+    // Queries may have the label column of the data, or none.
+    let unlabelled = DataArguments { label: None, ..arguments.columns.clone() };
+    let dimensions = Some(evm.dimensions());
+    let reader = unlabelled.open(path, dimensions).or_else(|_| arguments.columns.open(path, dimensions))?;
+    for batch in reader {
         let batch = batch?;
         let features = Features::new(batch.features, batch.columns)?;
         let decisions = evm.decide(&features).map_err(|error| Failure::from(error).about(path.display()))?;

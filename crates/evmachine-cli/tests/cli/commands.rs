@@ -1,5 +1,7 @@
 //! What the commands do and print.
 
+use std::fmt::Write as _;
+
 use crate::{Place, fixture, trained};
 
 #[test]
@@ -139,13 +141,14 @@ fn pictures_are_drawn_of_two_and_of_more_dimensions() {
     let mut plane = "x,y,class\n".to_owned();
     for i in 0..60 {
         let (x, y) = (f64::from(i % 8) * 0.3, f64::from(i / 8) * 0.25);
-        plane +=
-            &if i % 2 == 0 { format!("{x},{y},dots\n") } else { format!("{},{},stars\n", x + 5.0, y + 1.0) };
+        let (x, y, class) = if i % 2 == 0 { (x, y, "dots") } else { (x + 5.0, y + 1.0, "stars") };
+        let _ = writeln!(plane, "{x},{y},{class}");
     }
     place.write("plane.csv", plane);
     place.write("queries.csv", "x,y\n1.0,0.5\n-9,9\n");
     let flags = ["--label", "class", "-o", "plane.png"];
-    place.ok(&[&["plot", "plane.csv"], &flags[..]].concat());
+    place.ok(&[&["plot", "plane.csv", "--queries", "queries.csv"], &flags[..]].concat());
+    place.ok(&[&["plot", "plane.csv", "--queries", "plane.csv"], &flags[..]].concat());
     assert_eq!(&std::fs::read(place.path("plane.png")).unwrap()[..4], b"\x89PNG");
     place.ok(&["train", "plane.csv", "--label", "class", "-o", "plane.safetensors"]);
     place.ok(&["plot", "plane.safetensors", "--queries", "queries.csv", "-o", "plane.svg"]);

@@ -73,7 +73,7 @@ fn a_million_rows_are_predicted_within_half_a_gigabyte() {
     let mut text = String::new();
     for row in 0..120 {
         let values: Vec<String> = (0..64).map(|i| ((row * 31 + i * 17) % 100 / 10).to_string()).collect();
-        text.push_str(&format!("{},c{}\n", values.join(","), row % 6));
+        text.extend([values.join(","), format!(",c{}\n", row % 6)]);
     }
     place.write("small.csv", text);
     place.ok(&["train", "small.csv", "--label", "-1", "-o", "m.safetensors"]);

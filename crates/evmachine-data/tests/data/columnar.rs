@@ -263,13 +263,22 @@ fn arrow_files_whose_parts_reach_beyond_their_end() {
     let batch = RecordBatch::try_from_iter([("a", values)]).unwrap();
     let mut writer = FileWriter::try_new(Vec::new(), &batch.schema()).unwrap();
     writer.write(&batch).unwrap();
-    let mut content = writer.into_inner().unwrap();
-    // The footer is the last to mention the length of the batch's body.
-    let block = arrow_ipc::root_as_footer(&content[footer_range(&content)]).unwrap();
-    let body = block.recordBatches().unwrap().get(0).bodyLength().to_le_bytes();
-    let footer = footer_range(&content);
-    replace(&mut content[footer], &body, &(1u64 << 50).to_le_bytes());
-    assert_eq!(message(&folder.write("t.arrow", &content), &plain()), said);
+    let whole = writer.into_inner().unwrap();
+    let range = footer_range(&whole);
+    let footer = arrow_ipc::root_as_footer(&whole[range.clone()]).unwrap();
+    let block = footer.recordBatches().unwrap().get(0);
+
+    let mut body = whole.clone();
+    replace(&mut body[range.clone()], &block.bodyLength().to_le_bytes(), &(1u64 << 50).to_le_bytes());
+    assert_eq!(message(&folder.write("t.arrow", &body), &plain()), said);
+
+    let mut metadata = whole.clone();
+    let lengths = [i64::from(block.metaDataLength()).to_le_bytes(), block.bodyLength().to_le_bytes()];
+    replace(&mut metadata[range], &lengths.concat(), &16u64.to_le_bytes());
+    assert_eq!(
+        message(&folder.write("t.arrow", &metadata), &plain()),
+        "t.arrow is damaged: a message in it is not readable. Copy or export it again"
+    );
 }
 
 /// Where the footer of an Arrow file is.
@@ -286,10 +295,34 @@ fn endless_rows_of_empty_vectors() {
     let values: ArrayRef = Arc::new(Float32Array::from(Vec::<f32>::new()));
     let rows = 1 << 50;
     let lists: ArrayRef =
-        Arc::new(FixedSizeListArray::try_new_with_len(field, 0, values, None, rows).unwrap());
+        Arc::new(FixedSizeListArray::try_new_with_length(field, 0, values, None, rows).unwrap());
     let batch = RecordBatch::try_from_iter([("e", lists)]).unwrap();
     let mut writer = StreamWriter::try_new(Vec::new(), &batch.schema()).unwrap();
     writer.write(&batch).unwrap();
     let path = folder.write("t.arrows", writer.into_inner().unwrap());
     assert!(matches!(failure(&path, &plain()), DataError::ColumnType { .. }));
+}
+
+/// A Parquet file without row groups whose only column lies in so many groups.
+fn nested(depth: u8) -> Vec<u8> {
+    let mut footer = vec![0x15, 2, 0x19, 0xfc];
+    let elements = u32::from(depth) + 2;
+    footer.extend([elements as u8 | 0x80, (elements >> 7) as u8]);
+    footer.extend([0x48, 1, b's', 0x15, 2, 0]);
+    footer.extend((0..depth).flat_map(|_| [0x35, 0, 0x18, 1, b'g', 0x15, 2, 0]));
+    footer.extend([0x15, 2, 0x25, 0, 0x18, 1, b'x', 0]);
+    footer.extend([0x16, 2, 0x19, 0x0c, 0]);
+    let length = (footer.len() as u32).to_le_bytes();
+    [b"PAR1", footer.as_slice(), &length, b"PAR1"].concat()
+}
+
+#[test]
+fn parquet_groups_that_lie_too_deep() {
+    let folder = Folder::new();
+    let few = failure(&folder.write("t.parquet", nested(20)), &plain());
+    assert!(matches!(few, DataError::ColumnType { .. }), "{few}");
+    assert_eq!(
+        message(&folder.write("t.parquet", nested(120)), &plain()),
+        "t.parquet is damaged: its columns lie too deeply in each other. Copy or export it again"
+    );
 }

@@ -1,0 +1,7 @@
+//! Arrow IPC files and streams.
+
+#![no_main]
+
+use evmachine_data::Format;
+
+libfuzzer_sys::fuzz_target!(|input: &[u8]| evmachine_fuzz::read(Format::Arrow, input));

@@ -1,0 +1,7 @@
+//! Text tables: comma, semicolon, tab or space separated.
+
+#![no_main]
+
+use evmachine_data::Format;
+
+libfuzzer_sys::fuzz_target!(|input: &[u8]| evmachine_fuzz::read(Format::Csv, input));

@@ -1,0 +1,7 @@
+//! NumPy arrays.
+
+#![no_main]
+
+use evmachine_data::Format;
+
+libfuzzer_sys::fuzz_target!(|input: &[u8]| evmachine_fuzz::read(Format::Npy, input));

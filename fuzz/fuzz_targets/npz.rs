@@ -1,0 +1,7 @@
+//! Archives of NumPy arrays.
+
+#![no_main]
+
+use evmachine_data::Format;
+
+libfuzzer_sys::fuzz_target!(|input: &[u8]| evmachine_fuzz::read(Format::Npz, input));

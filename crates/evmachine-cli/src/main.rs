@@ -5,6 +5,7 @@ mod commands;
 mod console;
 mod data;
 mod failure;
+mod files;
 mod interrupt;
 mod letter;
 mod model;

@@ -10,6 +10,15 @@ pub(crate) fn load(path: &Path) -> Result<Evm, Failure> {
     Evm::load(path).map_err(|error| named(error, path))
 }
 
+/// As [`load`], to decide with another delta where one is given.
+pub(crate) fn load_to_decide(path: &Path, delta: Option<f64>) -> Result<Evm, Failure> {
+    let mut evm = load(path)?;
+    if let Some(delta) = delta {
+        evm.set_rejection_threshold(delta)?;
+    }
+    Ok(evm)
+}
+
 pub(crate) fn save(model: &Evm, path: &Path) -> Result<(), Failure> {
     model.save(path).map_err(|error| Failure { kind: Kind::Other, ..named(error, path) })
 }

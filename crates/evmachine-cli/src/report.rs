@@ -1,7 +1,6 @@
 //! The report of the demo: one HTML file with its pictures inside.
 
 use std::fmt::Write as _;
-use std::io::Write as _;
 use std::path::Path;
 
 use evmachine::{Evm, Features, Report};
@@ -14,8 +13,8 @@ use evmachine_plot::{
 };
 
 use crate::commands::inspect::parameter_histograms;
-use crate::failure::{Failure, Kind};
-use crate::principal;
+use crate::failure::Failure;
+use crate::{files, principal};
 
 /// What happened, for the one who tells it.
 pub(crate) struct Story<'a> {
@@ -40,14 +39,7 @@ figcaption{color:#555}table{border-collapse:collapse}td,th{padding:.25rem 1rem .
 td:first-child,th:first-child{text-align:left}tr{border-bottom:1px solid #ddd}";
 
 pub(crate) fn write(story: &Story<'_>, path: &Path) -> Result<(), Failure> {
-    let html = html(story)?;
-    let failed = |error: std::io::Error| Failure::new(Kind::Other, error.to_string()).about(path.display());
-    let folder = path.parent().unwrap_or(Path::new("."));
-    std::fs::create_dir_all(folder).map_err(failed)?;
-    let mut file = tempfile::NamedTempFile::new_in(folder).map_err(failed)?;
-    file.write_all(html.as_bytes()).map_err(failed)?;
-    file.persist(path).map_err(|error| failed(error.error))?;
-    Ok(())
+    files::write(path, &html(story)?)
 }
 
 fn html(story: &Story<'_>) -> Result<String, Failure> {

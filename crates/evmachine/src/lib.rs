@@ -55,6 +55,7 @@ mod points;
 mod pool;
 mod progress;
 mod psi;
+mod reduce;
 mod refit;
 mod report;
 mod smoothing;

@@ -9,7 +9,7 @@ use evmachine_eval::tune::Delta;
 use evmachine_eval::{Answers, Evaluation, Search, Space, TuneOptions, tune};
 
 use crate::console::{Console, table};
-use crate::failure::{Failure, Kind};
+use crate::failure::Failure;
 use crate::report::{self, Story};
 use crate::{interrupt, letter};
 
@@ -206,10 +206,4 @@ fn compare(before: &Answers, after: &Answers, labels: &Labels) -> Vec<Vec<String
 
 fn indented(text: &str) -> String {
     text.lines().map(|line| format!("   {line}")).collect::<Vec<_>>().join("\n")
-}
-
-impl From<std::io::Error> for Failure {
-    fn from(error: std::io::Error) -> Self {
-        Failure::new(Kind::Other, error.to_string())
-    }
 }

@@ -40,10 +40,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failure> {
-    let mut evm = model::load(&arguments.model)?;
-    if let Some(delta) = arguments.rejection_threshold {
-        evm.set_rejection_threshold(delta)?;
-    }
+    let evm = model::load_to_decide(&arguments.model, arguments.rejection_threshold)?;
     let data = arguments.columns.read_labelled(console, &arguments.data, Some(evm.dimensions()))?;
     let progress = console.progress();
     let answers = Answers::ask(&Run::new().observer(&progress), &evm, &data.features, &data.labels)

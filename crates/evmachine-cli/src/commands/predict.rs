@@ -55,10 +55,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failure> {
-    let mut evm = model::load(&arguments.model)?;
-    if let Some(delta) = arguments.rejection_threshold {
-        evm.set_rejection_threshold(delta)?;
-    }
+    let evm = model::load_to_decide(&arguments.model, arguments.rejection_threshold)?;
     if evm.class_index(&arguments.unknown_label).is_some() {
         let name = &arguments.unknown_label;
         return Err(Failure::new(Kind::Usage, format!("the model has a class named {name:?}"))

@@ -12,8 +12,8 @@ use evmachine_eval::{Objective, Search, Space, Trial, TuneOptions, Tuned, tune};
 use crate::console::{Console, table};
 use crate::data::DataArguments;
 use crate::failure::{Failure, Kind};
-use crate::interrupt;
 use crate::parameters::ParameterArguments;
+use crate::{files, interrupt};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum SpaceName {
@@ -240,11 +240,7 @@ fn advise(console: &Console, tuned: &Tuned) {
 }
 
 fn write(params: &Params, path: &Path) -> Result<(), Failure> {
-    let failed = |error: String| Failure::new(Kind::Other, error).about(path.display());
-    let text = toml::to_string(params).map_err(|error| failed(error.to_string()))?;
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut file = tempfile::NamedTempFile::new_in(folder).map_err(|error| failed(error.to_string()))?;
-    std::io::Write::write_all(&mut file, text.as_bytes()).map_err(|error| failed(error.to_string()))?;
-    file.persist(path).map_err(|error| failed(error.to_string()))?;
-    Ok(())
+    let text = toml::to_string(params)
+        .map_err(|error| Failure::new(Kind::Other, error.to_string()).about(path.display()))?;
+    files::write(path, &text)
 }

@@ -171,3 +171,21 @@ fn a_built_in_metric_cannot_be_replaced() {
         Err(FormatError::CustomMetric { .. })
     ));
 }
+
+/// A file of every released version of the format stays here and must keep loading.
+#[test]
+fn files_of_every_version_keep_loading() {
+    let evm = Evm::from_bytes(include_bytes!("../golden/model-1.safetensors")).unwrap();
+    let names: Vec<&str> = evm.classes().map(|class| class.name).collect();
+    assert_eq!(names, ["dots", "diamonds", "squares", "stars"]);
+    assert_eq!(
+        (evm.extreme_vector_count(), evm.points_seen(), evm.tail_memory()),
+        (10, 161, TailMemory::Full)
+    );
+    let queries = Features::new(vec![-3.0, 2.2, 2.5, 3.1, -1.4, 1.5, 0.2, 0.4, 5.6, -4.2], 2).unwrap();
+    let decisions = evm.decide(&queries).unwrap();
+    let said: Vec<Option<&str>> =
+        decisions.iter().map(|decision| decision.class().map(|class| names[class])).collect();
+    assert_eq!(said, [Some("dots"), Some("diamonds"), Some("stars"), None, Some("stars")]);
+    assert!((decisions[4].probability() - 0.071_029_716_196).abs() < 1e-9);
+}

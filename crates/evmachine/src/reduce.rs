@@ -1,0 +1,99 @@
+//! Reduction: a model chooses its extreme vectors among the points it holds.
+
+use std::sync::OnceLock;
+
+use crate::cover::{self, Candidates, Cover, Target};
+use crate::error::{FitError, Halt};
+use crate::model::{ClassModel, Evm};
+use crate::params::Params;
+use crate::points::Points;
+use crate::progress::Run;
+use crate::psi::Curve;
+
+impl Evm {
+    /// Chooses among the extreme vectors again, under another threshold or budget, which later updates keep to.
+    ///
+    /// ```
+    /// # use evmachine::{Budget, Evm, Features, Labels, Params};
+    /// # let features = Features::new(vec![0.0, 0.1, 0.2, 5.0, 5.1, 5.2], 1)?;
+    /// # let labels = Labels::new(["low", "low", "low", "high", "high", "high"])?;
+    /// let all = Params { cover_threshold: 1.0, ..Params::default() };
+    /// let (mut evm, _) = Evm::fit(&all, &features, &labels)?;
+    /// evm.reduce(&Params { max_extreme_vectors: Some(Budget::PerClass(2)), ..all })?;
+    /// assert_eq!(evm.extreme_vector_count(), 4);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn reduce(&mut self, params: &Params) -> Result<(), FitError> {
+        self.reduce_with(&Run::new(), params)
+    }
+
+    /// As [`reduce`](Self::reduce), watched and sized by `run`. Of `params`, only `cover_threshold`,
+    /// `max_extreme_vectors`, `reduction` and `reduce_when` are used.
+    pub fn reduce_with(&mut self, run: &Run<'_>, params: &Params) -> Result<(), FitError> {
+        let params = Params {
+            cover_threshold: params.cover_threshold,
+            max_extreme_vectors: params.max_extreme_vectors,
+            reduction: params.reduction,
+            reduce_when: params.reduce_when,
+            ..Params::clone(&self.params)
+        }
+        .check()?;
+        let mut model = Evm { params, prepared: OnceLock::new(), ..self.clone() };
+        let everything: Vec<usize> = (0..model.classes.len()).collect();
+        model.choose(run, &everything)?;
+        *self = model;
+        Ok(())
+    }
+
+    /// Has the given classes choose their extreme vectors among the points they hold. Returns, by class chosen
+    /// for, the positions that were kept.
+    pub(crate) fn choose(&mut self, run: &Run<'_>, classes: &[usize]) -> Result<Vec<Cover>, Halt> {
+        let target = Target::new(&self.params, self.points_held());
+        let sums = self.pool_sums();
+        let candidates: Vec<Candidates<'_>> = classes
+            .iter()
+            .map(|&class| {
+                let class = &self.classes[class];
+                let curves = class
+                    .psi
+                    .iter()
+                    .map(|psi| {
+                        Curve::new(
+                            self.params.tail_model,
+                            &sums.pooled(self.params.tail_model, psi, self.params.pooling),
+                        )
+                    })
+                    .collect();
+                Candidates { points: Points::ready(&class.vectors[..], self.dimensions), curves }
+            })
+            .collect();
+        let covers = cover::choose(run, &self.params.metric, self.params.reduction, target, &candidates)?;
+        drop(candidates);
+        for (&class, cover) in classes.iter().zip(&covers) {
+            let class = &mut self.classes[class];
+            let mut kept = vec![false; class.len()];
+            cover.order.iter().for_each(|&position| kept[position] = true);
+            for (psi, _) in class.psi.iter().zip(&kept).filter(|(_, kept)| !**kept) {
+                self.dropped.add(psi);
+            }
+            *class = class.select(cover, self.dimensions);
+        }
+        Ok(covers)
+    }
+}
+
+impl ClassModel {
+    fn select(&mut self, cover: &Cover, d: usize) -> Self {
+        let order = &cover.order;
+        Self {
+            name: std::mem::take(&mut self.name),
+            tail_size: self.tail_size,
+            points_seen: self.points_seen,
+            vectors: order.iter().flat_map(|&i| &self.vectors[i * d..(i + 1) * d]).copied().collect(),
+            psi: order.iter().map(|&i| self.psi[i]).collect(),
+            sources: order.iter().map(|&i| self.sources[i]).collect(),
+            gains: cover.gains.clone(),
+            tails: order.iter().map(|&i| std::mem::take(&mut self.tails[i])).collect(),
+        }
+    }
+}

@@ -12,7 +12,7 @@ use crate::failure::{Failure, Kind};
 pub(crate) enum Preset {
     /// Eq. 1 as published, cover threshold 0.5, k = 1.
     Paper,
-    /// What measures best on embeddings without tuning: smoothing and pooling, every point kept.
+    /// Ahead on real features without tuning: smoothing and pooling, wider margins, every point kept.
     Robust,
 }
 

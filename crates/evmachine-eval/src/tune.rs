@@ -3,6 +3,7 @@
 //! Distances are computed once for each fold and smoothing; trials derive their models from them. The search
 //! keeps every point; how small the model can be made is asked of the winner alone.
 
+use std::collections::HashSet;
 use std::ops::ControlFlow;
 
 use evmachine::{Features, FitError, Labels, Params, PredictError};
@@ -217,12 +218,27 @@ fn search(
         Search::Bayesian { trials } => {
             let mut random = StdRng::seed_from_u64(options.seed);
             let mut search = Bayesian::new(&options.space).ok_or(TuneError::EmptySpace)?;
-            for _ in 0..trials.max(1) {
-                let at = search.ask(&mut random);
+            let mut tried = HashSet::new();
+            for _ in 0..trials.clamp(1, options.space.len()) {
+                let at = untried(&mut search, &mut random, &mut tried, &options.space);
                 let value = run(at, trials, bench)?;
                 search.tell(at, value);
             }
         }
     }
     Ok(trials)
+}
+
+/// What the search asks for next, or where it asks for the same again and again, the first that was not tried.
+fn untried(
+    search: &mut Bayesian,
+    random: &mut StdRng,
+    tried: &mut HashSet<Position>,
+    space: &Space,
+) -> Position {
+    const PATIENCE: usize = 30;
+    let asked = (0..PATIENCE).map(|_| search.ask(random)).find(|at| !tried.contains(at));
+    let at = asked.or_else(|| space.grid().find(|at| !tried.contains(at))).unwrap_or_default();
+    tried.insert(at);
+    at
 }

@@ -111,6 +111,8 @@ fn every_objective_and_the_search_run() {
         };
         let tuned = tune(&features, &labels, &options, &mut quietly).unwrap();
         assert_eq!(tuned.trials.len(), 6);
+        let distinct = |a: usize| (0..a).all(|b| tuned.trials[a].params != tuned.trials[b].params);
+        assert!((0..6).all(distinct), "nothing is tried twice");
         assert!(tuned.best.mean > 0.5 && tuned.best.mean <= 1.0, "{objective:?} {}", tuned.best.mean);
     }
 }

@@ -201,13 +201,15 @@ impl Default for Params {
 }
 
 impl Params {
-    /// A start without tuning that holds up on real embeddings: points smoothed half-way to the mean of their 10
-    /// nearest, fits pooled half-way, and every point kept, because smoothed points cover each other too readily.
+    /// A start without tuning that holds up on real features: points move most of the way to the mean of their 10
+    /// nearest, fits most of the way to the mean of all, margins are wider, and every point is kept, because smoothed
+    /// points cover each other too readily.
     pub fn robust() -> Self {
         Self {
-            smoothing: 0.5,
+            smoothing: 0.8,
             smoothing_neighbors: 10,
-            pooling: 0.5,
+            pooling: 0.8,
+            distance_multiplier: 0.7,
             cover_threshold: 1.0,
             ..Self::default()
         }

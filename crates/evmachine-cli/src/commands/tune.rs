@@ -112,8 +112,8 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
     write(&tuned.params, &arguments.output)?;
     advise(console, &tuned);
     let (data, output) = (arguments.data.display(), arguments.output.display());
-    console.say(format!("parameters written to {output}; train with"));
-    console.say(format!("  evmachine train {data} --params {output} -o MODEL.safetensors"));
+    console.say(format!("parameters written to {output}; train on the same columns with"));
+    console.say(format!("  evmachine train {data} ... --params {output} -o MODEL.safetensors"));
     Ok(())
 }
 
@@ -192,13 +192,22 @@ fn summary(tuned: &Tuned, top: usize) -> String {
     let percent = |rate: Option<f64>| rate.map_or("-".to_owned(), |rate| format!("{:.1} %", 100.0 * rate));
     let _ = writeln!(
         text,
-        "at delta = {:.3e}: {} of known rows accepted and right, {} of unknown rows rejected, F1 {:.4}",
-        tuned.params.rejection_threshold,
+        "at delta = {}: {} of known rows accepted and right, {} of unknown rows rejected, F1 {:.4}",
+        probability(tuned.params.rejection_threshold),
         percent(at.known_accuracy),
         percent(at.unknown_accuracy),
         at.f1_micro
     );
     text
+}
+
+/// A probability, however close to 0 or 1.
+fn probability(value: f64) -> String {
+    match value {
+        _ if value > 0.999 => format!("1 - {:.1e}", 1.0 - value),
+        _ if value < 0.001 => format!("{value:.1e}"),
+        _ => format!("{value:.3}"),
+    }
 }
 
 fn compared(name: &str, mean: f64, error: f64) -> Vec<String> {

@@ -187,7 +187,7 @@ impl Smallest {
     fn select(&mut self) {
         if self.length > self.size {
             let values = &mut self.buffer[..self.length];
-            let (_, bound, _) = values.select_nth_unstable_by(self.size - 1, f32::total_cmp);
+            let (_, bound, _) = values.select_nth_unstable_by_key(self.size - 1, |rank| rank.to_bits());
             self.bound = *bound;
             self.length = self.size;
         }
@@ -196,7 +196,12 @@ impl Smallest {
     fn sorted(mut self) -> Vec<f32> {
         self.select();
         self.buffer.truncate(self.length);
-        self.buffer.sort_unstable_by(f32::total_cmp);
+        // Ranks are not negative, so they are ordered like their bits, which sort faster.
+        let mut bits: Vec<u32> = self.buffer.iter().map(|rank| rank.to_bits()).collect();
+        bits.sort_unstable();
+        for (rank, bits) in self.buffer.iter_mut().zip(bits) {
+            *rank = f32::from_bits(bits);
+        }
         self.buffer
     }
 }

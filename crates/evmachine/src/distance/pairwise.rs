@@ -40,7 +40,8 @@ impl Columns for Pairwise {
                 if !(value.is_finite() && value >= 0.0) {
                     return Err(MetricError { name: self.distance.name().to_owned(), value });
                 }
-                *rank = value;
+                // Not -0.0, whose bits are not in order.
+                *rank = value.abs();
             }
         }
         Ok(())

@@ -54,6 +54,14 @@ impl Console {
     }
 }
 
+/// Prints a line of what was asked for. A reader that had enough ends the program, and that is no failure.
+pub(crate) fn print(text: impl AsRef<str>) {
+    let mut output = std::io::stdout().lock();
+    if writeln!(output, "{}", text.as_ref()).and_then(|()| output.flush()).is_err() {
+        std::process::exit(0);
+    }
+}
+
 /// Errors are said however quiet the program is asked to be.
 pub(crate) fn say_failure(failure: &Failure) {
     let mut error = std::io::stderr();

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use evmachine::{FeatureError, Features, FitError, Labels, PredictError};
+use evmachine::{Evm, FeatureError, Features, FitError, Labels, PredictError};
 use evmachine_data::{Batch, ColumnRef, Format, Header, ReadOptions, Reader, Schema, Skipped};
 
 use crate::console::Console;
@@ -22,7 +22,8 @@ pub(crate) struct DataArguments {
     #[arg(long, value_name = "COLUMN", allow_hyphen_values = true)]
     pub(crate) id: Option<ColumnRef>,
 
-    /// The feature columns: names, numbers or ranges such as 4:20; all numeric ones unless given.
+    /// The feature columns: names, numbers or ranges such as 4:20; unless given, all but --label, --id and --drop, which
+    /// must then be numeric.
     #[arg(long, value_name = "COLUMNS", value_delimiter = ',', allow_hyphen_values = true)]
     pub(crate) features: Vec<ColumnRef>,
 
@@ -137,14 +138,72 @@ impl DataArguments {
         Ok(evmachine_data::open(path, &self.options(dimensions))?)
     }
 
-    /// Reads a file with labels into memory.
+    /// Opens a file for a model: its columns by name, where both have names.
+    pub(crate) fn open_for(&self, console: &Console, path: &Path, evm: &Evm) -> Result<Reader, Failure> {
+        let reader = self.open(path, Some(evm.dimensions()))?;
+        let (expected, found) = (evm.feature_names(), feature_names(reader.schema()));
+        if expected.is_empty() || found.is_empty() || expected == found {
+            return Ok(reader);
+        }
+        let sorted = |names: &[String]| {
+            let mut names = names.to_vec();
+            names.sort();
+            names
+        };
+        if sorted(expected) == sorted(&found) {
+            if path == Path::new("-") {
+                let message = "the columns of standard input are in another order than those of the model";
+                return Err(
+                    Failure::new(Kind::Data, message).hint("give a file, or name them with --features")
+                );
+            }
+            console.detail("the columns are in another order than the model's and were taken by name");
+            let by_name = expected.iter().map(|name| ColumnRef::Name(name.clone())).collect();
+            return Self { features: by_name, ..self.clone() }.open(path, Some(evm.dimensions()));
+        }
+        if let Some((expected, found)) =
+            expected.iter().zip(&found).find(|(expected, found)| expected != found)
+        {
+            console.warn(format!(
+                "{}: column {found:?} stands where the model was trained on {expected:?}; are these the same features?",
+                path.display()
+            ));
+        }
+        Ok(reader)
+    }
+
+    /// The flags as they were typed, for a command to come.
+    pub(crate) fn flags(&self) -> String {
+        let one = |flag: &str, column: &Option<ColumnRef>| {
+            column.as_ref().map_or(String::new(), |column| format!(" {flag} {}", typed(column)))
+        };
+        let many = |flag: &str, columns: &[ColumnRef]| match columns {
+            [] => String::new(),
+            columns => format!(" {flag} {}", columns.iter().map(typed).collect::<Vec<_>>().join(",")),
+        };
+        let labels = self.labels_file.as_ref();
+        let labels = labels.map_or(String::new(), |path| format!(" --labels-file {}", path.display()));
+        [
+            one("--label", &self.label),
+            one("--id", &self.id),
+            many("--features", &self.features),
+            many("--drop", &self.drop),
+            labels,
+        ]
+        .concat()
+    }
+
+    /// Reads a file with labels into memory; for a model, where there is one already.
     pub(crate) fn read_labelled(
         &self,
         console: &Console,
         path: &Path,
-        dimensions: Option<usize>,
+        evm: Option<&Evm>,
     ) -> Result<Labelled, Failure> {
-        let mut reader = self.open(path, dimensions)?;
+        let mut reader = match evm {
+            Some(evm) => self.open_for(console, path, evm)?,
+            None => self.open(path, None)?,
+        };
         let bar = console.bar(None, "reading");
         let (mut values, mut names, mut row_numbers) = (Vec::new(), Vec::new(), Vec::new());
         let mut columns = reader.schema().feature_names.len();
@@ -175,6 +234,24 @@ impl DataArguments {
             schema.format
         ));
         Ok(Labelled { path: path.to_owned(), row_numbers, features, labels, schema })
+    }
+}
+
+/// The names of the features, where the file gives them.
+pub(crate) fn feature_names(schema: &Schema) -> Vec<String> {
+    let names = &schema.feature_names;
+    let numbered = names.iter().any(|name| name.starts_with("column_"));
+    let named = matches!(schema.format, Format::Csv | Format::Tsv | Format::Parquet | Format::Arrow);
+    if named && !numbered { names.clone() } else { Vec::new() }
+}
+
+fn typed(column: &ColumnRef) -> String {
+    let side = |number: Option<i64>| number.map_or(String::new(), |number| number.to_string());
+    match column {
+        ColumnRef::Name(name) if name.contains(char::is_whitespace) => format!("{name:?}"),
+        ColumnRef::Name(name) => name.clone(),
+        ColumnRef::Number(number) => number.to_string(),
+        ColumnRef::Range { start, end } => format!("{}:{}", side(*start), side(*end)),
     }
 }
 

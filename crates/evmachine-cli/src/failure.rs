@@ -111,7 +111,7 @@ impl From<FormatError> for Failure {
         let failure = Self::new(Kind::Model, error.to_string());
         match error {
             FormatError::NotAModel | FormatError::Container { .. } => {
-                failure.hint("a model is what `evmachine train DATA -o MODEL` writes")
+                failure.hint("a model is what `evmachine train DATA -o MODEL` writes; it comes before the data: `evmachine predict MODEL DATA`")
             }
             _ => failure,
         }

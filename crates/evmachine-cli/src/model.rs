@@ -25,6 +25,17 @@ pub(crate) fn save(model: &Evm, path: &Path) -> Result<(), Failure> {
 
 /// An I/O error names its file already.
 fn named(error: FormatError, path: &Path) -> Failure {
+    if let FormatError::Io { error, .. } = &error
+        && error.kind() == std::io::ErrorKind::NotFound
+    {
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.exists());
+        return match folder {
+            Some(folder) => {
+                Failure::new(Kind::Model, format!("the folder {} does not exist", folder.display()))
+            }
+            None => Failure::new(Kind::Model, format!("{} does not exist; check the path", path.display())),
+        };
+    }
     let names_itself = matches!(error, FormatError::Io { .. });
     let failure = Failure::from(error);
     if names_itself { failure } else { failure.about(path.display()) }

@@ -146,7 +146,7 @@ fn unknowns(story: &Story<'_>) -> Result<Picture, Failure> {
 fn oscr(story: &Story<'_>) -> Result<Picture, Failure> {
     let (x, y): (Vec<f64>, Vec<f64>) = oscr_curve(&story.before.0).unwrap_or_default().into_iter().unzip();
     let area = story.before.1.oscr.unwrap_or(0.0);
-    let name = format!("before the update, area {area:.3}");
+    let name = format!("area {area:.3}");
     let series = [Series { name: &name, x: &x, y: &y, errors: None }];
     Ok(curves(&Curves {
         title: "OSCR",

@@ -115,7 +115,7 @@ pub struct Tuned {
     pub params: Params,
     /// All trials of the search, in order.
     pub trials: Vec<Trial>,
-    /// The best of them.
+    /// The best of them and of the presets.
     pub best: Trial,
     /// The best parameters at smaller sizes, largest first; empty where the size was not asked about.
     pub sizes: Vec<Trial>,
@@ -123,6 +123,8 @@ pub struct Tuned {
     pub chosen: Trial,
     /// The paper's parameters, on the same folds.
     pub paper: Trial,
+    /// The parameters of [`Params::robust`], on the same folds.
+    pub robust: Trial,
     /// The rivals, on the same folds.
     pub rivals: Vec<RivalResult>,
     /// On the folds, at the chosen delta.
@@ -172,8 +174,13 @@ pub fn tune(
     let folds = divided.iter().map(|fold| FoldData::new(features, labels, fold)).collect();
     let mut bench = Bench::new(folds, options);
     let trials = search(&mut bench, progress)?;
-    let best =
-        trials.iter().max_by(|a, b| a.mean.total_cmp(&b.mean)).cloned().ok_or(TuneError::EmptySpace)?;
+    let metric = options.base.metric.clone();
+    let paper = bench.trial(&Params { metric: metric.clone(), ..Params::default() })?;
+    let robust = bench.trial(&Params { metric, ..Params::robust() })?;
+    // The presets know no budget.
+    let presets = [&paper, &robust].into_iter().filter(|_| options.base.max_extreme_vectors.is_none());
+    let best = presets.chain(&trials).max_by(|a, b| a.mean.total_cmp(&b.mean)).cloned();
+    let best = best.ok_or(TuneError::EmptySpace)?;
     let sizes = if options.shrink && options.base.max_extreme_vectors.is_none() {
         bench.shrink(&best)?
     } else {
@@ -181,8 +188,6 @@ pub fn tune(
     };
     let enough = best.mean - best.error;
     let chosen = sizes.iter().rfind(|trial| trial.mean >= enough).unwrap_or(&best).clone();
-    let paper_params = Params { metric: options.base.metric.clone(), ..Params::default() };
-    let paper = bench.trial(&paper_params)?;
     let rivals = bench.rivals()?;
     let (threshold, at_delta) = bench.delta(&chosen.params)?;
     let delta = chosen.params.tail_model.probability_at(threshold);
@@ -192,7 +197,7 @@ pub fn tune(
         tail_memory_limit: options.base.tail_memory_limit,
         ..chosen.params.clone()
     };
-    Ok(Tuned { params, trials, best, sizes, chosen, paper, rivals, at_delta })
+    Ok(Tuned { params, trials, best, sizes, chosen, paper, robust, rivals, at_delta })
 }
 
 fn search(

@@ -91,6 +91,8 @@ struct Header {
     points_seen: u64,
     tail_memory: TailMemory,
     dropped: PoolSums,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    feature_names: Vec<String>,
 }
 
 /// The part of the metadata that every version has.
@@ -114,6 +116,7 @@ impl Evm {
             points_seen: self.points_seen,
             tail_memory: self.tail_memory,
             dropped: self.dropped,
+            feature_names: self.feature_names.clone(),
         };
         let text = serde_json::to_string(&header).map_err(|e| inconsistent(e.to_string()))?;
         // One entry: several would be written in no fixed order.
@@ -363,6 +366,9 @@ fn model_of(header: Header, tensors: &Tensors<'_>, metric: Option<Metric>) -> Re
     if header.points_seen >= MOST_POINTS || !header.dropped.is_possible(header.points_seen) {
         return Err(inconsistent("the counts and sums of dropped fits are not possible"));
     }
+    if !header.feature_names.is_empty() && header.feature_names.len() != d {
+        return Err(inconsistent(format!("{} feature names for {d} dimensions", header.feature_names.len())));
+    }
     let sizes = tensors.counts("class_sizes", header.classes.len())?;
     if sizes.iter().try_fold(0usize, |sum, &size| sum.checked_add(size)) != Some(count) || sizes.contains(&0)
     {
@@ -433,6 +439,7 @@ fn model_of(header: Header, tensors: &Tensors<'_>, metric: Option<Metric>) -> Re
         points_seen: header.points_seen,
         dropped: header.dropped,
         tail_memory: header.tail_memory,
+        feature_names: header.feature_names,
         prepared: OnceLock::new(),
     })
 }

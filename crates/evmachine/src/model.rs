@@ -23,6 +23,8 @@ pub struct Evm {
     pub(crate) dropped: PoolSums,
     /// What tails are remembered as.
     pub(crate) tail_memory: TailMemory,
+    /// One for each dimension, or none at all.
+    pub(crate) feature_names: Vec<String>,
     pub(crate) prepared: OnceLock<Arc<Prepared>>,
 }
 
@@ -106,6 +108,7 @@ impl Evm {
             points_seen: 0,
             dropped: PoolSums::default(),
             tail_memory,
+            feature_names: Vec::new(),
             prepared: OnceLock::new(),
         }
     }
@@ -118,6 +121,19 @@ impl Evm {
     /// Dimension of the vectors.
     pub fn dimensions(&self) -> usize {
         self.dimensions
+    }
+
+    /// Names of the features, one for each dimension; empty where nobody gave them.
+    pub fn feature_names(&self) -> &[String] {
+        &self.feature_names
+    }
+
+    /// Names the features, so that whoever loads the model can put columns in the same order. Ignored unless there is
+    /// one name for each dimension.
+    pub fn set_feature_names(&mut self, names: Vec<String>) {
+        if names.len() == self.dimensions {
+            self.feature_names = names;
+        }
     }
 
     /// What the model remembers of tails.
@@ -208,6 +224,7 @@ impl Evm {
             params: self.params.clone(),
             classes,
             tail_memory: TailMemory::None,
+            feature_names: self.feature_names.clone(),
             prepared: OnceLock::new(),
             ..*self
         }
@@ -269,5 +286,6 @@ impl PartialEq for Evm {
             && self.points_seen == other.points_seen
             && self.dropped == other.dropped
             && self.tail_memory == other.tail_memory
+            && self.feature_names == other.feature_names
     }
 }

@@ -196,13 +196,15 @@ fn smooth(run: &Run<'_>, model: &Evm, batch: &Batch<'_>) -> Result<Points<'stati
 /// Resolves the tail size of new classes; returns the classes with data whose size exceeds their negatives.
 fn set_tail_sizes(model: &mut Evm, old_vectors: usize, batch: &Batch<'_>) -> Vec<String> {
     let classes = model.classes.len();
+    let held = model.points_held() as usize;
     let mut clipped = Vec::new();
     for (class, range) in model.classes.iter_mut().zip(&batch.ranges) {
-        let negatives = old_vectors - class.len() + batch.order.len() - range.len();
+        let others = batch.order.len() - range.len();
         if class.points_seen == 0 {
-            class.tail_size = model.params.tail_size.resolve(model.dimensions, classes, negatives);
+            // A share is one of the rows learned from, of which a reduced model holds few.
+            class.tail_size = model.params.tail_size.resolve(model.dimensions, classes, held + others);
         }
-        if !range.is_empty() && class.tail_size > negatives {
+        if !range.is_empty() && class.tail_size > old_vectors - class.len() + others {
             clipped.push(class.name.clone());
         }
     }

@@ -8,7 +8,7 @@ use evmachine_eval::folds::FoldSizes;
 use evmachine_eval::tune::Delta;
 use evmachine_eval::{Answers, Evaluation, Search, Space, TuneOptions, tune};
 
-use crate::console::{Console, table};
+use crate::console::{Console, print, table};
 use crate::failure::Failure;
 use crate::report::{self, Story};
 use crate::{interrupt, letter};
@@ -57,30 +57,30 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
     let stream = (features.select(&parts.stream), labels.select(&parts.stream));
     let test = (features.select(&parts.test), labels.select(&parts.test));
 
-    println!("1. Train on {} letters: {}", KNOWN.len(), KNOWN.join(" "));
+    print(format!("1. Train on {} letters: {}", KNOWN.len(), KNOWN.join(" ")));
     let params = chosen_params(&train.0, &train.1, console)?;
     let progress = console.progress();
     let (mut evm, learned) = Evm::fit_with(&Run::new().observer(&progress), &params, &train.0, &train.1)?;
     drop(progress);
-    println!(
+    print(format!(
         "   {} rows, {} extreme vectors; tails and fits took {:.2?}, the cover {:.2?}",
         learned.rows, learned.extreme_vectors, learned.times.tails, learned.times.cover
-    );
-    println!("   delta is set on held-out rows so that 5 % of what is known may be rejected\n");
+    ));
+    print("   delta is set on held-out rows so that 5 % of what is known may be rejected\n");
     let before = ask(&evm, &test)?;
 
-    println!("2. Meet {} letters, of which 11 kinds were never seen", parts.stream.len());
+    print(format!("2. Meet {} letters, of which 11 kinds were never seen", parts.stream.len()));
     let mut pool = UnknownPool::new(letter::DIMENSIONS);
     let ids = pool.add_unknown(&evm, &stream.0)?;
     let rows = rejected_rows(&evm, &stream.0)?;
     let strangers = rows.iter().filter(|&&row| evm.class_index(stream.1.name(row)).is_none()).count();
-    println!(
+    print(format!(
         "   {} were called unknown and pooled; {strangers} of them are new letters indeed\n",
         rows.len()
-    );
+    ));
     interrupt::check()?;
 
-    println!("3. Choose what to label: the unknowns that explain most of the pool");
+    print("3. Choose what to label: the unknowns that explain most of the pool");
     let suggestions = pool.suggest(&evm, Strategy::Coverage, LABELLED_GROUPS)?;
     let truth = |id: u64| stream.1.name(rows[(id - ids[0]) as usize]);
     let shown = suggestions.iter().take(6).map(|suggestion| {
@@ -89,12 +89,12 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
         let (size, purity) = (suggestion.group.len(), 100 * same / suggestion.group.len());
         vec![format!("a sample of {name}"), size.to_string(), format!("{purity} %")]
     });
-    println!("{}", indented(&table(&["   first six", "group", "of one kind"], shown)));
+    print(indented(&table(&["   first six", "group", "of one kind"], shown)));
 
-    println!(
+    print(format!(
         "\n4. Label {} groups: a person names each and strikes out what does not belong",
         suggestions.len()
-    );
+    ));
     let mut named = 0;
     for suggestion in &suggestions {
         let name = truth(suggestion.sample);
@@ -102,26 +102,26 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
         pool.label(&members, name)?;
         named += members.len();
     }
-    println!("   {named} of {} pooled samples now have a label\n", rows.len());
+    print(format!("   {named} of {} pooled samples now have a label\n", rows.len()));
 
-    println!("5. Update");
+    print("5. Update");
     let (batch, batch_labels) = pool.take_labelled();
     let progress = console.progress();
     let updated = evm.update_with(&Run::new().observer(&progress), &batch, &batch_labels)?;
     drop(progress);
     let spent = updated.times.tails + updated.times.refit + updated.times.cover;
-    println!(
+    print(format!(
         "   {} new classes: {}; {} Psi-models of old classes refitted; {:.2?}\n",
         updated.new_classes.len(),
         updated.new_classes.join(" "),
         updated.refitted,
         spent
-    );
+    ));
 
     let after = ask(&evm, &test)?;
-    println!("6. The same {} held-out letters, before and after", parts.test.len());
+    print(format!("6. The same {} held-out letters, before and after", parts.test.len()));
     let figures = compare(&before.0, &after.0, &test.1);
-    println!("{}", indented(&table(&["", "before", "after"], figures.clone())));
+    print(indented(&table(&["", "before", "after"], figures.clone())));
 
     let story = Story {
         evm: &evm,
@@ -140,7 +140,7 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
     };
     let path = arguments.output.join("report.html");
     report::write(&story, &path)?;
-    println!("\nThe report with pictures is {}", path.display());
+    print(format!("\nThe report with pictures is {}", path.display()));
     Ok(())
 }
 

@@ -7,7 +7,7 @@ use evmachine::Run;
 use evmachine_eval::evaluation::confusion;
 use evmachine_eval::{Answers, Evaluation};
 
-use crate::console::{Console, rate, table};
+use crate::console::{Console, print, rate, table};
 use crate::data::DataArguments;
 use crate::failure::Failure;
 use crate::model;
@@ -41,7 +41,7 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failure> {
     let evm = model::load_to_decide(&arguments.model, arguments.rejection_threshold)?;
-    let data = arguments.columns.read_labelled(console, &arguments.data, Some(evm.dimensions()))?;
+    let data = arguments.columns.read_labelled(console, &arguments.data, Some(&evm))?;
     let progress = console.progress();
     let answers = Answers::ask(&Run::new().observer(&progress), &evm, &data.features, &data.labels)
         .map_err(|error| data.failure(error))?;
@@ -53,17 +53,17 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
     if arguments.json {
         let matrix = confusion(&answers, classes);
         let json = serde_json::json!({ "evaluation": evaluation, "classes": names, "confusion": matrix });
-        println!("{json:#}");
+        print(format!("{json:#}"));
         return Ok(());
     }
-    println!("{}", table(&["", "value"], rows(&evaluation)));
+    print(table(&["", "value"], rows(&evaluation)));
     if arguments.confusion {
         let header: Vec<&str> = std::iter::once("truth \\ answer").chain(names.iter().copied()).collect();
         let matrix = confusion(&answers, classes);
         let lines = matrix.iter().zip(&names).map(|(row, name)| {
             std::iter::once((*name).to_owned()).chain(row.iter().map(u64::to_string)).collect()
         });
-        println!("\n{}", table(&header, lines));
+        print(format!("\n{}", table(&header, lines)));
     }
     Ok(())
 }

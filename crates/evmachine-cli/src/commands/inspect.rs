@@ -6,7 +6,7 @@ use clap::Args;
 use evmachine::{Evm, Params, StatusCounts};
 use evmachine_plot::{Histograms, Panel, histograms};
 
-use crate::console::{Console, table};
+use crate::console::{Console, print, table};
 use crate::failure::{Failure, Kind};
 use crate::model;
 
@@ -30,7 +30,7 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failure> {
     let evm = model::load(&arguments.model)?;
     if arguments.json {
-        println!("{:#}", json(&evm));
+        print(format!("{:#}", json(&evm)));
     } else {
         print_tables(&evm)?;
     }
@@ -83,7 +83,7 @@ fn print_tables(evm: &Evm) -> Result<(), Failure> {
         line("fits", statuses.to_string()),
         line("tail memory", format!("{:?}", evm.tail_memory()).to_lowercase()),
     ];
-    println!("{}\n", table(&["model", ""], rows));
+    print(format!("{}\n", table(&["model", ""], rows)));
     let classes = evm.classes().map(|class| {
         vec![
             class.name.to_owned(),
@@ -93,10 +93,10 @@ fn print_tables(evm: &Evm) -> Result<(), Failure> {
             class.tail_size.to_string(),
         ]
     });
-    println!("{}\n", table(&["class", "rows", "extreme vectors", "ratio", "tail size"], classes));
+    print(format!("{}\n", table(&["class", "rows", "extreme vectors", "ratio", "tail size"], classes)));
     let text = toml::to_string(&Params::clone(evm.params()))
         .map_err(|error| Failure::new(Kind::Other, error.to_string()))?;
-    print!("{text}");
+    print(text.trim_end());
     Ok(())
 }
 

@@ -37,8 +37,8 @@ pub(crate) struct Arguments {
     #[arg(long)]
     proba: bool,
 
-    /// Add the reasons: the classes that came closest, with the training rows that spoke for them, their distance
-    /// and psi, and how far the row would have to move to change sides.
+    /// Add the reasons: the classes that came closest, with the training rows that spoke for them (counted from 1
+    /// over all files learned from), their distance and psi, and how far the row would have to move to change sides.
     #[arg(long)]
     explain: bool,
 
@@ -61,7 +61,7 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
         return Err(Failure::new(Kind::Usage, format!("the model has a class named {name:?}"))
             .hint("give unknown rows another name, such as --unknown-label \"(unknown)\""));
     }
-    let mut reader = arguments.columns.open(&arguments.data, Some(evm.dimensions()))?;
+    let mut reader = arguments.columns.open_for(console, &arguments.data, &evm)?;
     let columns = reader.schema().feature_names.len();
     if columns != evm.dimensions() {
         let error = FeatureError::Dimensions { expected: evm.dimensions(), found: columns };
@@ -178,7 +178,7 @@ fn explanation_json(evm: &Evm, explanation: &Explanation) -> serde_json::Value {
                 .iter()
                 .map(|speaker| {
                     serde_json::json!({
-                        "training_row": speaker.source,
+                        "training_row": speaker.source + 1,
                         "distance": speaker.distance,
                         "psi": speaker.psi,
                         "radius": speaker.radius,

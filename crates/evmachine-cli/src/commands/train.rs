@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use evmachine::{Evm, Report, Run};
+use evmachine::{Evm, FitStatus, Report, Run};
 
 use crate::console::Console;
-use crate::data::DataArguments;
+use crate::data::{DataArguments, feature_names};
 use crate::failure::Failure;
 use crate::model;
 use crate::parameters::ParameterArguments;
@@ -34,10 +34,16 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
     let params = arguments.parameters.build()?;
     let data = arguments.columns.read_labelled(console, &arguments.data, None)?;
     let progress = console.progress();
-    let (evm, report) = Evm::fit_with(&Run::new().observer(&progress), &params, &data.features, &data.labels)
-        .map_err(|error| data.failure(error))?;
+    let (mut evm, report) =
+        Evm::fit_with(&Run::new().observer(&progress), &params, &data.features, &data.labels)
+            .map_err(|error| data.failure(error))?;
     drop(progress);
+    evm.set_feature_names(feature_names(&data.schema));
     model::save(&evm, &arguments.output)?;
+    if evm.class_index("unknown").is_some() {
+        console.warn("there is a class named \"unknown\"; predict will need another --unknown-label");
+    }
+    console.say(format!("{} features in each row", evm.dimensions()));
     say_report(console, &report);
     console.say(format!("model written to {}", arguments.output.display()));
     Ok(())
@@ -55,6 +61,16 @@ pub(crate) fn say_report(console: &Console, report: &Report) {
         console.warn(format!(
             "the tail size exceeds the number of negatives of {count} classes; all their negatives were used"
         ));
+    }
+    let flat = report.fits.get(FitStatus::ZeroTail) + report.fits.get(FitStatus::EqualMargins);
+    if flat > 0 {
+        console.warn(format!(
+            "{flat} of {rows} rows are equally far from all their nearest negatives; are features constant, or rows \
+             repeated under several labels?"
+        ));
+    }
+    if classes > 2 && report.new_classes.len() * 2 > rows {
+        console.warn("more than half of the rows have a class of their own; is --label the right column?");
     }
     let (smallest, largest) = report.tail_sizes;
     let sizes = if smallest == largest { smallest.to_string() } else { format!("{smallest} to {largest}") };

@@ -9,7 +9,7 @@ use evmachine_eval::folds::FoldSizes;
 use evmachine_eval::tune::Delta;
 use evmachine_eval::{Objective, Search, Space, Trial, TuneOptions, Tuned, tune};
 
-use crate::console::{Console, table};
+use crate::console::{Console, print, table};
 use crate::data::DataArguments;
 use crate::failure::{Failure, Kind};
 use crate::parameters::ParameterArguments;
@@ -108,12 +108,13 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
     });
     bar.finish_and_clear();
     let tuned = tuned.map_err(|error| Failure::from(error).about(arguments.data.display()))?;
-    print!("{}", summary(&tuned, arguments.top));
+    print(summary(&tuned, arguments.top).trim_end());
     write(&tuned.params, &arguments.output)?;
     advise(console, &tuned);
-    let (data, output) = (arguments.data.display(), arguments.output.display());
-    console.say(format!("parameters written to {output}; train on the same columns with"));
-    console.say(format!("  evmachine train {data} ... --params {output} -o MODEL.safetensors"));
+    let (data, output, flags) =
+        (arguments.data.display(), arguments.output.display(), arguments.columns.flags());
+    console.say(format!("parameters written to {output}; train with"));
+    console.say(format!("  evmachine train {data}{flags} --params {output} -o MODEL.safetensors"));
     Ok(())
 }
 
@@ -184,7 +185,8 @@ fn summary(tuned: &Tuned, top: usize) -> String {
     }
     let mut rows = vec![
         compared("chosen", tuned.chosen.mean, tuned.chosen.error),
-        compared("the paper's parameters", tuned.paper.mean, tuned.paper.error),
+        compared("--preset paper", tuned.paper.mean, tuned.paper.error),
+        compared("--preset robust", tuned.robust.mean, tuned.robust.error),
     ];
     rows.extend(tuned.rivals.iter().map(|rival| compared(&rival.rival.name(), rival.mean, rival.error)));
     let _ = writeln!(text, "on the same folds\n{}\n", table(&["", "objective", "+-"], rows));

@@ -32,7 +32,7 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failure> {
     let mut evm = model::load(&arguments.model)?;
-    let data = arguments.columns.read_labelled(console, &arguments.data, Some(evm.dimensions()))?;
+    let data = arguments.columns.read_labelled(console, &arguments.data, Some(&evm))?;
     let progress = console.progress();
     let report = evm
         .update_with(&Run::new().observer(&progress), &data.features, &data.labels)

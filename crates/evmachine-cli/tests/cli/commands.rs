@@ -104,6 +104,20 @@ fn tuning_writes_parameters_that_train_reads() {
 }
 
 #[test]
+fn what_looks_wrong_is_warned_of() {
+    let place = Place::new();
+    let warned = |text: &str| {
+        place.write("odd.csv", text);
+        let output = place.run(&["train", "odd.csv", "--label", "class", "-o", "odd.safetensors"]);
+        assert!(output.status.success());
+        String::from_utf8(output.stderr).unwrap()
+    };
+    assert!(warned("a,class\n1,x\n1,x\n1,y\n1,y\n").contains("4 of 4 rows are equally far"));
+    assert!(warned("a,class\n1,x\n2,y\n3,z\n4,v\n").contains("is --label the right column?"));
+    assert!(warned("a,class\n1,x\n2,x\n5,unknown\n6,unknown\n").contains("--unknown-label"));
+}
+
+#[test]
 fn flags_override_files_which_override_presets() {
     let place = Place::new();
     let csv = fixture("letters.csv");

@@ -31,9 +31,12 @@ fn every_format_gives_the_same_model_and_predictions() {
         predict.extend(without);
         predictions.push(place.ok(&predict));
     }
-    for ((file, ..), model) in formats().iter().zip(&models) {
+    // Files that name their columns give those names to the model, and are otherwise the same.
+    let named: Vec<usize> = models.iter().map(Vec::len).collect();
+    for ((file, ..), model) in formats().iter().zip(&models).take(4) {
         assert!(*model == models[0], "{file}: the model differs");
     }
+    assert!(models[5] == models[6] && named[5] < named[0], "{named:?}");
     assert!(predictions.iter().all(|text| *text == predictions[0]));
     let lines: Vec<&str> = predictions[0].lines().collect();
     assert_eq!(lines[0], "row,label,probability,nearest");
@@ -102,4 +105,24 @@ fn probabilities_and_reasons_come_on_request() {
     let speaker = &first["explanation"]["classes"][0]["extreme_vectors"][0];
     assert!(speaker["distance"].as_f64().unwrap() <= speaker["radius"].as_f64().unwrap());
     assert!(first["explanation"]["distance_to_boundary"].as_f64().unwrap() > 0.0);
+}
+
+#[test]
+fn columns_in_another_order_are_taken_by_name() {
+    let place = Place::new();
+    crate::trained(&place);
+    let turned: Vec<String> = std::fs::read_to_string(fixture("letters.csv"))
+        .unwrap()
+        .lines()
+        .map(|line| line.split(',').rev().collect::<Vec<_>>().join(","))
+        .collect();
+    place.write("turned.csv", turned.join("\n"));
+    let predict = |file: &str| place.ok(&["predict", "model.safetensors", file, "--drop", "class"]);
+    assert_eq!(predict("turned.csv"), predict(&fixture("letters.csv")));
+    place.write("renamed.csv", turned.join("\n").replace("f15", "g15"));
+    let output = place.run(&["predict", "model.safetensors", "renamed.csv", "--drop", "class"]);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains(r#"column "g15" stands where the model was trained on "f0""#), "{said}");
+    let evaluate = |file: &str| place.ok(&["evaluate", "model.safetensors", file, "--label", "class"]);
+    assert_eq!(evaluate("turned.csv"), evaluate(&fixture("letters.csv")));
 }

@@ -49,6 +49,20 @@ fn a_reader_that_had_enough_is_no_error() {
     assert!(said.is_empty(), "{said}");
 }
 
+#[test]
+fn tables_may_be_cut_off_too() {
+    let place = Place::new();
+    trained(&place);
+    for arguments in [vec!["inspect", "model.safetensors"], vec!["demo"]] {
+        let mut child =
+            place.command(&arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        drop(child.stdout.take());
+        let mut said = String::new();
+        child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+        assert_eq!((child.wait().unwrap().code(), said.as_str()), (Some(0), ""), "{arguments:?}");
+    }
+}
+
 /// An NPY file of so many rows of 64 values, all from a small pattern.
 fn large_npy(place: &Place, rows: usize) {
     let header = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': ({rows}, 64), }}");

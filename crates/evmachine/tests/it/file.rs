@@ -64,6 +64,15 @@ fn files_are_replaced_whole_and_errors_name_the_path() {
 }
 
 #[test]
+fn feature_names_travel_with_the_model() {
+    let mut evm = model();
+    evm.set_feature_names(vec!["too".to_owned(), "many".to_owned()]);
+    assert!(evm.feature_names().is_empty());
+    evm.set_feature_names(vec!["height".to_owned()]);
+    assert_eq!(Evm::from_bytes(&evm.to_bytes().unwrap()).unwrap().feature_names(), ["height"]);
+}
+
+#[test]
 fn a_memory_map_can_be_loaded() {
     let mut file = tempfile::tempfile().unwrap();
     std::io::Write::write_all(&mut file, &model().to_bytes().unwrap()).unwrap();

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use evmachine::{Evm, Features, Labels, Params, Run, Strategy, TailModel, TailSize, UnknownPool};
+use evmachine::{Evm, Features, Labels, Params, Run, Strategy, TailModel, UnknownPool};
 use evmachine_eval::folds::FoldSizes;
 use evmachine_eval::tune::Delta;
 use evmachine_eval::{Answers, Evaluation, Search, Space, TuneOptions, tune};
@@ -144,7 +144,7 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
     Ok(())
 }
 
-/// The robust preset at a size that a person would ship, with delta from held-out rows.
+/// The better of the presets and a smaller model between them, with delta from held-out rows.
 fn chosen_params(features: &Features<'_>, labels: &Labels, console: &Console) -> Result<Params, Failure> {
     let options = TuneOptions {
         base: Params { max_extreme_vectors: None, ..Params::default() },
@@ -168,7 +168,7 @@ fn chosen_params(features: &Features<'_>, labels: &Labels, console: &Console) ->
         "   OSCR {:.4} on the folds, vector ratio {:.3}",
         tuned.chosen.mean, tuned.chosen.vector_ratio
     ));
-    Ok(Params { tail_size: TailSize::Fraction(0.01), ..tuned.params })
+    Ok(tuned.params)
 }
 
 fn rejected_rows(evm: &Evm, features: &Features<'_>) -> Result<Vec<usize>, Failure> {

@@ -126,7 +126,13 @@ impl From<DataError> for Failure {
 
 impl From<ClassError> for Failure {
     fn from(error: ClassError) -> Self {
-        Self::new(Kind::Usage, error.to_string()).hint("`evmachine inspect MODEL` lists the classes")
+        match error {
+            ClassError::Stopped => Self::interrupted(),
+            ClassError::Metric(_) => Self::new(Kind::Data, error.to_string()),
+            _ => {
+                Self::new(Kind::Usage, error.to_string()).hint("`evmachine inspect MODEL` lists the classes")
+            }
+        }
     }
 }
 

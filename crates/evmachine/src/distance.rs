@@ -10,6 +10,8 @@ mod panels;
 
 use std::ops::Range;
 
+pub(crate) use self::kernel::GROUP;
+
 use crate::metric::{Metric, MetricError};
 use crate::points::Points;
 

@@ -175,7 +175,7 @@ pub enum ClassError {
     /// The user's own metric gave a value that is no distance.
     #[error(transparent)]
     Metric(#[from] MetricError),
-    /// Not said by [`Evm::forget_class`](crate::Evm::forget_class), which nobody watches.
+    /// The observer asked to stop.
     #[error("stopped before the end, as asked")]
     Stopped,
 }

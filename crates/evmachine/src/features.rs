@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use crate::error::FeatureError;
 
 /// Largest magnitude accepted: its square, summed over 10^6 dimensions, is still an `f32`.
-const LARGEST: f32 = 1e15;
+pub(crate) const LARGEST: f32 = 1e15;
 /// Training data whose largest magnitude is below this loses its Euclidean distances to underflow.
 const SMALLEST: f32 = 1e-15;
 

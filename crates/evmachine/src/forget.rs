@@ -20,6 +20,11 @@ impl Evm {
     /// With every point kept and whole tails, what remains has the Psi-models of a fit without the class. Where the
     /// model refits nothing ([`Refit::New`]), the others stay as they are.
     pub fn forget_class(&mut self, name: &str) -> Result<(), ClassError> {
+        self.forget_class_with(&Run::new(), name)
+    }
+
+    /// As [`forget_class`](Self::forget_class), watched and sized by `run`. On an error the model is as it was.
+    pub fn forget_class_with(&mut self, run: &Run<'_>, name: &str) -> Result<(), ClassError> {
         let Some(position) = self.class_index(name) else {
             let known = self.classes.iter().map(|class| class.name.clone()).collect();
             return Err(ClassError::Unknown { name: name.to_owned(), known });
@@ -35,7 +40,7 @@ impl Evm {
             model.dropped.add(psi);
         }
         if model.params.refit != Refit::New {
-            take_back(&mut model, &gone)?;
+            take_back(run, &mut model, &gone)?;
         }
         *self = model;
         Ok(())
@@ -43,20 +48,19 @@ impl Evm {
 }
 
 /// Takes the margins to `gone` out of all tails.
-fn take_back(model: &mut Evm, gone: &ClassModel) -> Result<(), Halt> {
-    let run = Run::new();
+fn take_back(run: &Run<'_>, model: &mut Evm, gone: &ClassModel) -> Result<(), Halt> {
     let sizes: Vec<usize> = model.classes.iter().map(|class| class.tail_size).collect();
     let ranges = model.ranges();
     let old = Old::new(model, &sizes);
     let here = [Against { columns: model.prepared().columns.as_ref(), own: &ranges }];
     let changes = if model.tail_memory == TailMemory::None {
-        old.gathered(&run, &old.all, &here)?
+        old.gathered(run, &old.all, &here)?
     } else {
-        let found = distances_to(&run, model, &old, gone)?;
+        let found = distances_to(run, model, &old, gone)?;
         let hit: Vec<usize> = old.all.iter().copied().filter(|&row| !found[row].is_empty()).collect();
         match model.tail_memory {
-            TailMemory::Full => filled(&run, model, &old, &here, &found, &hit)?,
-            _ => old.gathered(&run, &hit, &here)?,
+            TailMemory::Full => filled(run, model, &old, &here, &found, &hit)?,
+            _ => old.gathered(run, &hit, &here)?,
         }
     };
     drop(old);

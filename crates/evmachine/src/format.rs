@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use xxhash_rust::xxh3::Xxh3;
 
+use crate::features::LARGEST;
 use crate::metric::Metric;
 use crate::model::{ClassModel, Evm};
 use crate::params::{Params, TailMemory};
@@ -383,7 +384,7 @@ fn model_of(header: Header, tensors: &Tensors<'_>, metric: Option<Metric>) -> Re
     if !enough || sum.is_none_or(|sum| sum > header.points_seen) {
         return Err(inconsistent("the classes do not add up to the rows learned from"));
     }
-    let mut vectors = tensors.f32s("vectors", &[count, d], |value| value.abs() <= 1e15)?.into_iter();
+    let mut vectors = tensors.f32s("vectors", &[count, d], |value| value.abs() <= LARGEST)?.into_iter();
     let shapes = tensors.f64s("shape", count, |value| value > 0.0)?;
     let scales = tensors.f64s("scale", count, |value| value >= 0.0)?;
     let shifts = tensors.f64s("shift", count, |value| value >= 0.0)?;

@@ -4,6 +4,7 @@ use std::fmt;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use crate::distance::GROUP;
 use crate::error::Halt;
 
 /// The stage that a long call is in.
@@ -112,7 +113,6 @@ impl<'a> Run<'a> {
 
     /// Rows of a block so that every thread gets several, in whole groups of the kernel's rows.
     pub(crate) fn block_rows(&self, rows: usize) -> usize {
-        const GROUP: usize = 12;
         let share = rows.div_ceil(4 * rayon::current_num_threads()).max(1);
         share.next_multiple_of(GROUP).min(self.tile_rows)
     }

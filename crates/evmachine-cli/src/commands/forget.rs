@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use evmachine::Run;
 
 use crate::console::Console;
 use crate::failure::Failure;
@@ -26,7 +27,9 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failure> {
     let mut evm = model::load(&arguments.model)?;
-    evm.forget_class(&arguments.class)?;
+    let progress = console.progress();
+    evm.forget_class_with(&Run::new().observer(&progress), &arguments.class)?;
+    drop(progress);
     model::save(&evm, &arguments.output)?;
     console.say(format!(
         "{} classes left; model written to {}",

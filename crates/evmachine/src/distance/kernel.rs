@@ -9,7 +9,7 @@ use fearless_simd::{Level, Simd, dispatch, prelude::*};
 /// Columns in a panel. A panel stores its columns dimension by dimension, `PANEL` values at a time.
 pub(super) const PANEL: usize = 32;
 /// Rows in a group. A group stores its rows dimension by dimension, `GROUP` values at a time.
-pub(super) const GROUP: usize = 12;
+pub(crate) const GROUP: usize = 12;
 /// Dimensions summed in registers before the partial sums meet in the tile; bounds the rounding error of long
 /// vectors and keeps a panel's share in the first-level cache.
 pub(super) const CHUNK: usize = 256;

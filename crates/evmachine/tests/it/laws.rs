@@ -63,6 +63,18 @@ proptest! {
     }
 
     #[test]
+    fn for_weibull_that_holds_at_every_threshold(set in any_set(), params in any_params(), threshold in 0.001f64..=1.0) {
+        let params = Params {
+            tail_model: evmachine::TailModel::Weibull,
+            cover_threshold: threshold,
+            rejection_threshold: threshold,
+            ..params
+        };
+        let evm = set.fit(&params);
+        prop_assert!(evm.decide(&set.features).unwrap().iter().all(|decision| decision.class().is_some()));
+    }
+
+    #[test]
     fn every_point_is_covered_by_its_own_class(set in any_set(), params in any_params()) {
         let evm = set.fit(&params);
         let classes = evm.classes().len();

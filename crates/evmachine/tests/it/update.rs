@@ -243,6 +243,12 @@ fn a_stopped_or_failed_update_leaves_the_model_as_it_was() {
         assert_eq!(result, Err(FitError::Stopped), "{stage}");
         assert_eq!(evm, before);
     }
+    evm.update(&new, &new_labels).unwrap();
+    let three = evm.clone();
+    let stop = |_: Stage, _: u64, _: u64| ControlFlow::Break(());
+    assert_eq!(evm.forget_class_with(&Run::new().observer(&stop), "b"), Err(ClassError::Stopped));
+    assert_eq!(evm, three);
+    let mut evm = before.clone();
     let narrow = Features::new(vec![1.0], 1).unwrap();
     assert!(evm.update(&narrow, &Labels::new(["c"]).unwrap()).is_err());
     assert!(evm.update(&new, &Labels::new(["c"]).unwrap()).is_err());

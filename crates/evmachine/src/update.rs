@@ -22,6 +22,7 @@ use crate::params::{Budget, Params, ReduceWhen, TailMemory};
 use crate::points::Points;
 use crate::progress::{Run, Stage};
 use crate::psi::PsiModel;
+use crate::reduce::Originals;
 use crate::refit;
 use crate::report::{Report, StageTimes};
 use crate::smoothing::{self, ClassRows, Smoothing};
@@ -102,8 +103,11 @@ pub(crate) fn learn(
     let mut times = StageTimes::default();
 
     let clock = Instant::now();
+    let mut originals = None;
     if old.params.smoothing > 0.0 && old.params.smoothing_neighbors > 1 {
-        batch.points = smooth(run, &model, &batch)?;
+        let smoothed = smooth(run, &model, &batch)?;
+        let points = std::mem::replace(&mut batch.points, smoothed);
+        originals = Some(Originals { points, first: old.points_seen });
     }
     times.smoothing = clock.elapsed();
 
@@ -126,7 +130,7 @@ pub(crate) fn learn(
     let report_fits = fits.iter().map(|(psi, _)| psi).collect();
     append(&mut model, &batch, fits, old.points_seen);
     let counts: Vec<usize> = old_ranges.iter().map(Range::len).collect();
-    let covers = reduce_after(run, &mut model, &batch)?;
+    let covers = reduce_after(run, &mut model, &batch, originals.as_ref())?;
     let (added, dropped) = count_changes(covers.as_deref(), &counts, &batch);
     remember_tails(run, &mut model, &batch, &against, &sizes, keep_tails)?;
     times.cover = clock.elapsed();
@@ -303,6 +307,7 @@ fn reduce_after(
     run: &Run<'_>,
     model: &mut Evm,
     batch: &Batch<'_>,
+    originals: Option<&Originals<'_>>,
 ) -> Result<Option<Vec<(usize, Cover)>>, Halt> {
     let target = Target::new(&model.params, model.points_held());
     let within = target.is_met(model.classes.iter().map(ClassModel::len));
@@ -312,7 +317,7 @@ fn reduce_after(
     let shared = matches!(model.params.max_extreme_vectors, Some(Budget::Total(_) | Budget::Ratio(_)));
     let classes: Vec<usize> =
         (0..model.classes.len()).filter(|&class| shared || !batch.ranges[class].is_empty()).collect();
-    let covers = model.choose(run, &classes)?;
+    let covers = model.choose(run, &classes, originals)?;
     Ok(Some(classes.into_iter().zip(covers).collect()))
 }
 

@@ -87,6 +87,45 @@ proptest! {
     }
 
     #[test]
+    fn contrast_raises_the_best_class_by_its_lead_and_never_another(
+        set in any_set(), params in any_params(), contrast in 0f64..2.0, shift in -1f32..1.0,
+    ) {
+        let params = Params { tail_model: evmachine::TailModel::Weibull, ..params };
+        let (plain, contrasted) = (set.fit(&params), set.fit(&Params { contrast, ..params }));
+        let queries: Vec<f32> = set.features.values().iter().map(|value| value + shift).collect();
+        let queries = Features::new(queries, set.features.columns()).unwrap();
+        let decisions = plain.for_each_query(&Run::new(), &queries, |_, scores| {
+            let mut supports: Vec<f64> = scores.iter().map(|score| score.support).collect();
+            supports.sort_by(|a, b| b.total_cmp(a));
+            (plain.decision(scores), contrasted.decision(scores), supports)
+        });
+        for (plain, contrasted, supports) in decisions.unwrap() {
+            prop_assert_eq!(plain.best(), contrasted.best());
+            prop_assert!(plain.class().is_none() || contrasted.class().is_some());
+            let lead = supports[0] - supports[1];
+            let expected = if lead.is_finite() { supports[0] + contrast * lead } else { supports[0] };
+            prop_assert_eq!(contrasted.score().support, expected);
+        }
+    }
+
+    #[test]
+    fn smoothed_points_cover_the_rows_they_came_from(
+        set in any_set(), params in any_params(), smoothing in 0.1f64..=1.0,
+    ) {
+        let params = Params { smoothing, smoothing_neighbors: 4, ..params };
+        let evm = set.fit(&params);
+        let classes = evm.classes().len();
+        let kept: Vec<u64> = evm.extreme_vectors().map(|vector| vector.source).collect();
+        let probabilities = evm.probabilities(&set.features).unwrap();
+        for (row, probabilities) in probabilities.chunks_exact(classes).enumerate() {
+            let own = evm.class_index(set.labels.name(row)).unwrap();
+            // A row that is kept itself is covered by that alone.
+            let covered = probabilities[own] >= params.cover_threshold - 1e-9;
+            prop_assert!(covered || kept.contains(&(row as u64)), "row {row}: {probabilities:?}");
+        }
+    }
+
+    #[test]
     fn no_extreme_vector_is_chosen_twice(set in any_set(), params in any_params()) {
         let evm = set.fit(&params);
         let mut sources: Vec<u64> = evm.extreme_vectors().map(|vector| vector.source).collect();

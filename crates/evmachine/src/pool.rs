@@ -279,7 +279,13 @@ fn candidates(run: &Run<'_>, model: &Evm, features: &Features<'_>) -> Result<Can
     let known = model.prepared();
     let negatives = known.columns.len();
     let size = params.tail_size.resolve(model.dimensions, model.classes.len() + 1, negatives);
-    let rows = Rows { points: &points, indices: &all, classes: &vec![0; all.len()], bounds: None };
+    let rows = Rows {
+        are_columns: false,
+        points: &points,
+        indices: &all,
+        classes: &vec![0; all.len()],
+        bounds: None,
+    };
     let none = 0..0;
     let against = [Against { columns: known.columns.as_ref(), own: std::slice::from_ref(&none) }];
     let fits: Vec<PsiModel> = tail::stream(

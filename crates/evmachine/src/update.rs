@@ -266,7 +266,13 @@ fn fit_batch(
         TailMemory::Full if !keep_tails => TailMemory::Max,
         memory => memory,
     };
-    let rows = Rows { points: &batch.points, indices: &batch.order, classes: &batch.classes, bounds: None };
+    let rows = Rows {
+        are_columns: true,
+        points: &batch.points,
+        indices: &batch.order,
+        classes: &batch.classes,
+        bounds: None,
+    };
     tail::stream(
         run,
         Stage::Tails,
@@ -362,7 +368,13 @@ fn remember_tails(
         let indices: Vec<usize> =
             chosen.iter().map(|&(class, i)| (model.classes[class].sources[i] - first_new) as usize).collect();
         let classes: Vec<u32> = chosen.iter().map(|&(class, _)| class as u32).collect();
-        let rows = Rows { points: &batch.points, indices: &indices, classes: &classes, bounds: None };
+        let rows = Rows {
+            are_columns: false,
+            points: &batch.points,
+            indices: &indices,
+            classes: &classes,
+            bounds: None,
+        };
         let tails =
             tail::stream(run, Stage::Tails, metric, &rows, against, sizes, |_, tail, (): &mut ()| {
                 tail.to_vec()

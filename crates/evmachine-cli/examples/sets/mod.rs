@@ -81,22 +81,21 @@ fn clinc(path: &Path) -> Result<Task, Box<dyn Error>> {
 /// `train_features_u8.npy`, `train_labels.npy`, `test_features_u8.npy`, `test_labels.npy`. Half of the classes, drawn
 /// from the seed, are known.
 fn tiny(folder: &Path, seed: u64) -> Result<Task, Box<dyn Error>> {
-    let read = |file: &str| -> Result<(Vec<f32>, usize), Box<dyn Error>> {
-        let data = evmachine_data::read_all(&folder.join(file), &ReadOptions::default())?.data;
-        let columns = data.features.len() / data.rows;
-        Ok((data.features, columns))
-    };
     let mut order: Vec<usize> = (0..200).collect();
     order.shuffle(&mut StdRng::seed_from_u64(seed));
-    let known: HashSet<usize> = order.into_iter().take(100).collect();
+    let known: HashSet<String> = order.iter().take(100).map(usize::to_string).collect();
     let part = |name: &str, all: bool| -> Result<Set, Box<dyn Error>> {
-        let (bytes, columns) = read(&format!("{name}_features_u8.npy"))?;
-        let (labels, _) = read(&format!("{name}_labels.npy"))?;
+        let options = ReadOptions {
+            labels_file: Some(folder.join(format!("{name}_labels.npy"))),
+            ..ReadOptions::default()
+        };
+        let data = evmachine_data::read_all(&folder.join(format!("{name}_features_u8.npy")), &options)?.data;
+        let columns = data.features.len() / data.rows;
         let (mut values, mut names) = (Vec::new(), Vec::new());
-        for (row, &label) in bytes.chunks_exact(columns).zip(&labels) {
-            let is_known = known.contains(&(label as usize));
+        for (row, label) in data.features.chunks_exact(columns).zip(data.labels.unwrap_or_default()) {
+            let is_known = known.contains(&label);
             if is_known || all {
-                names.push(if is_known { label.to_string() } else { "unknown".to_owned() });
+                names.push(if is_known { label } else { "unknown".to_owned() });
                 values.extend(row.iter().map(|byte| (byte / 255.0).powi(2) * 6.0));
             }
         }

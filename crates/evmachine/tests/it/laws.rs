@@ -1,7 +1,7 @@
 //! What holds for every training set, metric and tail model.
 
-use crate::common::{Set, any_params, any_set};
-use evmachine::{Evm, Features, Params, Run, TailMemory, TailSize};
+use crate::common::{Random, Set, any_params, any_set};
+use evmachine::{Evm, Features, Labels, Params, Run, TailMemory, TailSize};
 use proptest::prelude::*;
 
 fn with_threads<R: Send>(threads: usize, work: impl FnOnce() -> R + Send) -> R {
@@ -220,5 +220,35 @@ proptest! {
         let limited = set.fit(&Params { tail_memory_limit: 0, ..params.clone() });
         prop_assert_eq!(limited.tail_memory(), TailMemory::Max);
         prop_assert_eq!(as_set(&full), as_set(&limited));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// With memory for all tails, each distance between wide points is computed once; without, twice.
+    #[test]
+    fn distances_computed_once_or_twice_give_the_same_model(
+        params in any_params(), rows in 200usize..900, classes in 2usize..9, lopsided in any::<bool>(),
+        threads in 1usize..4, seed in any::<u64>(),
+    ) {
+        let mut random = Random(seed);
+        let mut values = Vec::new();
+        let mut names = Vec::new();
+        for row in 0..rows {
+            let drawn = random.next();
+            let class = if row < classes { row } else {
+                ((if lopsided { drawn.powi(4) } else { drawn }) * classes as f32) as usize
+            };
+            names.push(class.to_string());
+            values.extend((0..40).map(|_| 1.0 + class as f32 * 0.3 + (random.next() * 6.0).round()));
+        }
+        let set = Set { features: Features::new(values, 40).unwrap(), labels: Labels::new(names).unwrap() };
+        let fit = |memory: usize| {
+            let run = Run::new().memory(memory);
+            Evm::fit_with(&run, &params, &set.features, &set.labels).unwrap().0.to_bytes().unwrap()
+        };
+        let (twice, once) = (fit(0), with_threads(threads, || fit(1 << 30)));
+        prop_assert!(twice == once, "the bytes of the model files differ");
     }
 }

@@ -72,12 +72,12 @@ pub struct Run<'a> {
     pub(crate) tile_rows: usize,
     /// Columns in a tile.
     pub(crate) tile_columns: usize,
-    /// Bytes that the cover of one class may keep.
+    /// Bytes for tails in flight, and again for covers.
     pub(crate) memory: usize,
 }
 
 impl<'a> Run<'a> {
-    /// Nobody watches; tiles that fit the caches; at most 1 GiB for the cover of a class.
+    /// Nobody watches; tiles that fit the caches; at most 1 GiB for tails in flight and for covers.
     pub fn new() -> Self {
         Self { observer: None, tile_rows: 120, tile_columns: 512, memory: 1 << 30 }
     }
@@ -94,8 +94,8 @@ impl<'a> Run<'a> {
         self
     }
 
-    /// Sets the bytes that the cover of one class may keep; beyond them, distances are computed again when
-    /// they are needed.
+    /// Sets the bytes that all tails in flight may take, and those that covers may keep. Beyond them, distances are
+    /// computed again when they are needed.
     pub fn memory(mut self, bytes: usize) -> Self {
         self.memory = bytes;
         self

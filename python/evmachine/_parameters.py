@@ -1,0 +1,97 @@
+"""Parameters between Python and the library, which has the rules."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from numbers import Integral, Real
+from typing import Any
+
+from evmachine import _native
+
+#: The parameters that the library knows, in its order, with its defaults.
+PAPER: dict[str, Any] = {}
+ROBUST: dict[str, Any] = {}
+
+
+def _number(name: str, value: Any) -> Any:
+    """Plain Python numbers of numpy's; a float that is no number is refused by name."""
+    if isinstance(value, (bool, str)) or value is None:
+        return value
+    if isinstance(value, Integral):
+        return int(value)
+    if isinstance(value, Real):
+        number = float(value)
+        if number != number or number in (float("inf"), float("-inf")):
+            raise ValueError(f"{name} = {number}: must be a finite number")
+        return number
+    return value
+
+
+def _sized(name: str, value: Any, whole: str, share: str) -> Any:
+    """An int is a count, a float a share: two types for two meanings."""
+    value = _number(name, value)
+    if isinstance(value, bool):
+        raise ValueError(f"{name} = {value}: must be an int or a float")
+    if isinstance(value, int):
+        if value < 1:
+            raise ValueError(f"{name} = {value}: must be at least 1")
+        return {whole: value}
+    if isinstance(value, float):
+        return {share: value}
+    if isinstance(value, Mapping):
+        return {key: _number(name, number) for key, number in value.items()}
+    return value
+
+
+def to_json(values: Mapping[str, Any]) -> str:
+    """The parameters as the library reads them; raises ``ValueError`` naming the one that is wrong."""
+    out: dict[str, Any] = {}
+    for name, value in values.items():
+        if name == "tail_size":
+            out[name] = _sized(name, value, "count", "fraction")
+        elif name == "max_extreme_vectors":
+            out[name] = _sized(name, value, "per_class", "ratio")
+        else:
+            out[name] = _number(name, value)
+    try:
+        return json.dumps(out)
+    except TypeError:
+        wrong = next(name for name, value in out.items() if not _is_json(value))
+        raise ValueError(f"{wrong} = {out[wrong]!r}: must be a number or a name") from None
+
+
+def _is_json(value: Any) -> bool:
+    try:
+        json.dumps(value)
+    except TypeError:
+        return False
+    return True
+
+
+def from_json(text: str) -> dict[str, Any]:
+    """Parameters of the library as the estimator takes them."""
+    values: dict[str, Any] = json.loads(text)
+    for name, plain in (("tail_size", ("count", "fraction")), ("max_extreme_vectors", ("per_class", "ratio"))):
+        value = values[name]
+        if isinstance(value, dict):
+            ((key, number),) = value.items()
+            if key in plain:
+                values[name] = number
+    return values
+
+
+PAPER.update(from_json(_native.defaults(False)))
+ROBUST.update(from_json(_native.defaults(True)))
+
+
+def threads(n_jobs: int | None) -> int:
+    """Number of threads; 0 stands for all cores."""
+    if n_jobs is None or n_jobs == -1:
+        return 0
+    if isinstance(n_jobs, bool) or not isinstance(n_jobs, Integral) or n_jobs == 0:
+        raise ValueError(f"n_jobs = {n_jobs!r}: must be a positive or negative int, or None for all cores")
+    if n_jobs < 0:
+        return max(1, (os.cpu_count() or 1) + 1 + int(n_jobs))
+    return int(n_jobs)

@@ -268,6 +268,12 @@ class ExtremeValueMachine(OpenSetClassifier):
         self.classes_, self.unknown_label_ = classes, unknown
         return self
 
+    def _adopt_columns(self, other: OpenSetClassifier) -> None:
+        """Takes over what another estimator found out about the columns of the training data."""
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(other, name):
+                setattr(self, name, getattr(other, name))
+
     def _check_kind(self, found: npt.NDArray[Any]) -> None:
         numbers = [classes.dtype.kind in "iuf" for classes in (found, self.classes_)]
         if numbers[0] != numbers[1]:

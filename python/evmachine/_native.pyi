@@ -13,6 +13,19 @@ _Decisions = tuple[
     npt.NDArray[np.int64], npt.NDArray[np.bool_], npt.NDArray[np.float64], npt.NDArray[np.float64]
 ]
 
+__all__ = [
+    "Model",
+    "Pool",
+    "VERSION",
+    "check",
+    "defaults",
+    "evaluate",
+    "fit_margins",
+    "oscr_curve",
+    "psi_at",
+    "tune",
+]
+
 VERSION: Final[str]
 
 def check(params: str) -> None: ...
@@ -80,7 +93,7 @@ class Model:
     @staticmethod
     def from_bytes(content: bytes) -> Model: ...
     def to_onnx(self, unknown_label: str) -> bytes: ...
-    def __eq__(self, other: object) -> bool: ...
+    def __eq__(self, other: object, /) -> bool: ...
     @property
     def params(self) -> str: ...
     @property

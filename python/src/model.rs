@@ -289,12 +289,6 @@ impl Model {
         self.evm.classes().map(|class| class.name.to_owned()).collect()
     }
 
-    /// Rows learned from, by class.
-    #[getter]
-    fn class_points(&self) -> Vec<u64> {
-        self.evm.classes().map(|class| class.points_seen).collect()
-    }
-
     #[getter]
     fn vector_ratio(&self) -> f64 {
         self.evm.vector_ratio()

@@ -89,11 +89,13 @@ class ExtremeValueMachineCV(OpenSetClassifier):
     >>> from sklearn.datasets import load_iris
     >>> from evmachine import ExtremeValueMachineCV
     >>> X, y = load_iris(return_X_y=True)
-    >>> search = ExtremeValueMachineCV(n_trials=5).fit(X, y)
+    >>> search = ExtremeValueMachineCV(n_trials=5, max_false_unknown=0.05).fit(X, y)
     >>> len(search.cv_results_["params"])
     5
-    >>> bool(search.score(X, y) > 0.9)
+    >>> bool(search.best_score_ > 0.8)
     True
+    >>> search.predict([[50.0, 50.0, 50.0, 50.0]])
+    array([-1])
     """
 
     estimator_: ExtremeValueMachine

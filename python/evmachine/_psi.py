@@ -33,7 +33,7 @@ class PsiModel:
     >>> from evmachine import PsiModel
     >>> psi = PsiModel.fit([1.9, 1.2, 1.6, 2.1])
     >>> psi.probability([0.5, 1.7, 3.0]).round(3).tolist()
-    [0.998, 0.497, 0.0]
+    [1.0, 0.538, 0.0]
     """
 
     shape: float

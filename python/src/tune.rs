@@ -1,11 +1,12 @@
 //! The tuner: options and findings as JSON.
 
-use evmachine::{Params, TailModel};
+use evmachine::Params;
 use evmachine_eval::folds::FoldSizes;
 use evmachine_eval::tune::Delta;
 use evmachine_eval::{Objective, Search, Space, TuneOptions, Tuned};
 use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
 use crate::arrays::{self, Matrix};
@@ -56,13 +57,9 @@ fn findings(tuned: &Tuned) -> PyResult<String> {
 }
 
 /// The values of an option that a list of the space takes.
-fn list<T: serde::de::DeserializeOwned>(
-    space: &Map<String, Value>,
-    name: &str,
-    or: Vec<T>,
-) -> PyResult<Vec<T>> {
+fn list<T: DeserializeOwned + Clone>(space: &Map<String, Value>, name: &str, or: &[T]) -> PyResult<Vec<T>> {
     match space.get(name) {
-        None => Ok(or),
+        None => Ok(or.to_vec()),
         Some(values) => serde_json::from_value(values.clone())
             .map_err(|error| failure::value(format!("space[{name:?}] = {values}: {error}"))),
     }
@@ -71,6 +68,7 @@ fn list<T: serde::de::DeserializeOwned>(
 const SPACE: [&str; 7] =
     ["smoothing", "tail_model", "tail_size", "distance_multiplier", "pooling", "n_fused", "cover_threshold"];
 
+#[allow(clippy::needless_update, reason = "what has no counterpart here stays as in the full space")]
 fn space(value: &Value) -> PyResult<Space> {
     let given = match value {
         Value::String(name) if name == "full" => return Ok(Space::full()),
@@ -85,13 +83,14 @@ fn space(value: &Value) -> PyResult<Space> {
     }
     let full = Space::full();
     Ok(Space {
-        smoothing: list(given, SPACE[0], full.smoothing)?,
-        tail_model: list::<TailModel>(given, SPACE[1], full.tail_model)?,
-        tail_fraction: list(given, SPACE[2], full.tail_fraction)?,
-        multiplier: list(given, SPACE[3], full.multiplier)?,
-        pooling: list(given, SPACE[4], full.pooling)?,
-        n_fused: list(given, SPACE[5], full.n_fused)?,
-        cover_threshold: list(given, SPACE[6], full.cover_threshold)?,
+        smoothing: list(given, SPACE[0], &full.smoothing)?,
+        tail_model: list(given, SPACE[1], &full.tail_model)?,
+        tail_fraction: list(given, SPACE[2], &full.tail_fraction)?,
+        multiplier: list(given, SPACE[3], &full.multiplier)?,
+        pooling: list(given, SPACE[4], &full.pooling)?,
+        n_fused: list(given, SPACE[5], &full.n_fused)?,
+        cover_threshold: list(given, SPACE[6], &full.cover_threshold)?,
+        ..full
     })
 }
 

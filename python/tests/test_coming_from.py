@@ -1,4 +1,4 @@
-"""The numbers of the page for people who move over: libmr's own."""
+"""The numbers of the page for people who move over, which are libmr's own, and what the pages print."""
 
 import json
 import re
@@ -44,9 +44,11 @@ def test_what_fit_high_gives_is_refused():
         PsiModel.from_libmr(1.0, 2.0, 1, 1, 0.5)
 
 
-def test_every_example_of_the_page_runs_and_prints_what_it_says():
-    blocks = re.findall(r"```python\n(.*?)```(?:\n\n```text\n(.*?)```)?", PAGE, flags=re.DOTALL)
-    assert len(blocks) >= 4
+@pytest.mark.parametrize(("page", "count"), [("docs/coming-from.md", 5), ("python/README.md", 3)])
+def test_every_example_of_the_pages_runs_and_prints_what_it_says(page, count):
+    text = (ROOT / page).read_text()
+    blocks = re.findall(r"```python\n(.*?)```(?:\n\n```text\n(.*?)```)?", text, flags=re.DOTALL)
+    assert len(blocks) == count
     names: dict = {}
     for code, output in blocks:
         printed: list[str] = []

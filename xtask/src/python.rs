@@ -18,6 +18,8 @@ pub(crate) fn test() -> Result<(), String> {
     environment.call("pip", &["install", "--quiet", "--force-reinstall", "--no-deps", &wheel], &root)?;
     // From folders that have no package in them, so that the installed one is what is imported.
     let tests = root.join("python/tests");
+    let installed = "import evmachine, sys; sys.exit(not evmachine.__file__.startswith(sys.prefix))";
+    environment.call("python", &["-c", installed], &tests)?;
     environment.call("mypy", &[], &root.join("python"))?;
     environment.call("python", &["-m", "mypy.stubtest", "evmachine._native"], &tests)?;
     environment.call("pytest", &["--quiet", "--doctest-modules", ".", "--pyargs", "evmachine"], &tests)?;

@@ -156,12 +156,8 @@ class ExtremeValueMachineCV(OpenSetClassifier):
             warnings.warn(
                 "two classes are too few to leave any out; the parameters are those of the paper", stacklevel=2
             )
-            found = None
-        elif len(classes) > 2:
-            found = self._search(X, codes, _labels.names(classes), base)
-        else:
-            found = None
-        params = base if found is None else _parameters.from_json(json.dumps(found["params"]))
+        found = self._search(X, codes, _labels.names(classes), base) if len(classes) > 2 else {}
+        params = _parameters.from_json(json.dumps(found["params"])) if found else base
         machine = ExtremeValueMachine(
             **params, unknown_label=self.unknown_label, n_jobs=self.n_jobs, verbose=self.verbose
         )
@@ -198,15 +194,14 @@ class ExtremeValueMachineCV(OpenSetClassifier):
             )
         return found
 
-    def _record(self, found: dict[str, Any] | None) -> None:
-        self.best_score_ = float("nan") if found is None else found["chosen"]["mean"]
-        self.cv_results_ = _columns([] if found is None else found["trials"])
-        self.sizes_ = [] if found is None else [_line(trial) for trial in found["sizes"]]
-        self.references_ = {} if found is None else {
-            **{name: found[name]["mean"] for name in ("paper", "robust")},
-            **{rival["name"]: rival["mean"] for rival in found["rivals"]},
-        }
-        self.at_delta_ = {} if found is None else found["at_delta"]
+    def _record(self, found: dict[str, Any]) -> None:
+        """What the search found; nothing where there was none."""
+        self.best_score_ = found["chosen"]["mean"] if found else float("nan")
+        self.cv_results_ = _columns(found.get("trials", []))
+        self.sizes_ = [_line(trial) for trial in found.get("sizes", [])]
+        self.references_ = {name: found[name]["mean"] for name in ("paper", "robust") if name in found}
+        self.references_.update({rival["name"]: rival["mean"] for rival in found.get("rivals", [])})
+        self.at_delta_ = found.get("at_delta", {})
 
 
 def _plain(value: Any) -> Any:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import warnings
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -12,16 +10,15 @@ import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from evmachine import _labels, _native, _parameters
+from evmachine._files import ModelFiles
 from evmachine._open_set import Features, OpenSetClassifier
 from evmachine._progress import Progress
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-PathLike = str | os.PathLike[str]
 
-
-class ExtremeValueMachine(OpenSetClassifier):
+class ExtremeValueMachine(ModelFiles):
     """The Extreme Value Machine.
 
     Every training point gets a Weibull model of its margin to the other classes, a greedy cover keeps the few points
@@ -117,10 +114,7 @@ class ExtremeValueMachine(OpenSetClassifier):
     array([2])
     """
 
-    _model: _native.Model
     report_: dict[str, Any]
-    n_features_in_: int
-    feature_names_in_: npt.NDArray[Any]
 
     def __init__(
         self,
@@ -357,70 +351,6 @@ class ExtremeValueMachine(OpenSetClassifier):
         self.rejection_threshold = delta
         return self
 
-    def save(self, path: PathLike) -> None:
-        """Write the model as safetensors: safe to load from a stranger, and what the program ``evmachine`` reads.
-
-        Parameters
-        ----------
-        path : path-like
-            Written to a temporary name beside it and renamed.
-        """
-        check_is_fitted(self)
-        self._model.save(os.fspath(path))
-        if self.classes_.dtype.kind not in "iuf" and _labels.from_names(self._model.class_names, None).dtype.kind == "i":
-            warnings.warn(
-                "the class names are digits and will be read as integers; load with label_type=str", stacklevel=2
-            )
-
-    @classmethod
-    def load(cls, path: PathLike, *, label_type: type | None = None) -> Self:
-        """Read a model file.
-
-        Parameters
-        ----------
-        path : path-like
-        label_type : {str, int, float} or None, default=None
-            What labels are; ``None`` makes them integers if every class name is one, and strings otherwise.
-
-        Returns
-        -------
-        ExtremeValueMachine
-            With the parameters that the model was trained with.
-        """
-        model = _native.Model.load(os.fspath(path))
-        machine = cls(**_parameters.from_json(model.params))
-        classes = np.unique(_labels.from_names(model.class_names, label_type))
-        machine.unknown_label_ = _labels.unknown_label(classes, machine.unknown_label)
-        machine._model, machine.classes_ = model, classes
-        machine.n_features_in_ = model.dimensions
-        if model.feature_names:
-            machine.feature_names_in_ = np.array(model.feature_names, dtype=object)
-        return machine
-
-    def to_onnx(self, path: PathLike | None = None, *, unknown_label: str | None = None) -> bytes:
-        """The decision as an ONNX graph: input ``features``, outputs ``label``, ``probability`` and ``scores``.
-
-        Labels are class names as strings; the columns of ``scores`` are in the order in which the classes were
-        learned, which is that of the ``names`` in the graph.
-
-        Parameters
-        ----------
-        path : path-like or None, default=None
-            A file to write it to.
-        unknown_label : str or None, default=None
-            What unknowns are called; ``str(unknown_label_)`` unless given.
-
-        Returns
-        -------
-        bytes
-        """
-        check_is_fitted(self)
-        content = self._model.to_onnx(str(self.unknown_label_) if unknown_label is None else unknown_label)
-        if path is not None:
-            with open(path, "wb") as file:
-                file.write(content)
-        return content
-
     @property
     def extreme_vectors_(self) -> Features:
         return self._fitted_model("extreme_vectors_").vectors
@@ -454,16 +384,3 @@ class ExtremeValueMachine(OpenSetClassifier):
         if not hasattr(self, "_model"):
             raise AttributeError(f"{attribute} is there after fit")
         return self._model
-
-    def __getstate__(self) -> dict[str, Any]:
-        """The model goes as the bytes of its file, so that loading runs no code but the reader of that format."""
-        state: dict[str, Any] = dict(super().__getstate__())
-        if "_model" in state:
-            state["_model"] = state["_model"].to_bytes()
-        return state
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        state = dict(state)
-        if "_model" in state:
-            state["_model"] = _native.Model.from_bytes(state["_model"])
-        super().__setstate__(state)

@@ -24,6 +24,8 @@ class OpenSetClassifier(ClassifierMixin, BaseEstimator):
 
     classes_: npt.NDArray[Any]
     unknown_label_: Any
+    n_features_in_: int
+    feature_names_in_: npt.NDArray[Any]
     n_jobs: int | None
     verbose: int | bool
 

@@ -1,5 +1,7 @@
 """The exported graph, run by onnxruntime: the same labels, and scores within 1e-5."""
 
+import json
+
 import numpy as np
 import onnx
 import onnxruntime
@@ -16,12 +18,21 @@ def run(content, X):
     return session.run(["label", "probability", "scores"], {"features": X.astype(np.float32)})
 
 
+def columns(content, machine):
+    """The columns of the graph's scores in the order of classes_."""
+    metadata = {entry.key: entry.value for entry in onnx.load_from_string(content).metadata_props}
+    assert metadata["unknown_label"] == str(machine.unknown_label_)
+    names = json.loads(metadata["classes"])
+    return [names.index(str(label)) for label in machine.classes_]
+
+
 def agree(machine, X, tolerance=TOLERANCE):
     """The machine's labels as strings, after they were compared."""
-    labels, probability, scores = run(machine.to_onnx(), X)
+    content = machine.to_onnx()
+    labels, probability, scores = run(content, X)
     expected = machine.predict(X).astype(str)
     np.testing.assert_array_equal(labels.astype(str), expected)
-    order = [machine._model.class_names.index(str(label)) for label in machine.classes_]
+    order = columns(content, machine)
     assert np.abs(scores[:, order] - machine.class_scores(X)).max() < tolerance
     assert np.abs(probability - machine.score_samples(X)).max() < tolerance
     return expected
@@ -73,9 +84,9 @@ def test_the_same_vector_under_two_labels(few):
     for tail_model in ("weibull", "libmr", "gumbel"):
         machine = ExtremeValueMachine(tail_model=tail_model, tail_size=2, cover_threshold=1.0).fit(X, y)
         assert {"all margins zero", "converged"} <= set(machine.fit_status_)
-        scores = run(machine.to_onnx(), X)[2]
-        order = [machine._model.class_names.index(label) for label in machine.classes_]
-        assert np.abs(scores[:, order] - machine.class_scores(X)).max() < TOLERANCE
+        content = machine.to_onnx()
+        scores = run(content, X)[2][:, columns(content, machine)]
+        assert np.abs(scores - machine.class_scores(X)).max() < TOLERANCE
 
 
 @pytest.mark.parametrize("offset", [0.0, 1000.0])
@@ -96,6 +107,7 @@ def test_numbers_as_labels_files_and_names(few, strangers, tmp_path):
     assert "-1" in agree(machine, strangers[0])
     content = machine.to_onnx(tmp_path / "m.onnx", unknown_label="nobody")
     assert (tmp_path / "m.onnx").read_bytes() == content
+    assert [path.name for path in tmp_path.iterdir()] == ["m.onnx"]
     assert "nobody" in run(content, strangers[0])[0]
     with pytest.raises(ValueError, match='the label of unknowns "65" is a class'):
         machine.to_onnx(unknown_label="65")

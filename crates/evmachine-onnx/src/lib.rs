@@ -22,6 +22,9 @@
 //! | output | `probability` | double | (rows), P of the best class |
 //! | output | `scores` | double | (rows, classes), P of each class in the order of [`Evm::classes`](evmachine::Evm::classes) |
 //!
+//! The metadata has `classes`, the names of the columns of `scores` as a JSON list, `unknown_label` and
+//! `rejection_threshold`.
+//!
 //! Classes are compared by support, as in the library, so queries at which every P has underflowed are decided
 //! alike. A query that the library would refuse (not finite, or all zeros under cosine) is unknown, with a
 //! probability that is not a number.
@@ -96,7 +99,13 @@ pub fn to_onnx(evm: &Evm, unknown_label: &str) -> Result<Vec<u8>, ExportError> {
         nodes: builder.nodes,
         tensors: builder.tensors,
     };
-    let bytes = Model { version: env!("CARGO_PKG_VERSION"), graph }.encode();
+    let names: Vec<&str> = evm.classes().map(|class| class.name).collect();
+    let metadata = vec![
+        ("classes", serde_json::Value::from(names).to_string()),
+        ("unknown_label", unknown_label.to_owned()),
+        ("rejection_threshold", evm.params().rejection_threshold.to_string()),
+    ];
+    let bytes = Model { version: env!("CARGO_PKG_VERSION"), graph, metadata }.encode();
     if bytes.len() > LIMIT {
         return Err(ExportError::TooLarge { bytes: bytes.len(), limit: LIMIT });
     }

@@ -186,6 +186,8 @@ impl Graph {
 pub(crate) struct Model {
     pub(crate) version: &'static str,
     pub(crate) graph: Graph,
+    /// Names and values for whoever reads the file.
+    pub(crate) metadata: Vec<(&'static str, String)>,
 }
 
 impl Model {
@@ -199,6 +201,12 @@ impl Model {
         message.text(3, self.version);
         message.message(7, &self.graph.encode());
         message.message(8, &opset);
+        for (key, value) in &self.metadata {
+            let mut entry = Message::default();
+            entry.text(1, key);
+            entry.text(2, value);
+            message.message(14, &entry);
+        }
         message.into_bytes()
     }
 }

@@ -7,7 +7,7 @@ use std::collections::HashSet;
 
 use evmachine::{Distance, Evm, Features, Labels, Metric, Params, TailModel};
 use evmachine_onnx::{ExportError, UNKNOWN_LABEL, to_onnx};
-use onnx_rs::ast::{Graph, OpType};
+use onnx_rs::ast::{Graph, OpType, TensorProto};
 
 fn fit(params: &Params) -> Evm {
     let features = Features::new(vec![1.0, 0.1, 0.2, 5.0, 5.1, 5.2, 2.0, 9.0, 9.1, 9.5], 1).unwrap();
@@ -47,6 +47,10 @@ fn every_choice_gives_a_graph_whose_values_are_defined() {
                 let bytes = to_onnx(&evm, UNKNOWN_LABEL).unwrap();
                 let model = onnx_rs::parse(&bytes).unwrap();
                 assert_eq!(model.opset_import[0].version, 17);
+                let metadata: Vec<(&str, &str)> =
+                    model.metadata_props.iter().map(|entry| (entry.key, entry.value)).collect();
+                assert_eq!(metadata[0], ("classes", r#"["low","high","top"]"#));
+                assert_eq!(metadata[1..], [("unknown_label", "unknown"), ("rejection_threshold", "0.05")]);
                 let graph = model.graph.unwrap();
                 check(&graph, &HashSet::new());
                 let outputs: Vec<&str> = graph.output.iter().map(|value| value.name).collect();
@@ -55,7 +59,7 @@ fn every_choice_gives_a_graph_whose_values_are_defined() {
                 assert_eq!(names, [&b"low"[..], b"high", b"top", b"unknown"]);
                 let vectors: Vec<f32> =
                     evm.extreme_vectors().flat_map(|vector| vector.vector).copied().collect();
-                let stored = graph.initializer.iter().find_map(|tensor| tensor.as_f32()).unwrap();
+                let stored = graph.initializer.iter().find_map(TensorProto::as_f32).unwrap();
                 assert_eq!(stored.as_ref(), vectors);
                 let scans = graph.node.iter().filter(|node| node.op_type == OpType::Scan).count();
                 assert_eq!(scans, usize::from(metric == Metric::Manhattan));

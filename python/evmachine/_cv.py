@@ -84,6 +84,8 @@ class ExtremeValueMachineCV(OpenSetClassifier):
     With two classes none can be left out: the parameters of the paper are used, with a warning. Then, and only then,
     ``cv_results_`` is empty and ``best_score_`` is not a number.
 
+    Ctrl-C ends the search after the trial that is running.
+
     Examples
     --------
     >>> from sklearn.datasets import load_iris
@@ -174,7 +176,7 @@ class ExtremeValueMachineCV(OpenSetClassifier):
         self, X: npt.NDArray[np.float32], codes: npt.NDArray[np.int64], names: list[str], base: dict[str, Any]
     ) -> dict[str, Any]:
         options = {
-            name: getattr(self, name)
+            name: _parameters.number(name, getattr(self, name))
             for name in ("search", "n_trials", "objective", "max_false_unknown", "cv", "max_rows", "random_state")
         }
         options["shrink"] = bool(self.shrink)

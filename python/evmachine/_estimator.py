@@ -238,7 +238,7 @@ class ExtremeValueMachine(ModelFiles):
         found, codes = np.unique(y, return_inverse=True)
         classes = found
         if known is not None:
-            self._check_kind(found)
+            found = self._of_one_type(found)
             classes = np.unique(np.concatenate([self.classes_, found]))
         elif len(found) < 2:
             raise ValueError(
@@ -252,14 +252,15 @@ class ExtremeValueMachine(ModelFiles):
         with Progress(self.verbose) as progress:
             # Labels go by number, so that no list of strings is made of them.
             if known is None:
+                columns = [str(name) for name in getattr(self, "feature_names_in_", [])]
                 model, report = _native.Model.fit(
-                    self._library_params(), X, codes, names, count, progress.callback
+                    self._library_params(), X, codes, names, columns, count, progress.callback
                 )
-                model = model.with_feature_names([str(name) for name in getattr(self, "feature_names_in_", [])])
             else:
                 model, report = known.update(X, codes, names, count, progress.callback)
-        self._model, self.report_ = model, report
-        self.classes_, self.unknown_label_ = classes, unknown
+        # The model last: a thread that predicts meanwhile finds all of its classes.
+        self.classes_, self.unknown_label_, self.report_ = classes, unknown, report
+        self._model = model
         return self
 
     def _adopt_columns(self, other: OpenSetClassifier) -> None:
@@ -268,12 +269,18 @@ class ExtremeValueMachine(ModelFiles):
             if hasattr(other, name):
                 setattr(self, name, getattr(other, name))
 
-    def _check_kind(self, found: npt.NDArray[Any]) -> None:
-        numbers = [classes.dtype.kind in "iuf" for classes in (found, self.classes_)]
-        if numbers[0] != numbers[1]:
-            raise ValueError(
-                f"y is of type {found.dtype}, the classes known so far of type {self.classes_.dtype}; use one type"
-            )
+    def _of_one_type(self, found: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """New classes as the type that the known ones have: 3 and 3.0 are one class."""
+        new, known = found.dtype.kind, self.classes_.dtype.kind
+        if new in "iuf" and known in "iuf":
+            cast = found.astype(np.int64 if known in "iu" else np.float64)
+            if np.array_equal(cast, found):
+                return cast
+        elif new not in "iuf" and known not in "iuf":
+            return found
+        raise ValueError(
+            f"y is of type {found.dtype}, the classes known so far of type {self.classes_.dtype}; use one type"
+        )
 
     def forget(self, label: Any) -> Self:
         """Remove a class, and the margins to it from the tails of the others.
@@ -358,7 +365,7 @@ class ExtremeValueMachine(ModelFiles):
     @property
     def extreme_vector_classes_(self) -> npt.NDArray[Any]:
         model = self._fitted_model("extreme_vector_classes_")
-        return self.classes_[self._class_positions()[model.vector_classes]]
+        return self.classes_[self._class_positions(model)[model.vector_classes]]
 
     @property
     def extreme_vector_indices_(self) -> npt.NDArray[np.int64]:

@@ -42,7 +42,7 @@ class ModelFiles(OpenSetClassifier):
             )
 
     @classmethod
-    def load(cls, path: PathLike, *, label_type: type | None = None) -> Self:
+    def load(cls, path: PathLike, *, label_type: type | None = None, unknown_label: Any = "auto") -> Self:
         """Read a model file.
 
         Parameters
@@ -50,6 +50,8 @@ class ModelFiles(OpenSetClassifier):
         path : path-like
         label_type : {str, int, float} or None, default=None
             What labels are; ``None`` makes them integers if every class name is one, and strings otherwise.
+        unknown_label : default="auto"
+            What ``predict`` says of unknowns, as in the constructor.
 
         Returns
         -------
@@ -57,9 +59,9 @@ class ModelFiles(OpenSetClassifier):
             With the parameters that the model was trained with.
         """
         model = _native.Model.load(os.fspath(path))
-        machine = cls(**_parameters.from_json(model.params))
+        machine = cls(**_parameters.from_json(model.params), unknown_label=unknown_label)
         classes = np.unique(_labels.from_names(model.class_names, label_type))
-        machine.unknown_label_ = _labels.unknown_label(classes, "auto")
+        machine.unknown_label_ = _labels.unknown_label(classes, unknown_label)
         machine._model, machine.classes_ = model, classes
         machine.n_features_in_ = model.dimensions
         if model.feature_names:

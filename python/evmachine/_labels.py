@@ -33,7 +33,7 @@ def unknown_label(classes: npt.NDArray[Any], asked: Any) -> Any:
     else:
         label = UNKNOWN
     if any(type(own) is type(label) and own == label for own in classes.tolist()):
-        raise ValueError(f"unknown_label = {label!r} is a class of y; set unknown_label to another label")
+        raise ValueError(f"unknown_label = {label!r} is a class; set unknown_label to another label")
     return label
 
 

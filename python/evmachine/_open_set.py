@@ -52,19 +52,19 @@ class OpenSetClassifier(ClassifierMixin, BaseEstimator):
         check_classification_targets(y)
         return X, y
 
-    def _class_positions(self) -> npt.NDArray[np.int64]:
+    def _class_positions(self, model: Model) -> npt.NDArray[np.int64]:
         """For each class of the model, in its order, the position in ``classes_``."""
         positions = {name: position for position, name in enumerate(_labels.names(self.classes_))}
-        return np.array([positions[name] for name in self._native_model().class_names], dtype=np.int64)
+        return np.array([positions[name] for name in model.class_names], dtype=np.int64)
 
     def _decide(self, X: Any) -> tuple[npt.NDArray[Any], ...]:
         """Best class by position in ``classes_``, whether accepted, probability, support."""
-        checked = self._check_queries(X)
+        checked, model = self._check_queries(X), self._native_model()
         with Progress(self.verbose) as progress:
-            best, accepted, probability, support = self._native_model().decide(
+            best, accepted, probability, support = model.decide(
                 checked, threads(self.n_jobs), progress.callback
             )
-        return self._class_positions()[best], accepted, probability, support
+        return self._class_positions(model)[best], accepted, probability, support
 
     def predict(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
         """The class of each query, or ``unknown_label_``.
@@ -95,10 +95,10 @@ class OpenSetClassifier(ClassifierMixin, BaseEstimator):
         ndarray of shape (n_queries, n_classes)
             Columns in the order of ``classes_``.
         """
-        checked = self._check_queries(X)
+        checked, model = self._check_queries(X), self._native_model()
         with Progress(self.verbose) as progress:
-            rows = self._native_model().distribution(checked, threads(self.n_jobs), progress.callback)
-        return self._by_class(rows)
+            rows = model.distribution(checked, threads(self.n_jobs), progress.callback)
+        return self._by_class(model, rows)
 
     def class_scores(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """P of each class as the paper has it, Eq. 3: rows do not sum to 1, and all are small for an unknown.
@@ -112,13 +112,13 @@ class OpenSetClassifier(ClassifierMixin, BaseEstimator):
         ndarray of shape (n_queries, n_classes)
             Columns in the order of ``classes_``.
         """
-        checked = self._check_queries(X)
+        checked, model = self._check_queries(X), self._native_model()
         with Progress(self.verbose) as progress:
-            rows = self._native_model().scores(checked, threads(self.n_jobs), progress.callback)
-        return self._by_class(rows)
+            rows = model.scores(checked, threads(self.n_jobs), progress.callback)
+        return self._by_class(model, rows)
 
-    def _by_class(self, rows: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        order = np.argsort(self._class_positions())
+    def _by_class(self, model: Model, rows: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        order = np.argsort(self._class_positions(model))
         return rows if np.array_equal(order, np.arange(len(order))) else rows[:, order]
 
     def score_samples(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
@@ -160,7 +160,9 @@ class OpenSetClassifier(ClassifierMixin, BaseEstimator):
         -------
         list of Explanation
         """
-        checked = self._check_queries(X)
-        rows = self._native_model().explain(checked, n_classes, threads(self.n_jobs))
-        labels = self.classes_[self._class_positions()].tolist()
+        if n_classes < 1:
+            raise ValueError(f"n_classes = {n_classes}: must be at least 1")
+        checked, model = self._check_queries(X), self._native_model()
+        rows = model.explain(checked, n_classes, threads(self.n_jobs))
+        labels = self.classes_[self._class_positions(model)].tolist()
         return _explanation.from_rows(rows, labels, self.unknown_label_)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Mapping
 from numbers import Integral, Real
@@ -15,23 +16,22 @@ PAPER: dict[str, Any] = {}
 ROBUST: dict[str, Any] = {}
 
 
-def _number(name: str, value: Any) -> Any:
+def number(name: str, value: Any) -> Any:
     """Plain Python numbers of numpy's; a float that is no number is refused by name."""
     if isinstance(value, (bool, str)) or value is None:
         return value
     if isinstance(value, Integral):
         return int(value)
     if isinstance(value, Real):
-        number = float(value)
-        if number != number or number in (float("inf"), float("-inf")):
-            raise ValueError(f"{name} = {number}: must be a finite number")
-        return number
+        if not math.isfinite(value):
+            raise ValueError(f"{name} = {value}: must be a finite number")
+        return float(value)
     return value
 
 
 def _sized(name: str, value: Any, whole: str, share: str) -> Any:
     """An int is a count, a float a share: two types for two meanings."""
-    value = _number(name, value)
+    value = number(name, value)
     if isinstance(value, bool):
         raise ValueError(f"{name} = {value}: must be an int or a float")
     if isinstance(value, int):
@@ -41,7 +41,7 @@ def _sized(name: str, value: Any, whole: str, share: str) -> Any:
     if isinstance(value, float):
         return {share: value}
     if isinstance(value, Mapping):
-        return {key: _number(name, number) for key, number in value.items()}
+        return {key: number(name, entry) for key, entry in value.items()}
     return value
 
 
@@ -54,7 +54,7 @@ def to_json(values: Mapping[str, Any]) -> str:
         elif name == "max_extreme_vectors":
             out[name] = _sized(name, value, "per_class", "ratio")
         else:
-            out[name] = _number(name, value)
+            out[name] = number(name, value)
     try:
         return json.dumps(out)
     except TypeError:

@@ -121,6 +121,8 @@ class UnknownPool:
         -------
         list of Suggestion
         """
+        if n < 0 or random_state < 0:
+            raise ValueError(f"n = {n}, random_state = {random_state}: must not be negative")
         count = _parameters.threads(self.estimator.n_jobs)
         rows = self._pool.suggest(self.estimator._model, strategy, random_state, n, count)
         return [Suggestion(*row) for row in rows]
@@ -205,4 +207,8 @@ class UnknownPool:
 
 
 def _numbers(samples: int | Iterable[int]) -> list[int]:
-    return [int(samples)] if isinstance(samples, (int, np.integer)) else [int(number) for number in samples]
+    numbers = [int(samples)] if isinstance(samples, (int, np.integer)) else [int(number) for number in samples]
+    for number in numbers:
+        if number < 0:
+            raise ValueError(f"the pool has no sample {number}")
+    return numbers

@@ -94,7 +94,7 @@ def psi_contours(
     elif X is not None:
         labels = estimator.predict(X)
     else:
-        labels = estimator.classes_[estimator._class_positions()[model.vector_classes]]
+        labels = estimator.classes_[estimator._class_positions(model)[model.vector_classes]]
     for position, label in enumerate(estimator.classes_.tolist()):
         own = labels == label
         colour = _COLOURS[position % len(_COLOURS)]

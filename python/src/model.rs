@@ -110,13 +110,15 @@ impl Model {
 impl Model {
     /// Learns; returns the model and the report.
     #[staticmethod]
-    #[pyo3(signature = (params, features, codes, names, threads, progress=None))]
+    #[pyo3(signature = (params, features, codes, names, feature_names, threads, progress=None))]
+    #[expect(clippy::too_many_arguments, reason = "data, what to do with it, and how")]
     fn fit<'py>(
         py: Python<'py>,
         params: &str,
         features: Matrix<'py>,
         codes: PyReadonlyArray1<'py, i64>,
         names: Vec<String>,
+        feature_names: Vec<String>,
         threads: usize,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<(Self, Bound<'py, PyDict>)> {
@@ -124,7 +126,8 @@ impl Model {
         let (data, labels) = (arrays::features(&features)?, arrays::labels(&codes, &names)?);
         let fitted =
             watch::run(py, threads, progress.as_ref(), |run, _| Evm::fit_with(run, &params, &data, &labels))?;
-        let (evm, report) = fitted.map_err(failure::value)?;
+        let (mut evm, report) = fitted.map_err(failure::value)?;
+        evm.set_feature_names(feature_names);
         Ok((Self { evm }, self::report(py, &report)?))
     }
 
@@ -175,12 +178,6 @@ impl Model {
         let mut evm = self.evm.clone();
         evm.set_rejection_threshold(delta).map_err(failure::value)?;
         Ok(Self { evm })
-    }
-
-    fn with_feature_names(&self, names: Vec<String>) -> Self {
-        let mut evm = self.evm.clone();
-        evm.set_feature_names(names);
-        Self { evm }
     }
 
     #[pyo3(signature = (features, threads, progress=None))]

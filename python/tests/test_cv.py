@@ -80,6 +80,7 @@ def test_two_classes_are_trained_with_the_papers_parameters(few):
         ({"search": "random"}, "search = .*must be grid or bayesian"),
         ({"objective": "recall"}, "objective = .*must be oscr"),
         ({"objective": "accuracy"}, "needs max_false_unknown"),
+        ({"max_false_unknown": float("nan")}, "max_false_unknown = nan"),
         ({"max_false_unknown": 1.5}, "max_false_unknown = 1.5"),
         ({"cv": 1}, "at least 2 are needed"),
         ({"cv": 5}, "5 folds"),

@@ -166,6 +166,8 @@ def test_explanations_name_the_training_rows(few, strangers):
         distance = np.linalg.norm(X[row].astype(float) - X[speaker.index])
         assert abs(speaker.distance - distance) < 1e-5
         assert best.probability == pytest.approx(np.mean([each.psi for each in best.speakers]))
+    with pytest.raises(ValueError, match="n_classes = 0"):
+        machine.explain(X, n_classes=0)
     unknown = strangers[0][machine.novelty(strangers[0]) < 0][:1]
     (reason,) = machine.explain(unknown)
     assert reason.label == "unknown" and reason.nearest in machine.classes_
@@ -217,7 +219,7 @@ def test_far_out_the_nearest_class_is_still_named(few):
         ({"reduction": "weighted_max_k"}, "max_extreme_vectors = none: must be set"),
         ({"n_jobs": 0}, "n_jobs = 0"),
         ({"n_jobs": 1.5}, "n_jobs = 1.5"),
-        ({"unknown_label": "A"}, "unknown_label = 'A' is a class of y"),
+        ({"unknown_label": "A"}, "unknown_label = 'A' is a class"),
     ],
 )
 def test_bad_parameters_are_named(few, params, message):

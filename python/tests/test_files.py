@@ -98,6 +98,15 @@ def test_integers_come_back_as_integers_and_digits_as_asked(few, tmp_path):
         ExtremeValueMachine.load(path, label_type=int)
 
 
+def test_a_class_called_unknown_can_be_loaded(few, tmp_path):
+    X, y = few
+    path = tmp_path / "m.safetensors"
+    ExtremeValueMachine(unknown_label="?").fit(X, np.where(y == "A", "unknown", y)).save(path)
+    with pytest.raises(ValueError, match="unknown_label = 'unknown' is a class"):
+        ExtremeValueMachine.load(path)
+    assert ExtremeValueMachine.load(path, unknown_label="?").predict(X + 99)[0] == "?"
+
+
 def test_models_of_the_program_load():
     files = sorted((ROOT / "crates/evmachine/tests/golden").glob("*.safetensors"))
     assert files

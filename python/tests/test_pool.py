@@ -68,8 +68,11 @@ def test_labels_can_be_changed_and_taken_back(machine, novel):
     assert repr(pool) == "<UnknownPool: 9 samples, 2 labelled>"
     assert "<td>F</td><td>1</td>" in pool._repr_html_()
     assert not any(added[0] in suggestion.group for suggestion in pool.suggest(100))
-    with pytest.raises(ValueError, match="no sample 99"):
-        pool.label([99], "E")
+    for number in (99, -1):
+        with pytest.raises(ValueError, match=f"no sample {number}"):
+            pool.label([number], "E")
+    with pytest.raises(ValueError, match="n = -1"):
+        pool.suggest(-1)
     with pytest.raises(ValueError, match="not of the type of the classes"):
         pool.label(added[0], 3)
 

@@ -66,7 +66,8 @@ def main() -> None:
     assert found["unknown"] == int((answers == "unknown").sum()), "both decide alike"
     for call in ("fit", "predict"):
         ours, theirs = min(times[f"python {call}"]), min(times[f"rust {call}"])
-        print(f"{call:8} Rust {1e3 * theirs:8.2f} ms   Python {1e3 * ours:8.2f} ms   {100 * (ours / theirs - 1):+.1f} %")
+        more = 100 * (ours / theirs - 1)
+        print(f"{call:8} Rust {1e3 * theirs:8.2f} ms   Python {1e3 * ours:8.2f} ms   {more:+.1f} %")
     print(f"import evmachine                          {importing('import evmachine'):.3f} s")
     print(f"import numpy                              {importing('import numpy'):.3f} s")
     print(f"import sklearn.base                       {importing('import sklearn.base'):.3f} s")

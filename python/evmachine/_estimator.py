@@ -180,9 +180,7 @@ class ExtremeValueMachine(ModelFiles):
         >>> ExtremeValueMachine.robust(metric="cosine").smoothing
         0.8
         """
-        changed = {
-            name: value for name, value in _parameters.ROBUST.items() if value != _parameters.PAPER[name]
-        }
+        changed = {name: value for name, value in _parameters.ROBUST.items() if value != _parameters.PAPER[name]}
         return cls(**{**changed, **overrides})
 
     def _native_model(self) -> _native.Model:
@@ -241,9 +239,7 @@ class ExtremeValueMachine(ModelFiles):
             found = self._of_one_type(found)
             classes = np.unique(np.concatenate([self.classes_, found]))
         elif len(found) < 2:
-            raise ValueError(
-                f"y holds one class only, {found.tolist()[0]!r}; margins are distances to other classes and need a second"
-            )
+            raise ValueError(f"y holds one class only, {found.tolist()[0]!r}; margins are distances to a second class")
         unknown = _labels.unknown_label(classes, self.unknown_label)
         names = _labels.names(found)
         if len(set(_labels.names(classes))) < len(classes):

@@ -9,9 +9,7 @@ import numpy.typing as npt
 
 _Matrix = npt.NDArray[np.float32]
 _Progress = Callable[[str, int, int], object] | None
-_Decisions = tuple[
-    npt.NDArray[np.int64], npt.NDArray[np.bool_], npt.NDArray[np.float64], npt.NDArray[np.float64]
-]
+_Decisions = tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_], npt.NDArray[np.float64], npt.NDArray[np.float64]]
 
 __all__ = [
     "Model",
@@ -57,6 +55,7 @@ def tune(
     threads: int,
     progress: _Progress = None,
 ) -> str: ...
+
 @final
 class Model:
     @staticmethod
@@ -82,9 +81,7 @@ class Model:
     def with_rejection_threshold(self, delta: float) -> Model: ...
     def decide(self, features: _Matrix, threads: int, progress: _Progress = None) -> _Decisions: ...
     def scores(self, features: _Matrix, threads: int, progress: _Progress = None) -> npt.NDArray[np.float64]: ...
-    def distribution(
-        self, features: _Matrix, threads: int, progress: _Progress = None
-    ) -> npt.NDArray[np.float64]: ...
+    def distribution(self, features: _Matrix, threads: int, progress: _Progress = None) -> npt.NDArray[np.float64]: ...
     def explain(self, features: _Matrix, classes: int, threads: int) -> list[Any]: ...
     def save(self, path: str | PathLike[str]) -> None: ...
     @staticmethod

@@ -46,9 +46,7 @@ class OpenSetClassifier(ClassifierMixin, BaseEstimator):
         from sklearn.utils.multiclass import check_classification_targets
 
         with np.errstate(over="ignore"):
-            X, y = validate_data(
-                self, X, y, reset=reset, dtype=np.float32, order="C", ensure_all_finite=False
-            )
+            X, y = validate_data(self, X, y, reset=reset, dtype=np.float32, order="C", ensure_all_finite=False)
         check_classification_targets(y)
         return X, y
 
@@ -61,9 +59,7 @@ class OpenSetClassifier(ClassifierMixin, BaseEstimator):
         """Best class by position in ``classes_``, whether accepted, probability, support."""
         checked, model = self._check_queries(X), self._native_model()
         with Progress(self.verbose) as progress:
-            best, accepted, probability, support = model.decide(
-                checked, threads(self.n_jobs), progress.callback
-            )
+            best, accepted, probability, support = model.decide(checked, threads(self.n_jobs), progress.callback)
         return self._class_positions(model)[best], accepted, probability, support
 
     def predict(self, X: npt.ArrayLike) -> npt.NDArray[Any]:

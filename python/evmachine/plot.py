@@ -139,9 +139,7 @@ def parameter_histograms(estimator: OpenSetClassifier, *, axes: Any = None) -> A
     return axes
 
 
-def oscr_curve(
-    estimator: OpenSetClassifier, X: npt.ArrayLike, y: npt.ArrayLike, *, ax: Axes | None = None
-) -> Axes:
+def oscr_curve(estimator: OpenSetClassifier, X: npt.ArrayLike, y: npt.ArrayLike, *, ax: Axes | None = None) -> Axes:
     """The OSCR curve: what share of known queries is right at what share of accepted unknowns.
 
     Parameters

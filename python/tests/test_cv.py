@@ -31,7 +31,8 @@ def test_the_search_is_that_of_the_library(search, few):
     assert all(line["vector_ratio"] < 1.0 for line in search.sizes_)
     machine = ExtremeValueMachine(**search.best_params_).fit(*few)
     assert machine._model == search.estimator_._model
-    assert search.best_params_["rejection_threshold"] == json.loads(search._native_model().params)["rejection_threshold"]
+    delta = json.loads(search._native_model().params)["rejection_threshold"]
+    assert search.best_params_["rejection_threshold"] == delta
 
 
 def test_it_answers_as_its_machine_does(search, strangers):
@@ -45,8 +46,7 @@ def test_it_answers_as_its_machine_does(search, strangers):
 
 def test_the_same_seed_finds_the_same_on_any_number_of_threads(few):
     found = [
-        ExtremeValueMachineCV(n_trials=6, max_rows=300, random_state=4, n_jobs=n_jobs).fit(*few)
-        for n_jobs in (1, 2)
+        ExtremeValueMachineCV(n_trials=6, max_rows=300, random_state=4, n_jobs=n_jobs).fit(*few) for n_jobs in (1, 2)
     ]
     assert found[0].best_params_ == found[1].best_params_
     other = ExtremeValueMachineCV(n_trials=6, max_rows=300, random_state=5).fit(*few)

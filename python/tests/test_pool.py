@@ -51,7 +51,7 @@ def test_every_strategy_suggests_each_sample_once(machine, novel):
     assert [s.probability for s in lowest] == sorted(s.probability for s in lowest)
     seeds = [[s.sample for s in pool.suggest(5, strategy="random", random_state=seed)] for seed in (1, 1, 2)]
     assert seeds[0] == seeds[1] != seeds[2]
-    with pytest.raises(ValueError, match="strategy = \"best\": must be coverage"):
+    with pytest.raises(ValueError, match='strategy = "best": must be coverage'):
         pool.suggest(1, strategy="best")
 
 

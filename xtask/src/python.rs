@@ -20,7 +20,10 @@ pub(crate) fn test() -> Result<(), String> {
     let tests = root.join("python/tests");
     let installed = "import evmachine, sys; sys.exit(not evmachine.__file__.startswith(sys.prefix))";
     environment.call("python", &["-c", installed], &tests)?;
-    environment.call("mypy", &[], &root.join("python"))?;
+    let package = root.join("python");
+    environment.call("ruff", &["format", "--check", "--quiet", "."], &package)?;
+    environment.call("ruff", &["check", "--quiet", "."], &package)?;
+    environment.call("mypy", &[], &package)?;
     environment.call("python", &["-m", "mypy.stubtest", "evmachine._native"], &tests)?;
     environment.call("pytest", &["--quiet", "--doctest-modules", ".", "--pyargs", "evmachine"], &tests)?;
     examples(&root, &environment)

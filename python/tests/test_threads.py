@@ -55,7 +55,7 @@ def test_ctrl_c_stops_a_fit_and_leaves_the_machine_usable():
 
 
 def test_other_threads_run_while_a_fit_does():
-    X, y = slow()
+    X, y = slow(20_000)
     ticks, done = [], threading.Event()
 
     def tick():

@@ -180,7 +180,7 @@ class ExtremeValueMachineCV(OpenSetClassifier):
             for name in ("search", "n_trials", "objective", "max_false_unknown", "cv", "max_rows", "random_state")
         }
         options["shrink"] = bool(self.shrink)
-        options["space"] = self.space if isinstance(self.space, str) else dict(self.space)
+        options["space"] = dict(self.space) if isinstance(self.space, Mapping) else self.space
         text = json.dumps(options, default=_plain)
         with Progress(self.verbose) as progress:
             found: dict[str, Any] = json.loads(

@@ -73,6 +73,7 @@ def test_two_classes_are_trained_with_the_papers_parameters(few):
     ("params", "message"),
     [
         ({"space": "wide"}, 'space = "wide": must be "full", "paper" or a dict'),
+        ({"space": None}, "space = null: must be"),
         ({"space": {"tail": [1]}}, 'space has "tail"; it takes smoothing'),
         ({"space": {"pooling": 0.5}}, 'space\\["pooling"\\]'),
         ({"space": {"pooling": []}}, "the space to search is empty"),

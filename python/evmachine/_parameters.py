@@ -29,11 +29,18 @@ def number(name: str, value: Any) -> Any:
     return value
 
 
-def _sized(name: str, value: Any, whole: str, share: str) -> Any:
-    """An int is a count, a float a share: two types for two meanings."""
+#: What an int and a float stand for, and what else may stand there: two types for two meanings.
+_SIZES = {
+    "tail_size": ("count", "fraction", 'an int, a float or "auto"'),
+    "max_extreme_vectors": ("per_class", "ratio", 'an int, a float, {"total": n} or None'),
+}
+
+
+def _size(name: str, value: Any) -> Any:
+    whole, share, words = _SIZES[name]
     value = number(name, value)
-    if isinstance(value, bool):
-        raise ValueError(f"{name} = {value}: must be an int or a float")
+    if isinstance(value, bool) or (isinstance(value, str) and value != "auto"):
+        raise ValueError(f"{name} = {value!r}: must be {words}")
     if isinstance(value, int):
         if value < 1:
             raise ValueError(f"{name} = {value}: must be at least 1")
@@ -47,14 +54,7 @@ def _sized(name: str, value: Any, whole: str, share: str) -> Any:
 
 def to_json(values: Mapping[str, Any]) -> str:
     """The parameters as the library reads them; raises ``ValueError`` naming the one that is wrong."""
-    out: dict[str, Any] = {}
-    for name, value in values.items():
-        if name == "tail_size":
-            out[name] = _sized(name, value, "count", "fraction")
-        elif name == "max_extreme_vectors":
-            out[name] = _sized(name, value, "per_class", "ratio")
-        else:
-            out[name] = number(name, value)
+    out = {name: (_size if name in _SIZES else number)(name, value) for name, value in values.items()}
     try:
         return json.dumps(out)
     except TypeError:
@@ -73,12 +73,12 @@ def _is_json(value: Any) -> bool:
 def from_json(text: str) -> dict[str, Any]:
     """Parameters of the library as the estimator takes them."""
     values: dict[str, Any] = json.loads(text)
-    for name, plain in (("tail_size", ("count", "fraction")), ("max_extreme_vectors", ("per_class", "ratio"))):
+    for name, (whole, share, _) in _SIZES.items():
         value = values[name]
         if isinstance(value, dict):
-            ((key, number),) = value.items()
-            if key in plain:
-                values[name] = number
+            ((key, size),) = value.items()
+            if key in (whole, share):
+                values[name] = size
     return values
 
 

@@ -123,6 +123,10 @@ pub(crate) struct ParameterArguments {
     #[arg(short = 'k', long, value_name = "K")]
     pub(crate) n_fused: Option<usize>,
 
+    /// How much the lead of the best class over the second counts for acceptance; weibull alone [paper: 0, robust: 0.25].
+    #[arg(long, value_name = "WEIGHT")]
+    pub(crate) contrast: Option<f64>,
+
     /// Below this probability a query is unknown (delta) [paper, robust: 0.05]; `evmachine tune` sets it on held-out rows.
     #[arg(long, visible_alias = "delta", value_name = "PROBABILITY")]
     pub(crate) rejection_threshold: Option<f64>,
@@ -197,6 +201,7 @@ impl ParameterArguments {
         set(&mut params.pooling, self.pooling);
         set(&mut params.reduction, self.reduction);
         set(&mut params.n_fused, self.n_fused);
+        set(&mut params.contrast, self.contrast);
         set(&mut params.rejection_threshold, self.rejection_threshold);
         set(&mut params.refit, self.refit);
         set(&mut params.reduce_when, self.reduce_when);

@@ -2,11 +2,14 @@
 
 use std::collections::VecDeque;
 
-use evmachine::{Budget, DistanceTable, Evm, Features, Labels, Params, TailMemory, TailModel, TailSize};
+use evmachine::{
+    Budget, DistanceTable, Evm, Features, Labels, Params, Reduction, TailFits, TailMemory, TailModel,
+    TailSize,
+};
 
 use crate::answers::Answers;
 use crate::evaluation::Evaluation;
-use crate::folds::Fold;
+use crate::folds::{self, Fold};
 use crate::objective::{best_threshold, f1_at, judge, mean_and_error};
 use crate::rivals::{self, Rival};
 use crate::tune::{Delta, RivalResult, Trial, TuneError, TuneOptions};
@@ -16,6 +19,8 @@ pub(crate) struct FoldData {
     train: (Features<'static>, Labels),
     queries: Features<'static>,
     labels: Labels,
+    /// How many of the queries are of known classes.
+    known: usize,
 }
 
 impl FoldData {
@@ -25,6 +30,7 @@ impl FoldData {
             train: (features.select(&fold.train), labels.select(&fold.train)),
             queries: features.select(&queries),
             labels: labels.select(&queries),
+            known: fold.known.len(),
         }
     }
 }
@@ -34,11 +40,28 @@ struct Measured {
     base: Evm,
     table: DistanceTable,
     truth: Vec<Option<usize>>,
+    /// What was fitted so far; small beside the tails.
+    fits: Vec<TailFits>,
+}
+
+impl Measured {
+    /// The model of these parameters. Tails that were fitted before are not fitted again.
+    fn derive(&mut self, params: &Params, features: &Features<'_>) -> Result<Evm, TuneError> {
+        let position = self.fits.iter().position(|fits| fits.serve(params)).unwrap_or(self.fits.len());
+        if position == self.fits.len() {
+            self.fits.push(self.base.fit_tails(params)?);
+        }
+        Ok(self.base.derive_with(&self.fits[position], params, features)?)
+    }
 }
 
 /// The folds, and what was measured on them last.
 pub(crate) struct Bench<'a> {
     folds: Vec<FoldData>,
+    /// Classes in all of the data.
+    classes: usize,
+    /// How often an unknown row of the folds counts in F1, so that all classes, left out or not, count alike.
+    weight: f64,
     pub(crate) options: &'a TuneOptions,
     cache: VecDeque<(Smoothing, Vec<Measured>)>,
 }
@@ -46,11 +69,17 @@ pub(crate) struct Bench<'a> {
 type Smoothing = (f64, usize);
 
 /// Smoothings whose distances are kept.
-const CACHED: usize = 4;
+const CACHED: usize = 3;
 
 impl<'a> Bench<'a> {
-    pub(crate) fn new(folds: Vec<FoldData>, options: &'a TuneOptions) -> Self {
-        Self { folds, options, cache: VecDeque::new() }
+    pub(crate) fn new(folds: Vec<FoldData>, classes: usize, options: &'a TuneOptions) -> Self {
+        let rates = folds.iter().map(|fold| {
+            let known = fold.train.1.names().len().max(1) as f64;
+            let unknown_rows = (fold.queries.rows() - fold.known).max(1) as f64;
+            (classes as f64 - known) / known * (fold.known as f64 / unknown_rows)
+        });
+        let weight = rates.sum::<f64>() / folds.len().max(1) as f64;
+        Self { folds, classes, weight, options, cache: VecDeque::new() }
     }
 
     fn measured(&mut self, smoothing: Smoothing) -> Result<&[Measured], TuneError> {
@@ -91,51 +120,97 @@ impl<'a> Bench<'a> {
         let classes: Vec<Option<usize>> =
             fold.labels.names().iter().map(|name| base.class_index(name)).collect();
         let truth = fold.labels.ids().iter().map(|&id| classes[id as usize]).collect();
-        Ok(Measured { base, table, truth })
+        Ok(Measured { base, table, truth, fits: Vec::new() })
     }
 
-    /// Answers of the parameters on each fold, with the vector ratio.
-    fn answers(&mut self, params: &Params) -> Result<Vec<(Answers, f64)>, TuneError> {
-        let folds = self.measured((params.smoothing, params.smoothing_neighbors))?;
-        let mut all = Vec::with_capacity(folds.len());
-        for fold in folds {
-            let model = fold.base.derive(params)?;
-            let decisions = model.for_each_measured(&fold.table, |_, scores| model.decision(scores));
-            let mut answers = Answers::default();
-            for (decision, &truth) in decisions.iter().zip(&fold.truth) {
-                answers.push(truth, decision.best(), decision.score().support, true);
+    /// For each contrast, the answers of the parameters on each fold; and the mean vector ratio.
+    fn answers(&mut self, params: &Params, contrasts: &[f64]) -> Result<(Vec<Vec<Answers>>, f64), TuneError> {
+        let count = self.folds.len();
+        self.measured((params.smoothing, params.smoothing_neighbors))?;
+        let mut all = vec![Vec::with_capacity(count); contrasts.len()];
+        let mut ratios = Vec::with_capacity(count);
+        for (fold, data) in self.cache[0].1.iter_mut().zip(&self.folds) {
+            let model = fold.derive(params, &data.train.0)?;
+            let decisions = model.for_each_measured(&fold.table, |_, scores| {
+                contrasts.iter().map(|&contrast| model.decision_at(scores, contrast)).collect::<Vec<_>>()
+            });
+            for (position, all) in all.iter_mut().enumerate() {
+                let mut answers = Answers::default();
+                for (decisions, &truth) in decisions.iter().zip(&fold.truth) {
+                    let decision = decisions[position];
+                    answers.push(truth, decision.best(), decision.score().support, true);
+                }
+                all.push(answers);
             }
-            all.push((answers, model.vector_ratio()));
+            ratios.push(model.vector_ratio());
         }
-        Ok(all)
+        Ok((all, mean_and_error(&ratios).0))
     }
 
+    /// The parameters as they are.
     pub(crate) fn trial(&mut self, params: &Params) -> Result<Trial, TuneError> {
-        let answers = self.answers(params)?;
-        let (answers, ratios): (Vec<Answers>, Vec<f64>) = answers.into_iter().unzip();
-        let folds = judge(self.options.objective, &answers);
-        let (mean, error) = mean_and_error(&folds);
-        Ok(Trial { params: params.clone(), folds, mean, error, vector_ratio: mean_and_error(&ratios).0 })
+        self.best_contrast(params, &[params.contrast])
     }
 
-    /// The trial at smaller sizes, largest first.
-    pub(crate) fn shrink(&mut self, best: &Trial) -> Result<Vec<Trial>, TuneError> {
-        const RATIOS: [f64; 8] = [0.7, 0.5, 0.35, 0.25, 0.15, 0.1, 0.05, 0.02];
-        let ratios = RATIOS.iter().filter(|ratio| **ratio < best.vector_ratio);
-        ratios
-            .map(|&ratio| {
-                self.trial(&Params { max_extreme_vectors: Some(Budget::Ratio(ratio)), ..best.params.clone() })
-            })
-            .collect::<Result<Vec<_>, _>>()
-            .map(|mut trials| {
-                // Each class keeps one point, and so the smallest ratios may come to the same.
-                trials.dedup_by(|a, b| a.vector_ratio == b.vector_ratio);
-                trials
-            })
+    /// The parameters at the best of the space's contrasts, which cost nothing beside the rest of a trial.
+    pub(crate) fn search(&mut self, params: &Params) -> Result<Trial, TuneError> {
+        self.best_contrast(params, &self.options.space.contrast)
+    }
+
+    fn best_contrast(&mut self, params: &Params, contrasts: &[f64]) -> Result<Trial, TuneError> {
+        // Other tail models take no contrast.
+        let contrasts = if params.tail_model == TailModel::Weibull { contrasts } else { &[0.0] };
+        let (answers, vector_ratio) = self.answers(params, contrasts)?;
+        let mut best: Option<Trial> = None;
+        for (&contrast, answers) in contrasts.iter().zip(&answers) {
+            let folds = judge(self.options.objective, answers, self.weight);
+            let (mean, error) = mean_and_error(&folds);
+            if best.as_ref().is_none_or(|best| mean > best.mean) {
+                let rejection_threshold = self.delta(params.tail_model, &Answers::concat(answers));
+                let params = Params { contrast, rejection_threshold, ..params.clone() };
+                best = Some(Trial { params, folds, mean, error, vector_ratio });
+            }
+        }
+        best.ok_or(TuneError::EmptySpace)
+    }
+
+    /// Where to reject, as a probability. Neither 0 nor 1, which would accept or reject everything.
+    fn delta(&self, model: TailModel, answers: &Answers) -> f64 {
+        let threshold = match self.options.delta {
+            Delta::MaxFalseUnknown(rate) => answers.threshold_for_false_unknowns(rate),
+            Delta::BestF1 => Some(best_threshold(answers, &|tally| f1_at(tally, self.weight))),
+            Delta::Openness { unknown_classes } => {
+                return folds::openness_delta(self.classes, self.classes, self.classes + unknown_classes);
+            }
+        };
+        let probability = model.probability_at(threshold.unwrap_or(f64::NEG_INFINITY));
+        probability.clamp(f64::MIN_POSITIVE, 1.0 - f64::EPSILON)
+    }
+
+    /// The best of `trials` at smaller sizes, largest first, by whichever reduction keeps more.
+    pub(crate) fn shrink(&mut self, trials: &[&Trial]) -> Result<Vec<Trial>, TuneError> {
+        const RATIOS: [f64; 9] = [0.7, 0.5, 0.35, 0.25, 0.15, 0.1, 0.07, 0.04, 0.02];
+        let mut best: [Option<Trial>; RATIOS.len()] = Default::default();
+        for from in trials {
+            for (best, ratio) in best.iter_mut().zip(RATIOS).filter(|(_, ratio)| *ratio < from.vector_ratio) {
+                for reduction in [Reduction::SetCover, Reduction::WeightedMaxK] {
+                    let max_extreme_vectors = Some(Budget::Ratio(ratio));
+                    let trial =
+                        self.trial(&Params { max_extreme_vectors, reduction, ..from.params.clone() })?;
+                    if best.as_ref().is_none_or(|best| trial.mean > best.mean) {
+                        *best = Some(trial);
+                    }
+                }
+            }
+        }
+        let mut trials: Vec<Trial> = best.into_iter().flatten().collect();
+        // Each class keeps one point, and so the smallest ratios may come to the same.
+        trials.dedup_by(|a, b| a.vector_ratio == b.vector_ratio);
+        Ok(trials)
     }
 
     pub(crate) fn rivals(&mut self) -> Result<Vec<RivalResult>, TuneError> {
-        let objective = self.options.objective;
+        let (objective, weight) = (self.options.objective, self.weight);
         let queries: Vec<Features<'static>> = self.folds.iter().map(|fold| fold.queries.clone()).collect();
         let folds = self.measured((0.0, 10))?;
         let mut results = Vec::new();
@@ -156,29 +231,22 @@ impl<'a> Bench<'a> {
                     Rival::NearestClassMean => rivals::nearest_class_mean(&fold.base, queries, &fold.truth),
                 })
                 .collect();
-            let (mean, error) = mean_and_error(&judge(objective, &answers));
+            let (mean, error) = mean_and_error(&judge(objective, &answers, weight));
             results.push(RivalResult { rival, mean, error });
         }
         Ok(results)
     }
 
-    /// The support at which to reject, and what comes of it on the folds.
-    pub(crate) fn delta(&mut self, params: &Params) -> Result<(f64, Evaluation), TuneError> {
+    /// What comes of the parameters on the folds, rejection included.
+    pub(crate) fn at_delta(&mut self, params: &Params) -> Result<Evaluation, TuneError> {
         let classes = self.folds.iter().map(|fold| fold.train.1.names().len()).max().unwrap_or(0);
-        let (answers, _): (Vec<Answers>, Vec<f64>) = self.answers(params)?.into_iter().unzip();
-        let all = Answers::concat(&answers);
-        let threshold = match self.options.delta {
-            Delta::MaxFalseUnknown(rate) => all.threshold_for_false_unknowns(rate),
-            Delta::BestF1 => Some(best_threshold(&all, f1_at)),
-        };
-        let threshold = representable(params.tail_model, threshold.unwrap_or(f64::NEG_INFINITY));
-        Ok((threshold, Evaluation::new(&all.with_threshold(threshold), classes)))
+        let (answers, _) = self.answers(params, &[params.contrast])?;
+        let threshold = params.tail_model.support_at(params.rejection_threshold);
+        Ok(Evaluation::new(&Answers::concat(&answers.concat()).with_threshold(threshold), classes))
     }
 }
 
-/// The threshold as it comes back from the probability that a model stores: neither 0 nor 1, which would accept
-/// or reject everything.
-fn representable(model: TailModel, threshold: f64) -> f64 {
-    let probability = model.probability_at(threshold).clamp(f64::MIN_POSITIVE, 1.0 - f64::EPSILON);
-    model.support_at(probability)
+/// Whether psi still tells queries apart where the trial rejects: a delta that rounds to 0 or 1 does not.
+pub(crate) fn usable(trial: &Trial) -> bool {
+    (1e-300..1.0 - 1e-9).contains(&trial.params.rejection_threshold)
 }

@@ -8,6 +8,7 @@
 
 pub mod answers;
 mod bench;
+mod course;
 pub mod curves;
 pub mod evaluation;
 pub mod folds;

@@ -19,16 +19,16 @@ pub enum Objective {
     AccuracyAtFalseUnknowns(f64),
 }
 
-/// The objective on each fold. Thresholds are shared by the folds.
-pub(crate) fn judge(objective: Objective, folds: &[Answers]) -> Vec<f64> {
-    let shared = |figure: fn(Tally) -> f64| {
+/// The objective on each fold. Thresholds are shared by the folds; an unknown query counts `weight` times in F1.
+pub(crate) fn judge(objective: Objective, folds: &[Answers], weight: f64) -> Vec<f64> {
+    let shared = |figure: &dyn Fn(Tally) -> f64| {
         let threshold = best_threshold(&Answers::concat(folds), figure);
         folds.iter().map(|fold| figure(Tally::at(fold, threshold))).collect()
     };
     match objective {
         Objective::Oscr => folds.iter().map(|fold| curves::oscr(fold).unwrap_or(0.0)).collect(),
-        Objective::F1 => shared(f1_at),
-        Objective::NormalizedAccuracy => shared(normalized_accuracy_at),
+        Objective::F1 => shared(&|tally| f1_at(tally, weight)),
+        Objective::NormalizedAccuracy => shared(&normalized_accuracy_at),
         Objective::AccuracyAtFalseUnknowns(rate) => folds
             .iter()
             .map(|fold| {
@@ -78,11 +78,12 @@ impl Tally {
     }
 }
 
-/// Micro F1 over known classes, as in [`Evaluation::f1_micro`].
-pub(crate) fn f1_at(tally: Tally) -> f64 {
-    let twice = 2 * tally.right;
-    let all = twice + (tally.wrong + tally.taken) + (tally.known - tally.right);
-    if all > 0 { twice as f64 / all as f64 } else { 0.0 }
+/// Micro F1 over known classes, as in [`Evaluation::f1_micro`] where the weight of an unknown query is 1.
+pub(crate) fn f1_at(tally: Tally, weight: f64) -> f64 {
+    let twice = 2.0 * tally.right as f64;
+    let missed = (tally.known - tally.right) as f64;
+    let all = twice + tally.wrong as f64 + weight * tally.taken as f64 + missed;
+    if all > 0.0 { twice / all } else { 0.0 }
 }
 
 fn normalized_accuracy_at(tally: Tally) -> f64 {
@@ -92,7 +93,7 @@ fn normalized_accuracy_at(tally: Tally) -> f64 {
 }
 
 /// The score from which on accepting makes the figure largest; between two scores, half-way.
-pub(crate) fn best_threshold(answers: &Answers, figure: fn(Tally) -> f64) -> f64 {
+pub(crate) fn best_threshold(answers: &Answers, figure: &dyn Fn(Tally) -> f64) -> f64 {
     let mut order: Vec<usize> = (0..answers.len()).collect();
     order.sort_by(|&a, &b| answers.score[b].total_cmp(&answers.score[a]));
     let mut tally = Tally::default();
@@ -138,15 +139,16 @@ mod tests {
             for (truth, best, score) in rows {
                 answers.push(truth, best, f64::from(score), true);
             }
-            for figure in [f1_at, normalized_accuracy_at] {
+            let weighted = |tally| f1_at(tally, 0.4);
+            for figure in [&weighted as &dyn Fn(Tally) -> f64, &normalized_accuracy_at] {
                 let found = figure(Tally::at(&answers, best_threshold(&answers, figure)));
                 for threshold in 0..14 {
                     prop_assert!(found >= figure(Tally::at(&answers, f64::from(threshold) - 0.5)) - 1e-12);
                 }
             }
-            let threshold = best_threshold(&answers, f1_at);
+            let threshold = best_threshold(&answers, &|tally| f1_at(tally, 1.0));
             let evaluated = Evaluation::new(&answers.clone().with_threshold(threshold), 3);
-            prop_assert!((evaluated.f1_micro - f1_at(Tally::at(&answers, threshold))).abs() < 1e-12);
+            prop_assert!((evaluated.f1_micro - f1_at(Tally::at(&answers, threshold), 1.0)).abs() < 1e-12);
         }
     }
 

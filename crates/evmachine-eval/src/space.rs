@@ -1,8 +1,8 @@
 //! The choices that tuning has.
 
 use evmachine::{Params, TailModel, TailSize};
+use rand::RngExt;
 use rand::rngs::StdRng;
-use tpe::{TpeOptimizer, histogram_estimator, parzen_estimator};
 
 /// For each parameter, the values to choose from, in rising order where they have one.
 #[derive(Debug, Clone, PartialEq)]
@@ -22,9 +22,11 @@ pub struct Space {
     pub n_fused: Vec<usize>,
     /// The paper's varsigma.
     pub cover_threshold: Vec<f64>,
+    /// How much the lead over the second class counts. Every trial tries all of these: they cost nothing.
+    pub contrast: Vec<f64>,
 }
 
-/// A position in a [`Space`]: an index into each of its lists, in the order of its fields.
+/// A position in a [`Space`]: an index into each of its lists but the contrasts, in the order of its fields.
 pub type Position = [usize; 7];
 
 impl Space {
@@ -38,6 +40,7 @@ impl Space {
             pooling: vec![0.0],
             n_fused: vec![1, 2, 4, 6, 10],
             cover_threshold: vec![0.5],
+            contrast: vec![0.0],
         }
     }
 
@@ -55,10 +58,11 @@ impl Space {
             pooling: vec![0.0, 0.25, 0.5, 0.7, 0.8, 0.9, 1.0],
             n_fused: vec![1, 2, 4, 6, 10],
             cover_threshold: vec![1.0],
+            contrast: vec![0.0, 0.1, 0.25, 0.5],
         }
     }
 
-    fn sizes(&self) -> [usize; 7] {
+    pub(crate) fn sizes(&self) -> [usize; 7] {
         [
             self.smoothing.len(),
             self.tail_model.len(),
@@ -70,17 +74,17 @@ impl Space {
         ]
     }
 
-    /// Number of positions.
+    /// Number of positions, each a trial.
     pub fn len(&self) -> usize {
         self.sizes().iter().product()
     }
 
     /// Whether a list is empty.
     pub fn is_empty(&self) -> bool {
-        self.len() == 0
+        self.len() == 0 || self.contrast.is_empty()
     }
 
-    /// `base` with the values at a position.
+    /// `base` with the values at a position, without contrast.
     pub fn params(&self, base: &Params, at: Position) -> Params {
         let (smoothing, smoothing_neighbors) = self.smoothing[at[0]];
         Params {
@@ -92,8 +96,49 @@ impl Space {
             pooling: self.pooling[at[4]],
             n_fused: self.n_fused[at[5]],
             cover_threshold: self.cover_threshold[at[6]],
+            contrast: 0.0,
             ..base.clone()
         }
+    }
+
+    /// The position closest to `params`. Tail sizes that are not fractions fall in the middle.
+    pub(crate) fn near(&self, params: &Params) -> Position {
+        fn closest(distances: impl Iterator<Item = f64>) -> usize {
+            let least = distances.enumerate().min_by(|a, b| a.1.total_cmp(&b.1));
+            least.map_or(0, |(index, _)| index)
+        }
+        let to = |value: f64| move |other: &f64| (other - value).abs();
+        let (a, m) = (params.smoothing, params.smoothing_neighbors as f64);
+        [
+            closest(self.smoothing.iter().map(|s| 10.0 * (s.0 - a).abs() + (s.1 as f64 / m).ln().abs())),
+            closest(self.tail_model.iter().map(|model| f64::from(u8::from(*model != params.tail_model)))),
+            match params.tail_size {
+                TailSize::Fraction(fraction) => closest(self.tail_fraction.iter().map(to(fraction))),
+                _ => self.tail_fraction.len() / 2,
+            },
+            closest(self.multiplier.iter().map(to(params.distance_multiplier))),
+            closest(self.pooling.iter().map(to(params.pooling))),
+            closest(self.n_fused.iter().map(|&k| (k as f64 - params.n_fused as f64).abs())),
+            closest(self.cover_threshold.iter().map(to(params.cover_threshold))),
+        ]
+    }
+
+    /// `at` with one or two parameters moved, by a step or anywhere, smoothing only where it `may_move`.
+    pub(crate) fn beside(&self, at: Position, may_move: bool, random: &mut StdRng) -> Position {
+        let sizes = self.sizes();
+        let mut moved = at;
+        for _ in 0..random.random_range(1..=2) {
+            let parameter = random.random_range(usize::from(!may_move)..sizes.len());
+            let (size, old) = (sizes[parameter], at[parameter]);
+            moved[parameter] = if random.random_bool(0.3) {
+                random.random_range(0..size)
+            } else if random.random_bool(0.5) {
+                (old + 1).min(size - 1)
+            } else {
+                old.saturating_sub(1)
+            };
+        }
+        moved
     }
 
     /// All positions, those of equal smoothing together, because they share distances.
@@ -110,41 +155,6 @@ impl Space {
     }
 }
 
-/// A Bayesian search (tree-structured Parzen estimators), one estimator for each parameter.
-pub(crate) struct Bayesian {
-    estimators: Vec<TpeOptimizer>,
-    sizes: [usize; 7],
-}
-
-impl Bayesian {
-    /// `None` for an empty space.
-    pub(crate) fn new(space: &Space) -> Option<Self> {
-        let sizes = space.sizes();
-        let estimators = sizes.iter().enumerate().map(|(parameter, &size)| {
-            // The tail model is a name; all others are ordered.
-            let estimator = if parameter == 1 { histogram_estimator() } else { parzen_estimator() };
-            tpe::categorical_range(size).ok().map(|range| TpeOptimizer::new(estimator, range))
-        });
-        Some(Self { estimators: estimators.collect::<Option<_>>()?, sizes })
-    }
-
-    pub(crate) fn ask(&mut self, random: &mut StdRng) -> Position {
-        let mut at = [0; 7];
-        for ((at, estimator), size) in at.iter_mut().zip(&mut self.estimators).zip(self.sizes) {
-            *at = estimator.ask(random).map_or(0, |value| (value as usize).min(size - 1));
-        }
-        at
-    }
-
-    /// Higher values are better.
-    pub(crate) fn tell(&mut self, at: Position, value: f64) {
-        for (estimator, at) in self.estimators.iter_mut().zip(at) {
-            // The middle of the cell. A value that is no number teaches nothing.
-            let _ = estimator.tell(at as f64 + 0.5, -value);
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -156,24 +166,5 @@ mod tests {
         assert_eq!(grid.len(), 2 * 8 * 5);
         assert!(grid.is_sorted());
         assert!(grid.iter().all(|&at| space.params(&Params::default(), at).check().is_ok()));
-    }
-
-    #[test]
-    fn the_search_finds_the_best_corner_more_often_than_chance() {
-        use rand::SeedableRng;
-        let space = Space::full();
-        let mut search = Bayesian::new(&space).unwrap();
-        let mut random = StdRng::seed_from_u64(1);
-        let mut late = 0.0;
-        for trial in 0..150 {
-            let at = search.ask(&mut random);
-            let value = -(at[2] as f64 - 6.0).powi(2) - (at[4] as f64 - 5.0).powi(2);
-            search.tell(at, value);
-            if trial >= 100 {
-                late += value / 50.0;
-            }
-        }
-        // Uniform choices average below -16.
-        assert!(late > -6.0, "{late}");
     }
 }

@@ -3,28 +3,26 @@
 //! Distances are computed once for each fold and smoothing; trials derive their models from them. The search
 //! keeps every point; how small the model can be made is asked of the winner alone.
 
-use std::collections::HashSet;
 use std::ops::ControlFlow;
 
 use evmachine::{Features, FitError, Labels, Params, PredictError};
-use rand::SeedableRng;
-use rand::rngs::StdRng;
 use serde::Serialize;
 use thiserror::Error;
 
-use crate::bench::{Bench, FoldData};
+use crate::bench::{self, Bench, FoldData};
+use crate::course::Course;
 use crate::evaluation::Evaluation;
 use crate::folds::{self, FoldError, FoldSizes};
 pub use crate::objective::Objective;
 use crate::rivals::Rival;
-use crate::space::{Bayesian, Position, Space};
+use crate::space::{Position, Space};
 
 /// How the space is searched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Search {
     /// Every position.
     Grid,
-    /// So many trials, each where the ones before it say that it is worth it.
+    /// So many trials, the presets first, then each where the ones before it say that it is worth it.
     Bayesian {
         /// Number of trials.
         trials: usize,
@@ -36,8 +34,14 @@ pub enum Search {
 pub enum Delta {
     /// At most this fraction of known queries may be called unknown.
     MaxFalseUnknown(f64),
-    /// Where F1 over known classes is best on the folds.
+    /// Where F1 over known classes is best on the folds, were every class, left out or not, asked about alike often.
     BestF1,
+    /// By the paper's formula, [`openness_delta`](crate::folds::openness_delta), for whoever knows how many unknown
+    /// classes will be met.
+    Openness {
+        /// So many, beside all classes of the data.
+        unknown_classes: usize,
+    },
 }
 
 /// How to tune.
@@ -83,7 +87,7 @@ impl Default for TuneOptions {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Trial {
-    /// What was tried.
+    /// What was tried, with the delta that [`TuneOptions::delta`] asks for.
     pub params: Params,
     /// The objective on each fold.
     pub folds: Vec<f64>,
@@ -115,9 +119,10 @@ pub struct Tuned {
     pub params: Params,
     /// All trials of the search, in order.
     pub trials: Vec<Trial>,
-    /// The best of them and of the presets.
+    /// The best of them and of the presets, leaving out those whose delta rounds to 0 or 1.
     pub best: Trial,
-    /// The best parameters at smaller sizes, largest first; empty where the size was not asked about.
+    /// The best parameters of the best three smoothings at smaller sizes, largest first; empty where the size was not
+    /// asked about.
     pub sizes: Vec<Trial>,
     /// The chosen one: [`best`](Self::best), or one of [`sizes`](Self::sizes).
     pub chosen: Trial,
@@ -170,34 +175,48 @@ pub fn tune(
     if options.space.is_empty() {
         return Err(TuneError::EmptySpace);
     }
+    options.base.check().map_err(FitError::from)?;
     let divided = folds::folds(labels, options.folds, options.sizes, options.seed)?;
     let folds = divided.iter().map(|fold| FoldData::new(features, labels, fold)).collect();
-    let mut bench = Bench::new(folds, options);
+    let mut bench = Bench::new(folds, labels.names().len(), options);
     let trials = search(&mut bench, progress)?;
     let metric = options.base.metric.clone();
     let paper = bench.trial(&Params { metric: metric.clone(), ..Params::default() })?;
     let robust = bench.trial(&Params { metric, ..Params::robust() })?;
     // The presets know no budget.
     let presets = [&paper, &robust].into_iter().filter(|_| options.base.max_extreme_vectors.is_none());
-    let best = presets.chain(&trials).max_by(|a, b| a.mean.total_cmp(&b.mean)).cloned();
-    let best = best.ok_or(TuneError::EmptySpace)?;
+    let mut ranked: Vec<&Trial> = presets.chain(&trials).collect();
+    ranked.sort_by(|a, b| bench::usable(b).cmp(&bench::usable(a)).then(b.mean.total_cmp(&a.mean)));
+    let best = ranked.first().copied().cloned().ok_or(TuneError::EmptySpace)?;
     let sizes = if options.shrink && options.base.max_extreme_vectors.is_none() {
-        bench.shrink(&best)?
+        bench.shrink(&unlike(&ranked))?
     } else {
         Vec::new()
     };
     let enough = best.mean - best.error;
-    let chosen = sizes.iter().rfind(|trial| trial.mean >= enough).unwrap_or(&best).clone();
+    let chosen = sizes.iter().rfind(|trial| trial.mean >= enough && bench::usable(trial));
+    let chosen = chosen.unwrap_or(&best).clone();
     let rivals = bench.rivals()?;
-    let (threshold, at_delta) = bench.delta(&chosen.params)?;
-    let delta = chosen.params.tail_model.probability_at(threshold);
+    let at_delta = bench.at_delta(&chosen.params)?;
     let params = Params {
-        rejection_threshold: delta,
         tail_memory: options.base.tail_memory,
         tail_memory_limit: options.base.tail_memory_limit,
         ..chosen.params.clone()
     };
     Ok(Tuned { params, trials, best, sizes, chosen, paper, robust, rivals, at_delta })
+}
+
+/// The best trial of each of the best few smoothings: what is best with all points may not be with few.
+fn unlike<'a>(ranked: &[&'a Trial]) -> Vec<&'a Trial> {
+    const COUNT: usize = 3;
+    let mut chosen: Vec<&Trial> = Vec::new();
+    for trial in ranked {
+        let smoothing = |trial: &Trial| (trial.params.smoothing, trial.params.smoothing_neighbors);
+        if chosen.len() < COUNT && chosen.iter().all(|other| smoothing(other) != smoothing(trial)) {
+            chosen.push(trial);
+        }
+    }
+    chosen
 }
 
 fn search(
@@ -208,8 +227,9 @@ fn search(
     let mut trials: Vec<Trial> = Vec::new();
     let mut best = f64::NEG_INFINITY;
     let mut run = |at: Position, total: usize, bench: &mut Bench<'_>| -> Result<f64, TuneError> {
-        let trial = bench.trial(&options.space.params(&options.base, at))?;
-        let mean = trial.mean;
+        let trial = bench.search(&options.space.params(&options.base, at))?;
+        // What cannot be used teaches the search to keep away.
+        let mean = if bench::usable(&trial) { trial.mean } else { 0.0 };
         best = best.max(mean);
         trials.push(trial);
         if progress(trials.len(), total, best).is_break() { Err(TuneError::Stopped) } else { Ok(mean) }
@@ -221,29 +241,13 @@ fn search(
             }
         }
         Search::Bayesian { trials } => {
-            let mut random = StdRng::seed_from_u64(options.seed);
-            let mut search = Bayesian::new(&options.space).ok_or(TuneError::EmptySpace)?;
-            let mut tried = HashSet::new();
-            for _ in 0..trials.clamp(1, options.space.len()) {
-                let at = untried(&mut search, &mut random, &mut tried, &options.space);
+            let mut course = Course::new(&options.space, &options.base, options.seed)?;
+            for trial in 0..trials.clamp(1, options.space.len()) {
+                let at = course.next(trial);
                 let value = run(at, trials, bench)?;
-                search.tell(at, value);
+                course.tell(at, value);
             }
         }
     }
     Ok(trials)
-}
-
-/// What the search asks for next, or where it asks for the same again and again, the first that was not tried.
-fn untried(
-    search: &mut Bayesian,
-    random: &mut StdRng,
-    tried: &mut HashSet<Position>,
-    space: &Space,
-) -> Position {
-    const PATIENCE: usize = 30;
-    let asked = (0..PATIENCE).map(|_| search.ask(random)).find(|at| !tried.contains(at));
-    let at = asked.or_else(|| space.grid().find(|at| !tried.contains(at))).unwrap_or_default();
-    tried.insert(at);
-    at
 }

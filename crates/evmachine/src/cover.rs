@@ -28,6 +28,9 @@ pub(crate) use sets::group_by_coverage;
 pub(crate) struct Candidates<'a> {
     pub(crate) points: Points<'a>,
     pub(crate) curves: Vec<Curve>,
+    /// Where the same points are to be covered, if elsewhere: before smoothing. What is moved close together covers
+    /// itself at once; what was observed does not, and queries look like it.
+    pub(crate) originals: Option<Points<'a>>,
 }
 
 impl Candidates<'_> {
@@ -117,7 +120,7 @@ pub(crate) fn choose(
     match (target, reduction) {
         (Target::Threshold(threshold), _) if threshold >= 1.0 => Ok(everything()),
         (Target::Threshold(threshold), _) => each(&|class| {
-            let neighbors = Neighbors::new(metric, &class.points, &resources);
+            let neighbors = Neighbors::new(metric, class, &resources);
             greedy::cover(&Sets::new(&neighbors, &radii(class, threshold))?, usize::MAX)
         }),
         (Target::PerClass(count), reduction) => each(&|class| match reduction {
@@ -186,7 +189,7 @@ mod tests {
                 Curve::new(TailModel::Weibull, &psi)
             })
             .collect();
-        Candidates { points: Points::ready(values, 1), curves }
+        Candidates { points: Points::ready(values, 1), curves, originals: None }
     }
 
     fn any_line() -> impl Strategy<Value = Vec<(f32, f64, f64)>> {

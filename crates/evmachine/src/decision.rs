@@ -18,14 +18,14 @@ pub enum Decision {
     Known {
         /// The class, by position in [`Evm::classes`].
         class: usize,
-        /// Its score.
+        /// Its score, raised by its lead where there is a [`contrast`](crate::Params::contrast).
         score: ClassScore,
     },
     /// No class reaches the rejection threshold.
     Unknown {
         /// The class that comes closest.
         nearest: usize,
-        /// Its score.
+        /// Its score, raised as above.
         score: ClassScore,
     },
 }
@@ -54,7 +54,7 @@ impl Decision {
         }
     }
 
-    /// P of the best class.
+    /// P of the best class, at its score.
     pub fn probability(&self) -> f64 {
         self.score().probability()
     }
@@ -185,19 +185,45 @@ impl Evm {
     ///
     /// Without any score.
     pub fn decision(&self, scores: &[ClassScore]) -> Decision {
+        self.decision_at(scores, self.params.contrast)
+    }
+
+    /// As [`decision`](Self::decision), with another [`contrast`](crate::Params::contrast) than the model's own.
+    ///
+    /// # Panics
+    ///
+    /// Without any score.
+    pub fn decision_at(&self, scores: &[ClassScore], contrast: f64) -> Decision {
         let mut best = 0;
+        let mut second = f64::NEG_INFINITY;
         for (class, score) in scores.iter().enumerate().skip(1) {
             if score.support > scores[best].support {
+                second = scores[best].support;
                 best = class;
+            } else {
+                second = second.max(score.support);
             }
         }
-        let score = scores[best];
+        let score = self.contrasted(scores[best], second, contrast);
         // The cover tests support too, so that rounding cannot come between it and the decision.
         if score.support >= support_of(self.params.tail_model, self.params.rejection_threshold) {
             Decision::Known { class: best, score }
         } else {
             Decision::Unknown { nearest: best, score }
         }
+    }
+}
+
+impl Evm {
+    /// The best score, raised by its lead over the second best support. A lead that is not finite (one class in
+    /// all, or a query that is an extreme vector) says nothing and raises nothing.
+    fn contrasted(&self, best: ClassScore, second: f64, contrast: f64) -> ClassScore {
+        let lead = best.support - second;
+        if contrast == 0.0 || !lead.is_finite() {
+            return best;
+        }
+        let support = best.support + contrast * lead;
+        ClassScore { ln_probability: ln_psi(self.params.tail_model, support), support }
     }
 }
 

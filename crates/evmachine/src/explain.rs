@@ -16,7 +16,7 @@ pub struct Explanation {
     /// The classes, best first.
     pub classes: Vec<ClassEvidence>,
     /// How far the query must move at least to change between known and unknown, where one psi decides
-    /// (`n_fused` = 1): for an unknown query the way into the nearest ball in which the psi of an extreme vector
+    /// (`n_fused` 1, `contrast` 0): for an unknown query the way into the nearest ball in which the psi of an extreme vector
     /// reaches the rejection threshold, for a known one the way out of the ball that it is deepest in. Other balls
     /// may lie beyond it. Infinite where there is no such ball, or no end to it.
     pub distance_to_boundary: f64,

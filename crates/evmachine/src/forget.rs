@@ -78,7 +78,13 @@ fn distances_to(run: &Run<'_>, model: &Evm, old: &Old<'_>, gone: &ClassModel) ->
     let nobody = vec![0..0; model.classes.len()];
     let against = [Against { columns: columns.as_ref(), own: &nobody }];
     let bounds = old.bounds();
-    let rows = Rows { points: &old.points, indices: &old.all, classes: &old.classes, bounds: Some(&bounds) };
+    let rows = Rows {
+        are_columns: false,
+        points: &old.points,
+        indices: &old.all,
+        classes: &old.classes,
+        bounds: Some(&bounds),
+    };
     let every = vec![all.len(); model.classes.len()];
     tail::stream(run, Stage::Refit, metric, &rows, &against, &every, |_, found, (): &mut ()| found.to_vec())
 }
@@ -93,7 +99,8 @@ fn filled(
     hit: &[usize],
 ) -> Result<Vec<Change>, Halt> {
     let classes: Vec<u32> = hit.iter().map(|&row| old.classes[row]).collect();
-    let rows = Rows { points: &old.points, indices: hit, classes: &classes, bounds: None };
+    let rows =
+        Rows { are_columns: false, points: &old.points, indices: hit, classes: &classes, bounds: None };
     let params = &model.params;
     let finish = |position: usize, nearest: &[f32], workspace: &mut Workspace| {
         let row = hit[position];

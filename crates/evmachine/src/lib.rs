@@ -79,5 +79,5 @@ pub use pool::{PoolError, SampleId, Strategy, Suggestion, UnknownPool};
 pub use progress::{Observer, Run, Stage};
 pub use psi::{FitStatus, MarginError, PsiModel};
 pub use report::{Report, StageTimes, StatusCounts};
-pub use table::DistanceTable;
+pub use table::{DistanceTable, TailFits};
 pub use weibull::SHAPE_CAP;

@@ -164,6 +164,10 @@ pub struct Params {
     pub reduction: Reduction,
     /// How many of a class's largest psi are averaged: the paper's k.
     pub n_fused: usize,
+    /// How much the lead of the best class over the second counts when a query is accepted or rejected: with supports
+    /// s1 and s2 (see [`ClassScore`](crate::ClassScore)), delta is compared with psi at s1 + contrast (s1 - s2). 0 is
+    /// Eq. 3; the best class is the same for every value. For [`TailModel::Weibull`] alone: the others round to 1.
+    pub contrast: f64,
     /// Below this probability a query is unknown: the paper's delta.
     pub rejection_threshold: f64,
     /// What an update does to Psi-models already there.
@@ -191,6 +195,7 @@ impl Default for Params {
             max_extreme_vectors: None,
             reduction: Reduction::SetCover,
             n_fused: 1,
+            contrast: 0.0,
             rejection_threshold: 0.05,
             refit: Refit::Affected,
             reduce_when: ReduceWhen::Always,
@@ -202,14 +207,15 @@ impl Default for Params {
 
 impl Params {
     /// A start without tuning that holds up on real features: points move most of the way to the mean of their 10
-    /// nearest, fits most of the way to the mean of all, margins are wider, and every point is kept, because smoothed
-    /// points cover each other too readily.
+    /// nearest, fits most of the way to the mean of all, margins are wider, a lead over other classes counts a little,
+    /// and every point is kept, because smoothed points cover each other too readily.
     pub fn robust() -> Self {
         Self {
             smoothing: 0.8,
             smoothing_neighbors: 10,
             pooling: 0.8,
             distance_multiplier: 0.7,
+            contrast: 0.25,
             cover_threshold: 1.0,
             ..Self::default()
         }
@@ -274,6 +280,15 @@ impl Params {
             }
         }
         rule(self.n_fused >= 1, "n_fused", self.n_fused, "must be at least 1")?;
+        let contrast = self.contrast;
+        rule(
+            contrast.is_finite() && contrast >= 0.0,
+            "contrast",
+            contrast,
+            "must be 0 or a positive number",
+        )?;
+        let weibull = self.tail_model == TailModel::Weibull;
+        rule(contrast == 0.0 || weibull, "contrast", contrast, "applies to the tail model Weibull alone")?;
         let rejection = self.rejection_threshold;
         rule(fraction(rejection), "rejection_threshold", rejection, "must be between 0 and 1")?;
         Ok(CheckedParams(self.clone()))
@@ -327,6 +342,8 @@ mod tests {
             ("max_extreme_vectors", Params { reduction: Reduction::WeightedMaxK, ..base() }),
             ("max_extreme_vectors", Params { reduce_when: ReduceWhen::OverBudget, ..base() }),
             ("n_fused", Params { n_fused: 0, ..base() }),
+            ("contrast", Params { contrast: -0.1, ..base() }),
+            ("contrast", Params { contrast: 0.5, tail_model: TailModel::Libmr, ..base() }),
             ("rejection_threshold", Params { rejection_threshold: 2.0, ..base() }),
         ];
         for (name, params) in bad {

@@ -280,7 +280,13 @@ fn candidates(run: &Run<'_>, model: &Evm, features: &Features<'_>) -> Result<Can
     let known = model.prepared();
     let negatives = known.columns.len();
     let size = params.tail_size.resolve(model.dimensions, model.classes.len() + 1, negatives);
-    let rows = Rows { points: &points, indices: &all, classes: &vec![0; all.len()], bounds: None };
+    let rows = Rows {
+        are_columns: false,
+        points: &points,
+        indices: &all,
+        classes: &vec![0; all.len()],
+        bounds: None,
+    };
     let none = 0..0;
     let against = [Against { columns: known.columns.as_ref(), own: std::slice::from_ref(&none) }];
     let fits: Vec<PsiModel> = tail::stream(
@@ -298,7 +304,7 @@ fn candidates(run: &Run<'_>, model: &Evm, features: &Features<'_>) -> Result<Can
         .iter()
         .map(|psi| Curve::new(params.tail_model, &sums.pooled(params.tail_model, psi, params.pooling)))
         .collect();
-    Ok(Candidates { points: Points::ready(points.gather(&all), model.dimensions), curves })
+    Ok(Candidates { points: Points::ready(points.gather(&all), model.dimensions), curves, originals: None })
 }
 
 fn sorted_by(count: usize, key: impl Fn(usize) -> f64) -> Vec<usize> {

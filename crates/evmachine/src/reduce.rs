@@ -27,7 +27,8 @@ impl Evm {
         self.reduce_with(&Run::new(), params)
     }
 
-    /// As [`reduce`](Self::reduce), watched and sized by `run`. Of `params`, only `cover_threshold`,
+    /// As [`reduce`](Self::reduce), watched and sized by `run`. A model does not hold where its points were before
+    /// smoothing; where there is smoothing, training with a threshold or budget chooses better. Of `params`, only `cover_threshold`,
     /// `max_extreme_vectors`, `reduction` and `reduce_when` are used.
     pub fn reduce_with(&mut self, run: &Run<'_>, params: &Params) -> Result<(), FitError> {
         let params = Params {
@@ -40,14 +41,19 @@ impl Evm {
         .check()?;
         let mut model = Evm { params, prepared: OnceLock::new(), ..self.clone() };
         let everything: Vec<usize> = (0..model.classes.len()).collect();
-        model.choose(run, &everything)?;
+        model.choose(run, &everything, None)?;
         *self = model;
         Ok(())
     }
 
     /// Has the given classes choose their extreme vectors among the points they hold. Returns, by class chosen
     /// for, the positions that were kept.
-    pub(crate) fn choose(&mut self, run: &Run<'_>, classes: &[usize]) -> Result<Vec<Cover>, Halt> {
+    pub(crate) fn choose(
+        &mut self,
+        run: &Run<'_>,
+        classes: &[usize],
+        originals: Option<&Originals<'_>>,
+    ) -> Result<Vec<Cover>, Halt> {
         let target = Target::new(&self.params, self.points_held());
         let sums = self.pool_sums();
         let candidates: Vec<Candidates<'_>> = classes
@@ -64,7 +70,11 @@ impl Evm {
                         )
                     })
                     .collect();
-                Candidates { points: Points::ready(&class.vectors[..], self.dimensions), curves }
+                Candidates {
+                    points: Points::ready(&class.vectors[..], self.dimensions),
+                    curves,
+                    originals: originals.map(|originals| originals.of(class, self.dimensions)),
+                }
             })
             .collect();
         let covers = cover::choose(run, &self.params.metric, self.params.reduction, target, &candidates)?;
@@ -79,6 +89,26 @@ impl Evm {
             *class = class.select(cover, self.dimensions);
         }
         Ok(covers)
+    }
+}
+
+/// Training rows before smoothing.
+pub(crate) struct Originals<'a> {
+    pub(crate) points: Points<'a>,
+    /// The source number of the first of them.
+    pub(crate) first: u64,
+}
+
+impl Originals<'_> {
+    /// Where the points of the class were; those learned earlier, where they are.
+    fn of(&self, class: &ClassModel, d: usize) -> Points<'static> {
+        let mut values = class.vectors.clone();
+        for (row, &source) in values.chunks_exact_mut(d).zip(&class.sources) {
+            if source >= self.first {
+                self.points.write_row((source - self.first) as usize, row);
+            }
+        }
+        Points::ready(values, d)
     }
 }
 

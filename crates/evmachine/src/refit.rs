@@ -99,8 +99,13 @@ impl<'a> Old<'a> {
     /// Old tails merged with the distances to the batch.
     fn merged(&self, run: &Run<'_>, batch: &[Against<'_>]) -> Result<Vec<Change>, Halt> {
         let bounds = self.bounds();
-        let rows =
-            Rows { points: &self.points, indices: &self.all, classes: &self.classes, bounds: Some(&bounds) };
+        let rows = Rows {
+            are_columns: false,
+            points: &self.points,
+            indices: &self.all,
+            classes: &self.classes,
+            bounds: Some(&bounds),
+        };
         let params = &self.model.params;
         let finish = |row: usize, found: &[f32], workspace: &mut Workspace| {
             let merged = merge_sorted(self.tails[row], found, self.sizes[self.classes[row] as usize]);
@@ -116,8 +121,13 @@ impl<'a> Old<'a> {
     /// The extreme vectors into whose tail a new negative falls.
     fn affected(&self, run: &Run<'_>, batch: &[Against<'_>]) -> Result<Vec<usize>, Halt> {
         let bounds = self.bounds();
-        let rows =
-            Rows { points: &self.points, indices: &self.all, classes: &self.classes, bounds: Some(&bounds) };
+        let rows = Rows {
+            are_columns: false,
+            points: &self.points,
+            indices: &self.all,
+            classes: &self.classes,
+            bounds: Some(&bounds),
+        };
         let nearest_alone = vec![1; self.sizes.len()];
         let metric = &self.model.params.metric;
         let finish = |row: usize, found: &[f32], (): &mut ()| {
@@ -136,7 +146,8 @@ impl<'a> Old<'a> {
         against: &[Against<'_>],
     ) -> Result<Vec<Change>, Halt> {
         let classes: Vec<u32> = some.iter().map(|&row| self.classes[row]).collect();
-        let rows = Rows { points: &self.points, indices: some, classes: &classes, bounds: None };
+        let rows =
+            Rows { are_columns: false, points: &self.points, indices: some, classes: &classes, bounds: None };
         let params = &self.model.params;
         let finish = |row: usize, tail: &[f32], workspace: &mut Workspace| {
             let psi = (!tail.is_empty()).then(|| fit_tail(tail, params, workspace))?;

@@ -14,8 +14,10 @@ use crate::distance::Tile;
 use crate::error::{FitError, Halt, PredictError};
 use crate::features::Features;
 use crate::model::{ClassModel, Evm};
-use crate::params::{Params, ReduceWhen, TailMemory};
+use crate::params::{Params, ReduceWhen, TailMemory, TailModel};
 use crate::progress::Run;
+use crate::psi::PsiModel;
+use crate::reduce::Originals;
 use crate::update::fit_tail;
 use crate::weibull::Workspace;
 
@@ -43,6 +45,25 @@ impl DistanceTable {
     /// The distances of a query, in the order of [`Evm::extreme_vectors`] of the model that measured.
     pub fn row(&self, row: usize) -> &[f32] {
         &self.distances[row * self.columns..(row + 1) * self.columns]
+    }
+}
+
+/// The fits of all tails of a model, for [`Evm::derive_with`].
+#[derive(Debug, Clone)]
+pub struct TailFits {
+    params: Params,
+    /// Tail size and fits of each class.
+    classes: Vec<(usize, Vec<PsiModel>)>,
+}
+
+impl TailFits {
+    /// Whether models with these parameters can be derived from them.
+    pub fn serve(&self, params: &Params) -> bool {
+        let own = &self.params;
+        own.tail_size == params.tail_size
+            && own.tail_model == params.tail_model
+            && own.fixed_shape == params.fixed_shape
+            && (own.distance_multiplier == params.distance_multiplier || own.tail_model != TailModel::Libmr)
     }
 }
 
@@ -120,38 +141,60 @@ impl Evm {
             .collect()
     }
 
-    /// The model that training with `params` on the same data would have given.
+    /// The model that training with `params` on the same features, which it was trained on, would have given.
     ///
     /// Only for a model that keeps every point (cover threshold 1) and its tails whole. Metric and smoothing must
     /// be its own, and the tail size at most its own; everything else may differ. Costs fits, and a cover where
     /// one is asked for, but no distances between classes. The model remembers no tails, whatever `params` says.
-    pub fn derive(&self, params: &Params) -> Result<Evm, FitError> {
+    pub fn derive(&self, params: &Params, features: &Features<'_>) -> Result<Evm, FitError> {
+        self.derive_with(&self.fit_tails(params)?, params, features)
+    }
+
+    /// Fits the smallest margins of every point, as many as `params` says: what [`derive`](Self::derive) spends its
+    /// time on, for whoever derives many models from the same fits.
+    pub fn fit_tails(&self, params: &Params) -> Result<TailFits, FitError> {
+        let params = params.check()?;
+        if self.tail_memory != TailMemory::Full || self.vector_ratio() != 1.0 {
+            return Err(FitError::NotDerivable);
+        }
+        let total = self.extreme_vector_count();
+        let classes = self.classes.iter().map(|source| {
+            let negatives = total - source.len();
+            let size = params.tail_size.resolve(self.dimensions, self.classes.len(), negatives);
+            if size > source.tail_size && source.tail_size < negatives {
+                return Err(FitError::NotDerivable);
+            }
+            let fits = source.tails.par_iter().map_init(Workspace::default, |workspace, tail| {
+                fit_tail(&tail[..size.min(tail.len())], &params, workspace)
+            });
+            Ok((size, fits.collect()))
+        });
+        Ok(TailFits { classes: classes.collect::<Result<_, _>>()?, params: Params::clone(&params) })
+    }
+
+    /// As [`derive`](Self::derive), from fits of this model's tails with the same tail size, tail model and shape. The
+    /// multiplier may differ, but for [`TailModel::Libmr`]; scales follow it, and may then differ from those of a
+    /// fit by rounding.
+    pub fn derive_with(
+        &self,
+        fits: &TailFits,
+        params: &Params,
+        features: &Features<'_>,
+    ) -> Result<Evm, FitError> {
         let params = params.check()?;
         let same = params.metric == self.params.metric
             && params.smoothing == self.params.smoothing
             && (params.smoothing_neighbors == self.params.smoothing_neighbors || params.smoothing == 0.0);
-        let whole = self.tail_memory == TailMemory::Full && self.vector_ratio() == 1.0;
-        if !(same && whole) {
+        let same = same && features.rows() as u64 == self.points_seen;
+        let counts = self.classes.iter().map(ClassModel::len);
+        if !(same && fits.serve(&params) && counts.eq(fits.classes.iter().map(|(_, fits)| fits.len()))) {
             return Err(FitError::NotDerivable);
         }
         let mut model = self.clone_without_tails();
-        let total = self.extreme_vector_count();
-        let classes = self.classes.len();
-        for (class, source) in model.classes.iter_mut().zip(&self.classes) {
-            let negatives = total - source.len();
-            class.tail_size = params.tail_size.resolve(self.dimensions, classes, negatives);
-            if class.tail_size > source.tail_size && source.tail_size < negatives {
-                return Err(FitError::NotDerivable);
-            }
-            let size = class.tail_size;
-            let fits: Vec<_> = source
-                .tails
-                .par_iter()
-                .map_init(Workspace::default, |workspace, tail| {
-                    fit_tail(&tail[..size.min(tail.len())], &params, workspace)
-                })
-                .collect();
-            class.psi = fits;
+        let factor = params.distance_multiplier / fits.params.distance_multiplier;
+        for (class, (size, fits)) in model.classes.iter_mut().zip(&fits.classes) {
+            class.tail_size = *size;
+            class.psi = fits.iter().map(|psi| PsiModel { scale: psi.scale * factor, ..*psi }).collect();
         }
         model.tail_memory = TailMemory::None;
         let reduces = match Target::new(&params, self.points_held()) {
@@ -161,10 +204,16 @@ impl Evm {
                 !(met && params.reduce_when == ReduceWhen::OverBudget)
             }
         };
-        let reduction = Params::clone(&params);
         model.params = params;
         if reduces {
-            model.reduce(&reduction)?;
+            let smoothed = model.params.smoothing > 0.0 && model.params.smoothing_neighbors > 1;
+            let originals = if smoothed {
+                Some(Originals { points: self.query_points(features)?, first: 0 })
+            } else {
+                None
+            };
+            let everything: Vec<usize> = (0..model.classes.len()).collect();
+            model.choose(&Run::new(), &everything, originals.as_ref())?;
         }
         Ok(model)
     }

@@ -22,6 +22,7 @@ use crate::params::{Budget, Params, ReduceWhen, TailMemory};
 use crate::points::Points;
 use crate::progress::{Run, Stage};
 use crate::psi::PsiModel;
+use crate::reduce::Originals;
 use crate::refit;
 use crate::report::{Report, StageTimes};
 use crate::smoothing::{self, ClassRows, Smoothing};
@@ -102,8 +103,11 @@ pub(crate) fn learn(
     let mut times = StageTimes::default();
 
     let clock = Instant::now();
+    let mut originals = None;
     if old.params.smoothing > 0.0 && old.params.smoothing_neighbors > 1 {
-        batch.points = smooth(run, &model, &batch)?;
+        let smoothed = smooth(run, &model, &batch)?;
+        let points = std::mem::replace(&mut batch.points, smoothed);
+        originals = Some(Originals { points, first: old.points_seen });
     }
     times.smoothing = clock.elapsed();
 
@@ -126,7 +130,7 @@ pub(crate) fn learn(
     let report_fits = fits.iter().map(|(psi, _)| psi).collect();
     append(&mut model, &batch, fits, old.points_seen);
     let counts: Vec<usize> = old_ranges.iter().map(Range::len).collect();
-    let covers = reduce_after(run, &mut model, &batch)?;
+    let covers = reduce_after(run, &mut model, &batch, originals.as_ref())?;
     let (added, dropped) = count_changes(covers.as_deref(), &counts, &batch);
     remember_tails(run, &mut model, &batch, &against, &sizes, keep_tails)?;
     times.cover = clock.elapsed();
@@ -262,7 +266,13 @@ fn fit_batch(
         TailMemory::Full if !keep_tails => TailMemory::Max,
         memory => memory,
     };
-    let rows = Rows { points: &batch.points, indices: &batch.order, classes: &batch.classes, bounds: None };
+    let rows = Rows {
+        are_columns: true,
+        points: &batch.points,
+        indices: &batch.order,
+        classes: &batch.classes,
+        bounds: None,
+    };
     tail::stream(
         run,
         Stage::Tails,
@@ -303,6 +313,7 @@ fn reduce_after(
     run: &Run<'_>,
     model: &mut Evm,
     batch: &Batch<'_>,
+    originals: Option<&Originals<'_>>,
 ) -> Result<Option<Vec<(usize, Cover)>>, Halt> {
     let target = Target::new(&model.params, model.points_held());
     let within = target.is_met(model.classes.iter().map(ClassModel::len));
@@ -312,7 +323,7 @@ fn reduce_after(
     let shared = matches!(model.params.max_extreme_vectors, Some(Budget::Total(_) | Budget::Ratio(_)));
     let classes: Vec<usize> =
         (0..model.classes.len()).filter(|&class| shared || !batch.ranges[class].is_empty()).collect();
-    let covers = model.choose(run, &classes)?;
+    let covers = model.choose(run, &classes, originals)?;
     Ok(Some(classes.into_iter().zip(covers).collect()))
 }
 
@@ -357,7 +368,13 @@ fn remember_tails(
         let indices: Vec<usize> =
             chosen.iter().map(|&(class, i)| (model.classes[class].sources[i] - first_new) as usize).collect();
         let classes: Vec<u32> = chosen.iter().map(|&(class, _)| class as u32).collect();
-        let rows = Rows { points: &batch.points, indices: &indices, classes: &classes, bounds: None };
+        let rows = Rows {
+            are_columns: false,
+            points: &batch.points,
+            indices: &indices,
+            classes: &classes,
+            bounds: None,
+        };
         let tails =
             tail::stream(run, Stage::Tails, metric, &rows, against, sizes, |_, tail, (): &mut ()| {
                 tail.to_vec()

@@ -156,6 +156,7 @@ fn chosen_params(features: &Features<'_>, labels: &Labels, console: &Console) ->
             pooling: vec![0.5],
             n_fused: vec![1],
             cover_threshold: vec![0.99],
+            contrast: vec![0.0],
         },
         search: Search::Grid,
         delta: Delta::MaxFalseUnknown(0.05),

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use evmachine::{Params, TailSize};
+use evmachine::{Params, Reduction, TailSize};
 use evmachine_eval::folds::FoldSizes;
 use evmachine_eval::tune::Delta;
 use evmachine_eval::{Objective, Search, Space, Trial, TuneOptions, Tuned, tune};
@@ -19,7 +19,7 @@ use crate::{files, interrupt};
 enum SpaceName {
     /// Tail size and k, as in the paper.
     Paper,
-    /// Smoothing, tail model, tail size, multiplier, pooling and k; then the size of the model.
+    /// Smoothing, tail model, tail size, multiplier, pooling, k and contrast; then the size of the model.
     Full,
 }
 
@@ -69,6 +69,10 @@ pub(crate) struct Arguments {
     /// Set delta so that at most this fraction of known rows is called unknown, instead of where F1 is best.
     #[arg(long, value_name = "FRACTION")]
     max_false_unknown: Option<f64>,
+
+    /// Set delta by the paper's formula for so many classes that training has not seen.
+    #[arg(long, value_name = "N", conflicts_with = "max_false_unknown")]
+    unknown_classes: Option<usize>,
 
     /// Number of folds; one in so many classes is unknown in each.
     #[arg(long, value_name = "N", default_value_t = 3)]
@@ -133,6 +137,11 @@ impl Arguments {
                     .hint("for example --objective accuracy --max-false-unknown 0.05"));
             }
         };
+        let delta = match (self.max_false_unknown, self.unknown_classes) {
+            (Some(rate), _) => Delta::MaxFalseUnknown(rate),
+            (None, Some(unknown_classes)) => Delta::Openness { unknown_classes },
+            (None, None) => Delta::BestF1,
+        };
         let space = match self.space {
             SpaceName::Paper => Space::paper(),
             SpaceName::Full => Space::full(),
@@ -142,7 +151,7 @@ impl Arguments {
             space,
             search: if self.grid { Search::Grid } else { Search::Bayesian { trials: self.trials } },
             objective,
-            delta: self.max_false_unknown.map_or(Delta::BestF1, Delta::MaxFalseUnknown),
+            delta,
             folds: self.folds,
             sizes: FoldSizes { train: self.max_rows, test: self.max_rows / 4 },
             shrink: !self.keep_all,
@@ -166,6 +175,7 @@ fn summary(tuned: &Tuned, top: usize) -> String {
         "multiplier",
         "pooling",
         "k",
+        "contrast",
         "ratio",
     ];
     let lines = best.iter().take(top).map(|trial| line(trial));
@@ -175,12 +185,18 @@ fn summary(tuned: &Tuned, top: usize) -> String {
         let rows = sizes.map(|trial| {
             let chosen = if *trial == tuned.chosen { "chosen" } else { "" };
             let ratio = format!("{:.3}", trial.vector_ratio);
-            vec![ratio, format!("{:.4}", trial.mean), format!("{:.4}", trial.error), chosen.to_owned()]
+            let by = match (trial.params.max_extreme_vectors, trial.params.reduction) {
+                (None, _) => "all kept",
+                (Some(_), Reduction::SetCover) => "set-cover",
+                (Some(_), Reduction::WeightedMaxK) => "weighted-max-k",
+            };
+            let (mean, error) = (format!("{:.4}", trial.mean), format!("{:.4}", trial.error));
+            vec![ratio, by.to_owned(), mean, error, chosen.to_owned()]
         });
         let _ = writeln!(
             text,
             "the best at smaller sizes; the smallest within one standard error is chosen\n{}\n",
-            table(&["vector ratio", "objective", "+-", ""], rows)
+            table(&["vector ratio", "reduction", "objective", "+-", ""], rows)
         );
     }
     let mut rows = vec![
@@ -235,6 +251,7 @@ fn line(trial: &Trial) -> Vec<String> {
         params.distance_multiplier.to_string(),
         params.pooling.to_string(),
         params.n_fused.to_string(),
+        params.contrast.to_string(),
         format!("{:.3}", trial.vector_ratio),
     ]
 }

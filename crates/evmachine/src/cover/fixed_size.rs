@@ -31,7 +31,7 @@ pub(super) fn per_class(
     class: &Candidates<'_>,
     count: usize,
 ) -> Result<Cover, Halt> {
-    let mut neighbors = Neighbors::new(metric, &class.points, resources);
+    let mut neighbors = Neighbors::new(metric, class, resources);
     neighbors.keep()?;
     let cover_at = |level| {
         let cover = greedy::cover(&Sets::new(&neighbors, &radii_at(class, level))?, count)?;
@@ -51,7 +51,7 @@ pub(super) fn total(
     count: usize,
 ) -> Result<Vec<Cover>, Halt> {
     let mut neighbors: Vec<Neighbors<'_>> =
-        classes.iter().map(|class| Neighbors::new(metric, &class.points, resources)).collect();
+        classes.iter().map(|class| Neighbors::new(metric, class, resources)).collect();
     neighbors.par_iter_mut().try_for_each(Neighbors::keep)?;
     let cover_at = |level| {
         let covers = classes.par_iter().zip(&neighbors).map(|(class, neighbors)| {

@@ -2,13 +2,13 @@
 
 use rayon::prelude::*;
 
-use super::Resources;
+use super::{Candidates, Resources};
 use crate::distance::{self, Columns, Tile};
 use crate::error::Halt;
 use crate::metric::Metric;
 use crate::points::Points;
 
-/// The points of a class as rows and columns of one matrix of ranks.
+/// The points of a class as rows, and where they are to be covered as columns, of one matrix of ranks.
 pub(super) struct Neighbors<'a> {
     metric: &'a Metric,
     points: &'a Points<'a>,
@@ -19,10 +19,10 @@ pub(super) struct Neighbors<'a> {
 }
 
 impl<'a> Neighbors<'a> {
-    pub(super) fn new(metric: &'a Metric, points: &'a Points<'a>, resources: &'a Resources<'a>) -> Self {
-        let all: Vec<usize> = (0..points.len()).collect();
-        let columns = distance::columns(metric, points, &all);
-        Self { metric, points, columns, resources, ranks: None }
+    pub(super) fn new(metric: &'a Metric, class: &'a Candidates<'_>, resources: &'a Resources<'a>) -> Self {
+        let all: Vec<usize> = (0..class.len()).collect();
+        let columns = distance::columns(metric, class.originals.as_ref().unwrap_or(&class.points), &all);
+        Self { metric, points: &class.points, columns, resources, ranks: None }
     }
 
     pub(super) fn len(&self) -> usize {

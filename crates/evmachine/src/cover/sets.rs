@@ -167,7 +167,7 @@ pub(crate) fn group_by_coverage(
 ) -> Result<Vec<(usize, Vec<usize>)>, Halt> {
     let resources =
         Resources { run, meter: &run.meter(Stage::Cover, count), memory: &Memory::new(run.memory) };
-    let neighbors = Neighbors::new(metric, &class.points, &resources);
+    let neighbors = Neighbors::new(metric, class, &resources);
     let bounds: Vec<f32> =
         radii(class, threshold).iter().map(|&radius| metric.largest_rank_within(radius)).collect();
     let mut taken = vec![false; class.len()];

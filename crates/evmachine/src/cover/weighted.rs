@@ -24,7 +24,7 @@ pub(super) fn cover(
     class: &Candidates<'_>,
     count: usize,
 ) -> Result<Cover, Halt> {
-    let mut neighbors = Neighbors::new(metric, &class.points, resources);
+    let mut neighbors = Neighbors::new(metric, class, resources);
     neighbors.keep()?;
     let mut best = vec![0.0f64; class.len()];
     let all: Vec<usize> = (0..class.len()).collect();

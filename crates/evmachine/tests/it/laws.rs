@@ -1,7 +1,7 @@
 //! What holds for every training set, metric and tail model.
 
-use crate::common::{Set, any_params, any_set};
-use evmachine::{Evm, Features, Params, Run, TailMemory, TailSize};
+use crate::common::{Random, Set, any_params, any_set};
+use evmachine::{Evm, Features, Labels, Params, Run, TailMemory, TailSize};
 use proptest::prelude::*;
 
 fn with_threads<R: Send>(threads: usize, work: impl FnOnce() -> R + Send) -> R {
@@ -83,6 +83,45 @@ proptest! {
             let own = evm.class_index(set.labels.name(row)).unwrap();
             prop_assert!(probabilities[own] >= params.cover_threshold - 1e-9, "row {row}: {probabilities:?}");
             prop_assert!(probabilities.iter().all(|p| (0.0..=1.0).contains(p)));
+        }
+    }
+
+    #[test]
+    fn contrast_raises_the_best_class_by_its_lead_and_never_another(
+        set in any_set(), params in any_params(), contrast in 0f64..2.0, shift in -1f32..1.0,
+    ) {
+        let params = Params { tail_model: evmachine::TailModel::Weibull, ..params };
+        let (plain, contrasted) = (set.fit(&params), set.fit(&Params { contrast, ..params }));
+        let queries: Vec<f32> = set.features.values().iter().map(|value| value + shift).collect();
+        let queries = Features::new(queries, set.features.columns()).unwrap();
+        let decisions = plain.for_each_query(&Run::new(), &queries, |_, scores| {
+            let mut supports: Vec<f64> = scores.iter().map(|score| score.support).collect();
+            supports.sort_by(|a, b| b.total_cmp(a));
+            (plain.decision(scores), contrasted.decision(scores), supports)
+        });
+        for (plain, contrasted, supports) in decisions.unwrap() {
+            prop_assert_eq!(plain.best(), contrasted.best());
+            prop_assert!(plain.class().is_none() || contrasted.class().is_some());
+            let lead = supports[0] - supports[1];
+            let expected = if lead.is_finite() { supports[0] + contrast * lead } else { supports[0] };
+            prop_assert_eq!(contrasted.score().support, expected);
+        }
+    }
+
+    #[test]
+    fn smoothed_points_cover_the_rows_they_came_from(
+        set in any_set(), params in any_params(), smoothing in 0.1f64..=1.0,
+    ) {
+        let params = Params { smoothing, smoothing_neighbors: 4, ..params };
+        let evm = set.fit(&params);
+        let classes = evm.classes().len();
+        let kept: Vec<u64> = evm.extreme_vectors().map(|vector| vector.source).collect();
+        let probabilities = evm.probabilities(&set.features).unwrap();
+        for (row, probabilities) in probabilities.chunks_exact(classes).enumerate() {
+            let own = evm.class_index(set.labels.name(row)).unwrap();
+            // A row that is kept itself is covered by that alone.
+            let covered = probabilities[own] >= params.cover_threshold - 1e-9;
+            prop_assert!(covered || kept.contains(&(row as u64)), "row {row}: {probabilities:?}");
         }
     }
 
@@ -181,5 +220,35 @@ proptest! {
         let limited = set.fit(&Params { tail_memory_limit: 0, ..params.clone() });
         prop_assert_eq!(limited.tail_memory(), TailMemory::Max);
         prop_assert_eq!(as_set(&full), as_set(&limited));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// With memory for all tails, each distance between wide points is computed once; without, twice.
+    #[test]
+    fn distances_computed_once_or_twice_give_the_same_model(
+        params in any_params(), rows in 200usize..900, classes in 2usize..9, lopsided in any::<bool>(),
+        threads in 1usize..4, seed in any::<u64>(),
+    ) {
+        let mut random = Random(seed);
+        let mut values = Vec::new();
+        let mut names = Vec::new();
+        for row in 0..rows {
+            let drawn = random.next();
+            let class = if row < classes { row } else {
+                ((if lopsided { drawn.powi(4) } else { drawn }) * classes as f32) as usize
+            };
+            names.push(class.to_string());
+            values.extend((0..40).map(|_| 1.0 + class as f32 * 0.3 + (random.next() * 6.0).round()));
+        }
+        let set = Set { features: Features::new(values, 40).unwrap(), labels: Labels::new(names).unwrap() };
+        let fit = |memory: usize| {
+            let run = Run::new().memory(memory);
+            Evm::fit_with(&run, &params, &set.features, &set.labels).unwrap().0.to_bytes().unwrap()
+        };
+        let (twice, once) = (fit(0), with_threads(threads, || fit(1 << 30)));
+        prop_assert!(twice == once, "the bytes of the model files differ");
     }
 }

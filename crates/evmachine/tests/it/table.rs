@@ -1,6 +1,6 @@
 //! Derived models and measured distances are those of training and asking anew.
 
-use evmachine::{Features, FitError, Params, TailMemory, TailSize};
+use evmachine::{Features, FitError, Params, TailMemory, TailModel, TailSize};
 use proptest::prelude::*;
 
 use crate::common::{any_params, any_set};
@@ -11,15 +11,18 @@ proptest! {
     #[test]
     fn a_derived_model_is_the_trained_one(
         set in any_set(), params in any_params(), multiplier in 0.2f64..1.0, k in 1usize..4, size in 1usize..30,
+        smoothing in prop::sample::select(vec![0.0, 0.6]),
     ) {
+        let params = Params { smoothing, smoothing_neighbors: 3, ..params };
         let base = set.fit(&Params {
-            metric: params.metric.clone(), tail_size: TailSize::Count(30), cover_threshold: 1.0, ..Params::default()
+            metric: params.metric.clone(), tail_size: TailSize::Count(30), cover_threshold: 1.0,
+            smoothing: params.smoothing, smoothing_neighbors: params.smoothing_neighbors, ..Params::default()
         });
         let params = Params {
             tail_size: TailSize::Count(size), distance_multiplier: multiplier, n_fused: k,
             tail_memory: TailMemory::None, ..params
         };
-        let (derived, trained) = (base.derive(&params).unwrap(), set.fit(&params));
+        let (derived, trained) = (base.derive(&params, &set.features).unwrap(), set.fit(&params));
         prop_assert_eq!(&derived, &trained);
         let queries: Vec<f32> = set.features.values().iter().map(|value| value + 0.3).collect();
         let queries = Features::new(queries, set.features.columns()).unwrap();
@@ -29,15 +32,36 @@ proptest! {
     }
 
     #[test]
+    fn fits_serve_every_multiplier(set in any_set(), params in any_params(), multiplier in 0.2f64..1.0) {
+        let base = set.fit(&Params {
+            tail_size: TailSize::Count(20), cover_threshold: 1.0, ..params.clone()
+        });
+        let params = Params { tail_size: TailSize::Count(10), cover_threshold: 1.0, ..params };
+        let fits = base.fit_tails(&params).unwrap();
+        let other = Params { distance_multiplier: multiplier, ..params };
+        if !fits.serve(&other) {
+            prop_assert_eq!(other.tail_model, TailModel::Libmr);
+            prop_assert_eq!(base.derive_with(&fits, &other, &set.features).unwrap_err(), FitError::NotDerivable);
+            return Ok(());
+        }
+        let derived = base.derive_with(&fits, &other, &set.features).unwrap();
+        let trained = set.fit(&other);
+        for (a, b) in derived.extreme_vectors().zip(trained.extreme_vectors()) {
+            prop_assert!((a.psi.scale - b.psi.scale).abs() <= 1e-6 * b.psi.scale, "{a:?} {b:?}");
+            prop_assert!((a.psi.shape - b.psi.shape).abs() <= 1e-6 * b.psi.shape, "{a:?} {b:?}");
+        }
+    }
+
+    #[test]
     fn what_cannot_be_derived_is_refused(set in any_set(), params in any_params()) {
         let reduced = set.fit(&params);
         if reduced.vector_ratio() < 1.0 {
-            prop_assert_eq!(reduced.derive(&params).unwrap_err(), FitError::NotDerivable);
+            prop_assert_eq!(reduced.derive(&params, &set.features).unwrap_err(), FitError::NotDerivable);
         }
         let small = set.fit(&Params { tail_size: TailSize::Count(1), cover_threshold: 1.0, ..params.clone() });
         let larger = Params { tail_size: TailSize::Count(2), ..params };
         if small.classes().any(|class| set.len() as u64 - class.points_seen > 1) {
-            prop_assert_eq!(small.derive(&larger).unwrap_err(), FitError::NotDerivable);
+            prop_assert_eq!(small.derive(&larger, &set.features).unwrap_err(), FitError::NotDerivable);
         }
     }
 }

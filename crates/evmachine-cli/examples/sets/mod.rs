@@ -1,0 +1,125 @@
+//! Labelled training and test rows of real sets: known classes to learn, and unknown ones to be met.
+
+use std::collections::HashSet;
+use std::error::Error;
+use std::path::Path;
+
+use evmachine::{Evm, Features, Labels, Metric};
+use evmachine_data::{ColumnRef, ReadOptions};
+use evmachine_eval::{Answers, Evaluation};
+use rand::SeedableRng;
+use rand::rngs::StdRng;
+use rand::seq::SliceRandom;
+
+pub(crate) type Set = (Features<'static>, Labels);
+
+/// Training rows, test rows of known and unknown classes, and how they are compared.
+pub(crate) struct Task {
+    pub(crate) name: String,
+    pub(crate) train: Set,
+    pub(crate) test: Set,
+    pub(crate) metric: Metric,
+}
+
+/// The set that the arguments of a program name: nothing for Letter, `clinc FILE.npz`, `tiny FOLDER SEED`.
+pub(crate) fn from_arguments() -> Result<Task, Box<dyn Error>> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match arguments.as_slice() {
+        [] => letter("ABCDEGHKLNPRTVX"),
+        ["letter", known] => letter(known),
+        ["clinc", path] => clinc(Path::new(path)),
+        ["tiny", folder, seed] => tiny(Path::new(folder), seed.parse()?),
+        _ => Err("usage: [letter KNOWN | clinc FILE.npz | tiny FOLDER SEED]".into()),
+    }
+}
+
+/// Known letters as given, all others unknown; the first 15,000 rows train, the others test.
+fn letter(known: &str) -> Result<Task, Box<dyn Error>> {
+    let text = include_str!("../../../../data/letter/letter-recognition.data");
+    let (mut train, mut test) = ((Vec::new(), Vec::new()), (Vec::new(), Vec::new()));
+    for (row, line) in text.lines().enumerate() {
+        let (name, values) = line.split_once(',').ok_or("a line without values")?;
+        let set = if row < 15_000 { &mut train } else { &mut test };
+        if row >= 15_000 || known.contains(name) {
+            set.1.push(name.to_owned());
+            for value in values.split(',') {
+                set.0.push(value.parse::<f32>()?);
+            }
+        }
+    }
+    let (train, test) = (set(train, 16)?, set(test, 16)?);
+    Ok(Task { name: format!("Letter, {known} known"), train, test, metric: Metric::Euclidean })
+}
+
+fn set((values, names): (Vec<f32>, Vec<String>), columns: usize) -> Result<Set, Box<dyn Error>> {
+    Ok((Features::new(values, columns)?, Labels::new(names)?))
+}
+
+/// CLINC150 embeddings: `X_train`, `y_train`, `X_test`, `y_test`, and `X_oos_test`, which is out of scope.
+fn clinc(path: &Path) -> Result<Task, Box<dyn Error>> {
+    let read = |features: &str, labels: Option<&str>| -> Result<(Vec<f32>, Vec<String>), Box<dyn Error>> {
+        let options = ReadOptions {
+            features: vec![ColumnRef::Name(features.to_owned())],
+            label: labels.map(|name| ColumnRef::Name(name.to_owned())),
+            ..ReadOptions::default()
+        };
+        let data = evmachine_data::read_all(path, &options)?.data;
+        let names = data.labels.unwrap_or_else(|| vec!["out of scope".to_owned(); data.rows]);
+        Ok((data.features, names))
+    };
+    let train = read("X_train", Some("y_train"))?;
+    let mut test = read("X_test", Some("y_test"))?;
+    let strangers = read("X_oos_test", None)?;
+    test.0.extend(strangers.0);
+    test.1.extend(strangers.1);
+    let (train, test) = (set(train, 384)?, set(test, 384)?);
+    Ok(Task { name: "CLINC150".to_owned(), train, test, metric: Metric::Cosine })
+}
+
+/// 200 classes of Tiny-ImageNet as EfficientNet-Lite0 features, bytes whose value is `(byte / 255)^2 * 6`: a folder with
+/// `train_features_u8.npy`, `train_labels.npy`, `test_features_u8.npy`, `test_labels.npy`. Half of the classes, drawn
+/// from the seed, are known.
+fn tiny(folder: &Path, seed: u64) -> Result<Task, Box<dyn Error>> {
+    let mut order: Vec<usize> = (0..200).collect();
+    order.shuffle(&mut StdRng::seed_from_u64(seed));
+    let known: HashSet<String> = order.iter().take(100).map(usize::to_string).collect();
+    let part = |name: &str, all: bool| -> Result<Set, Box<dyn Error>> {
+        let options = ReadOptions {
+            labels_file: Some(folder.join(format!("{name}_labels.npy"))),
+            ..ReadOptions::default()
+        };
+        let data = evmachine_data::read_all(&folder.join(format!("{name}_features_u8.npy")), &options)?.data;
+        let columns = data.features.len() / data.rows;
+        let (mut values, mut names) = (Vec::new(), Vec::new());
+        for (row, label) in data.features.chunks_exact(columns).zip(data.labels.unwrap_or_default()) {
+            let is_known = known.contains(&label);
+            if is_known || all {
+                names.push(if is_known { label } else { "unknown".to_owned() });
+                values.extend(row.iter().map(|byte| (byte / 255.0).powi(2) * 6.0));
+            }
+        }
+        set((values, names), columns)
+    };
+    let name = format!("Tiny-ImageNet, seed {seed}");
+    let (train, test) = (part("train", false)?, part("test", true)?);
+    Ok(Task { name, train, test, metric: Metric::Cosine })
+}
+
+/// `| name | ratio | accuracy | AUROC | OSCR |`
+pub(crate) fn line(name: &str, ratio: f64, answers: &Answers, classes: usize) {
+    let evaluation = Evaluation::new(answers, classes);
+    let figure = |value: Option<f64>| value.map_or("-".to_owned(), |value| format!("{value:.4}"));
+    println!(
+        "| {name} | {ratio:.3} | {} | {} | {} |",
+        figure(evaluation.closed_accuracy),
+        figure(evaluation.auroc),
+        figure(evaluation.oscr)
+    );
+}
+
+/// The class of each test row, by the model's numbering.
+pub(crate) fn truth(evm: &Evm, labels: &Labels) -> Vec<Option<usize>> {
+    let classes: Vec<Option<usize>> = labels.names().iter().map(|name| evm.class_index(name)).collect();
+    labels.ids().iter().map(|&id| classes[id as usize]).collect()
+}

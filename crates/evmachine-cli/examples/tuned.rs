@@ -1,0 +1,78 @@
+//! Parameters chosen on training data alone, measured once on test data, beside the presets and the rivals.
+//!
+//! ```text
+//! cargo run --release -p evmachine-cli --example tuned                       # UCI Letter, in the box
+//! cargo run --release -p evmachine-cli --example tuned -- clinc CLINC.npz    # CLINC150 embeddings
+//! cargo run --release -p evmachine-cli --example tuned -- tiny FOLDER 0      # Tiny-ImageNet features, seed 0
+//! ```
+
+mod sets;
+
+use std::error::Error;
+use std::ops::ControlFlow;
+use std::time::Instant;
+
+use evmachine::{Evm, Params};
+use evmachine_eval::{Answers, Evaluation, Rival, Search, TuneOptions, rivals, tune};
+use sets::{Task, line, truth};
+
+const TRIALS: usize = 200;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let task = sets::from_arguments()?;
+    let base = Params { metric: task.metric.clone(), ..Params::default() };
+    let options = TuneOptions { base, search: Search::Bayesian { trials: TRIALS }, ..TuneOptions::default() };
+    let clock = Instant::now();
+    let (features, labels) = &task.train;
+    let tuned = tune(features, labels, &options, &mut |_, _, _| ControlFlow::Continue(()))?;
+    println!(
+        "{}, {}: {TRIALS} trials in {:.0} s\n",
+        task.name,
+        task.metric.name(),
+        clock.elapsed().as_secs_f64()
+    );
+    println!("| | ratio | accuracy | AUROC | OSCR |\n|---|---|---|---|---|");
+    let metric = task.metric.clone();
+    rival_lines(&task, &tuned.rivals.iter().map(|result| (result.rival, result.mean)).collect::<Vec<_>>())?;
+    let small = tuned.sizes.iter().rfind(|trial| trial.vector_ratio <= 0.03);
+    let mut rows = vec![
+        ("paper", Params { metric: metric.clone(), ..Params::default() }),
+        ("robust", Params { metric, ..Params::robust() }),
+        ("tuned, every point", tuned.best.params.clone()),
+        ("tuned, within one standard error", tuned.params.clone()),
+    ];
+    rows.extend(small.map(|trial| ("tuned, two in a hundred", trial.params.clone())));
+    for (name, params) in &rows {
+        let (evm, report) = Evm::fit(params, features, labels)?;
+        let decisions = evm.decide(&task.test.0)?;
+        let answers = Answers::of(&evm, &decisions, &task.test.1);
+        line(name, report.vector_ratio, &answers, evm.classes().len());
+        let evaluation = Evaluation::new(&answers, evm.classes().len());
+        eprintln!("{name}: F1 {:.4} at its delta; {params:?}", evaluation.f1_micro);
+    }
+    Ok(())
+}
+
+/// 1-NN, the k-NN that was best on the folds, and the nearest class mean.
+fn rival_lines(task: &Task, on_folds: &[(Rival, f64)]) -> Result<(), Box<dyn Error>> {
+    let keep_all = Params { metric: task.metric.clone(), cover_threshold: 1.0, ..Params::default() };
+    let (plain, _) = Evm::fit(&keep_all, &task.train.0, &task.train.1)?;
+    let measured = plain.measure(&task.test.0)?;
+    let truth = truth(&plain, &task.test.1);
+    let best = on_folds
+        .iter()
+        .filter_map(|&(rival, mean)| match rival {
+            Rival::NearestNeighbors(k) if k > 1 => Some((k, mean)),
+            _ => None,
+        })
+        .max_by(|a, b| a.1.total_cmp(&b.1));
+    let neighbors = [1].into_iter().chain(best.map(|(k, _)| k)).map(Rival::NearestNeighbors);
+    for rival in neighbors.chain([Rival::NearestClassMean]) {
+        let answers = match rival {
+            Rival::NearestNeighbors(k) => rivals::nearest_neighbors(&plain, &measured, k, &truth),
+            Rival::NearestClassMean => rivals::nearest_class_mean(&plain, &task.test.0, &truth),
+        };
+        line(&rival.name(), 1.0, &answers, plain.classes().len());
+    }
+    Ok(())
+}

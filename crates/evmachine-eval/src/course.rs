@@ -1,0 +1,165 @@
+//! Where a Bayesian search goes next.
+
+use std::collections::HashSet;
+
+use evmachine::Params;
+use rand::SeedableRng;
+use rand::rngs::StdRng;
+use tpe::{TpeOptimizer, histogram_estimator, parzen_estimator};
+
+use crate::space::{Position, Space};
+use crate::tune::TuneError;
+
+/// Trials that share a smoothing, because distances are measured once for each.
+const ROUND: usize = 4;
+
+/// The presets first; then rounds that ask the estimators, and rounds beside the best position so far, in turn.
+pub(crate) struct Course<'a> {
+    space: &'a Space,
+    presets: Vec<Position>,
+    search: Bayesian,
+    random: StdRng,
+    tried: HashSet<Position>,
+    best: (f64, Position),
+    smoothing: usize,
+}
+
+impl<'a> Course<'a> {
+    pub(crate) fn new(space: &'a Space, base: &Params, seed: u64) -> Result<Self, TuneError> {
+        let presets = [Params::robust(), Params::default(), base.clone()];
+        Ok(Self {
+            space,
+            presets: presets.iter().map(|preset| space.near(preset)).collect(),
+            search: Bayesian::new(space).ok_or(TuneError::EmptySpace)?,
+            random: StdRng::seed_from_u64(seed),
+            tried: HashSet::new(),
+            best: (f64::NEG_INFINITY, Position::default()),
+            smoothing: 0,
+        })
+    }
+
+    /// A position that was not tried before; the first of the grid where chance finds none.
+    pub(crate) fn next(&mut self, trial: usize) -> Position {
+        const PATIENCE: usize = 50;
+        let at = (0..PATIENCE).find_map(|attempt| {
+            let at = self.ask(trial, attempt);
+            (!self.tried.contains(&at)).then_some(at)
+        });
+        let at = at.or_else(|| self.space.grid().find(|at| !self.tried.contains(at))).unwrap_or_default();
+        self.tried.insert(at);
+        self.smoothing = at[0];
+        at
+    }
+
+    fn ask(&mut self, trial: usize, attempt: usize) -> Position {
+        if let Some(&preset) = self.presets.get(trial)
+            && attempt == 0
+        {
+            return preset;
+        }
+        let starts = trial.is_multiple_of(ROUND);
+        let mut at = if (trial / ROUND).is_multiple_of(2) {
+            self.search.ask(&mut self.random)
+        } else {
+            self.space.beside(self.best.1, starts, &mut self.random)
+        };
+        if !starts {
+            at[0] = self.smoothing;
+        }
+        at
+    }
+
+    /// Higher values are better.
+    pub(crate) fn tell(&mut self, at: Position, value: f64) {
+        self.search.tell(at, value);
+        if value > self.best.0 {
+            self.best = (value, at);
+        }
+    }
+}
+
+/// A Bayesian search (tree-structured Parzen estimators), one estimator for each parameter.
+struct Bayesian {
+    estimators: Vec<TpeOptimizer>,
+    sizes: [usize; 7],
+}
+
+impl Bayesian {
+    /// `None` for an empty space.
+    fn new(space: &Space) -> Option<Self> {
+        let sizes = space.sizes();
+        let estimators = sizes.iter().enumerate().map(|(parameter, &size)| {
+            // The tail model is a name; all others are ordered.
+            let estimator = if parameter == 1 { histogram_estimator() } else { parzen_estimator() };
+            tpe::categorical_range(size).ok().map(|range| TpeOptimizer::new(estimator, range))
+        });
+        Some(Self { estimators: estimators.collect::<Option<_>>()?, sizes })
+    }
+
+    fn ask(&mut self, random: &mut StdRng) -> Position {
+        let mut at = [0; 7];
+        for ((at, estimator), size) in at.iter_mut().zip(&mut self.estimators).zip(self.sizes) {
+            *at = estimator.ask(random).map_or(0, |value| (value as usize).min(size - 1));
+        }
+        at
+    }
+
+    /// Higher values are better.
+    fn tell(&mut self, at: Position, value: f64) {
+        for (estimator, at) in self.estimators.iter_mut().zip(at) {
+            // The middle of the cell. A value that is no number teaches nothing.
+            let _ = estimator.tell(at as f64 + 0.5, -value);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_search_finds_the_best_corner_more_often_than_chance() {
+        let space = Space::full();
+        let mut search = Bayesian::new(&space).unwrap();
+        let mut random = StdRng::seed_from_u64(1);
+        let mut late = 0.0;
+        for trial in 0..150 {
+            let at = search.ask(&mut random);
+            let value = -(at[2] as f64 - 6.0).powi(2) - (at[4] as f64 - 5.0).powi(2);
+            search.tell(at, value);
+            if trial >= 100 {
+                late += value / 50.0;
+            }
+        }
+        // Uniform choices average below -16.
+        assert!(late > -6.0, "{late}");
+    }
+
+    #[test]
+    fn the_presets_come_first_and_nothing_comes_twice() {
+        let space = Space::full();
+        let mut course = Course::new(&space, &Params::default(), 1).unwrap();
+        let first = space.params(&Params::default(), course.next(0));
+        assert_eq!((first.smoothing, first.smoothing_neighbors, first.pooling), (0.8, 10, 0.8));
+        let second = space.params(&Params::default(), course.next(1));
+        assert_eq!((second.smoothing, second.distance_multiplier, second.pooling), (0.0, 0.5, 0.0));
+        let tiny = Space { tail_fraction: vec![0.1, 0.2], ..Space::paper() };
+        let mut course = Course::new(&tiny, &Params::default(), 1).unwrap();
+        let all: HashSet<Position> = (0..tiny.len()).map(|trial| course.next(trial)).collect();
+        assert_eq!(all.len(), tiny.len());
+    }
+
+    #[test]
+    fn it_climbs_where_parameters_work_together() {
+        let space = Space::full();
+        let mut course = Course::new(&space, &Params::default(), 1).unwrap();
+        // A ridge that single parameters do not show.
+        let value =
+            |at: Position| -((at[3] + at[4]) as f64 - 9.0).abs() - 0.5 * (at[2] as f64 - at[4] as f64).abs();
+        for trial in 0..100 {
+            let at = course.next(trial);
+            course.tell(at, value(at));
+        }
+        assert!(course.best.0 >= -0.5, "{:?}", course.best);
+    }
+}

@@ -1,0 +1,202 @@
+//! Tails of points against each other, each distance computed once and offered to both of its ends.
+//!
+//! Blocks of points meet in rounds, as the players of a tournament do: in a round every block meets one other, so
+//! that the pairs of a round run on many threads and none shares a block.
+
+use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
+
+use fearless_simd::{Level, Simd, dispatch, prelude::*};
+use rayon::prelude::*;
+
+use super::smallest::Smallest;
+use super::{Against, Rows, distances};
+use crate::distance::Tile;
+use crate::error::Halt;
+use crate::metric::Metric;
+use crate::progress::{Run, Stage};
+
+/// Rows of a tile; a block has a multiple of them, in whole groups and panels of the kernel.
+const TILE_ROWS: usize = 96;
+const LARGEST_BLOCK: usize = 5 * TILE_ROWS;
+
+/// From so many dimensions on, half the distances cost more than offering values to two tails.
+const DIMENSIONS: usize = 32;
+
+/// Whether the rows are the columns, halves are worth it, and all tails fit the memory of the run at once.
+pub(super) fn pays(run: &Run<'_>, rows: &Rows<'_>, sizes: &[usize]) -> bool {
+    let bytes = |class: u32| 2 * size_of::<f32>() * sizes[class as usize].saturating_add(32).min(1 << 40);
+    rows.are_columns
+        && rows.bounds.is_none()
+        && rows.points.dimensions() >= DIMENSIONS
+        && rows.indices.len() > 2 * TILE_ROWS
+        && rows.classes.iter().map(|&class| bytes(class)).fold(0, usize::saturating_add) <= run.memory
+}
+
+/// The tails so far of a block of rows.
+struct Block {
+    rows: Range<usize>,
+    smallest: Vec<Smallest>,
+    /// The bound of each, side by side.
+    bounds: Vec<f32>,
+}
+
+pub(super) fn stream<W: Default, R: Send>(
+    run: &Run<'_>,
+    stage: Stage,
+    metric: &Metric,
+    rows: &Rows<'_>,
+    against: Against<'_>,
+    sizes: &[usize],
+    finish: impl Fn(usize, &[f32], &mut W) -> R + Sync,
+) -> Result<Vec<R>, Halt> {
+    let count = rows.indices.len();
+    let share = count.div_ceil(8 * rayon::current_num_threads()).next_multiple_of(TILE_ROWS);
+    let size = share.clamp(TILE_ROWS, LARGEST_BLOCK);
+    let blocks: Vec<Mutex<Block>> = (0..count)
+        .step_by(size)
+        .map(|start| {
+            let rows_of_block = start..(start + size).min(count);
+            let new = |row: usize| Smallest::new(sizes[rows.classes[row] as usize], f32::INFINITY);
+            let smallest: Vec<Smallest> = rows_of_block.clone().map(new).collect();
+            let bounds = vec![f32::INFINITY; smallest.len()];
+            Mutex::new(Block { rows: rows_of_block, smallest, bounds })
+        })
+        .collect();
+    let meter = run.meter(stage, count);
+    for (round, pairs) in rounds(blocks.len()).enumerate() {
+        pairs.into_par_iter().try_for_each(|(a, b)| {
+            // A block is met by one other in a round, so nobody waits here.
+            let mut first = blocks[a].lock().unwrap_or_else(PoisonError::into_inner);
+            let mut second = (a != b).then(|| blocks[b].lock().unwrap_or_else(PoisonError::into_inner));
+            meter.check()?;
+            meet(rows, against, &mut first, second.as_deref_mut())
+        })?;
+        let before = (round * size).min(count);
+        meter.advance(((round + 1) * size).min(count) - before)?;
+    }
+    let finished: Vec<Vec<R>> = blocks
+        .into_par_iter()
+        .map_init(W::default, |workspace, block| {
+            let block = block.into_inner().unwrap_or_else(PoisonError::into_inner);
+            let tails = block.rows.zip(block.smallest);
+            tails.map(|(row, smallest)| finish(row, &distances(metric, smallest), workspace)).collect()
+        })
+        .collect();
+    Ok(finished.into_iter().flatten().collect())
+}
+
+/// Every pair of `count` blocks, once, and every block with itself, in rounds of pairs without a common block.
+fn rounds(count: usize) -> impl Iterator<Item = Vec<(usize, usize)>> {
+    // The circle method: the last seat stays, the others move on by one. With an odd number, it is empty.
+    let seats = count.next_multiple_of(2);
+    let itself = std::iter::once((0..count).map(|block| (block, block)).collect());
+    itself.chain((0..seats.saturating_sub(1)).map(move |round| {
+        let seat = |position: usize| match position {
+            0 => seats - 1,
+            _ => (round + position - 1) % (seats - 1),
+        };
+        let pairs = (0..seats / 2).map(|position| {
+            let (a, b) = (seat(position), seat(seats - 1 - position));
+            (a.min(b), a.max(b))
+        });
+        pairs.filter(|&(_, larger)| larger < count).collect()
+    }))
+}
+
+/// Offers the distances between two blocks to both, or those within one to its rows.
+fn meet(
+    rows: &Rows<'_>,
+    against: Against<'_>,
+    first: &mut Block,
+    mut second: Option<&mut Block>,
+) -> Result<(), Halt> {
+    let columns = second.as_ref().map_or(first.rows.clone(), |block| block.rows.clone());
+    let mut tile = Tile::default();
+    let start = first.rows.start;
+    for tile_start in first.rows.clone().step_by(TILE_ROWS) {
+        let tile_rows = tile_start..(tile_start + TILE_ROWS).min(first.rows.end);
+        let classes = &rows.classes[tile_rows.clone()];
+        let own = |class: u32| &against.own[class as usize];
+        let alone = classes.first().filter(|first| Some(*first) == classes.last());
+        if alone.is_some_and(|&class| own(class).start <= columns.start && columns.end <= own(class).end) {
+            continue;
+        }
+        let block = against.columns.block(rows.points, &rows.indices[tile_rows.clone()]);
+        against.columns.ranks(&block, columns.clone(), &mut tile)?;
+        for (row, &class) in classes.iter().enumerate() {
+            let own = own(class);
+            let before = own.start.clamp(columns.start, columns.end) - columns.start;
+            let after = (own.end.clamp(columns.start, columns.end) - columns.start).max(before);
+            let ranks = tile.row(row);
+            let smallest = &mut first.smallest[tile_rows.start - start + row];
+            for part in [0..before, after..ranks.len()] {
+                smallest.offer(&ranks[part.clone()]);
+                if let Some(second) = &mut second {
+                    second.offer_each(part.start, &ranks[part]);
+                }
+            }
+            first.bounds[tile_rows.start - start + row] = smallest.bound;
+        }
+    }
+    Ok(())
+}
+
+impl Block {
+    /// Offers one value to each row, from the row `start` on.
+    fn offer_each(&mut self, start: usize, values: &[f32]) {
+        dispatch!(Level::new(), simd => self.offer_each_simd(simd, start, values));
+    }
+
+    #[inline(always)]
+    fn offer_each_simd<S: Simd>(&mut self, simd: S, start: usize, values: &[f32]) {
+        let lanes = S::f32s::LEN;
+        let chunks = values.chunks_exact(lanes);
+        let rest = chunks.remainder();
+        let mut row = start;
+        for chunk in chunks {
+            let bounds = S::f32s::from_slice(simd, &self.bounds[row..row + lanes]);
+            let mut bits = S::f32s::from_slice(simd, chunk).simd_lt(bounds).to_bitmask();
+            while bits != 0 {
+                let lane = bits.trailing_zeros() as usize;
+                self.push(row + lane, chunk[lane]);
+                bits &= bits - 1;
+            }
+            row += lanes;
+        }
+        for (row, &value) in (row..).zip(rest) {
+            if value < self.bounds[row] {
+                self.push(row, value);
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn push(&mut self, row: usize, value: f32) {
+        let smallest = &mut self.smallest[row];
+        smallest.push(value);
+        self.bounds[row] = smallest.bound;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn every_two_blocks_meet_once_and_none_is_in_two_places() {
+        for count in 1..20 {
+            let mut met = HashSet::new();
+            for pairs in rounds(count) {
+                let mut busy = HashSet::new();
+                for (a, b) in pairs {
+                    assert!(a <= b && b < count && met.insert((a, b)), "{a} and {b} of {count} meet again");
+                    assert!(busy.insert(a) && (a == b || busy.insert(b)), "in two places");
+                }
+            }
+            assert_eq!(met.len(), count * (count + 1) / 2);
+        }
+    }
+}

@@ -34,8 +34,8 @@ class ExtremeValueMachineCV(OpenSetClassifier):
         A limit on the size of the model, as for :class:`ExtremeValueMachine`.
     space : {"full", "paper"} or dict, default="full"
         What is searched. A dict has lists for some of ``smoothing`` (pairs of fraction and neighbours),
-        ``tail_model``, ``tail_size`` (fractions), ``distance_multiplier``, ``pooling``, ``n_fused`` and
-        ``cover_threshold``; the rest is as in "full".
+        ``tail_model``, ``tail_size`` (fractions), ``distance_multiplier``, ``pooling``, ``n_fused``,
+        ``cover_threshold`` and ``contrast``; the rest is as in "full".
     search : {"bayesian", "grid"}, default="bayesian"
         Tree-structured Parzen estimators, or every combination.
     n_trials : int, default=60

@@ -53,6 +53,9 @@ class ExtremeValueMachine(ModelFiles):
         How extreme vectors are chosen; the second is that of Koch et al. (2022) and needs a limit.
     n_fused : int, default=1
         How many of a class's largest psi are averaged, the paper's k.
+    contrast : float, default=0.0
+        How much the lead of the best class over the second counts when a query is accepted or rejected; for
+        ``tail_model="weibull"``. It raises ``score_samples``, and leaves ``class_scores`` and ``predict_proba`` alone.
     rejection_threshold : float, default=0.05
         Below this probability a query is unknown, the paper's delta.
     refit : {"new", "affected", "all"}, default="affected"
@@ -131,6 +134,7 @@ class ExtremeValueMachine(ModelFiles):
         max_extreme_vectors: int | float | Mapping[str, int | float] | None = None,
         reduction: str = "set_cover",
         n_fused: int = 1,
+        contrast: float = 0.0,
         rejection_threshold: float = 0.05,
         refit: str = "affected",
         reduce_when: str = "always",
@@ -152,6 +156,7 @@ class ExtremeValueMachine(ModelFiles):
         self.max_extreme_vectors = max_extreme_vectors
         self.reduction = reduction
         self.n_fused = n_fused
+        self.contrast = contrast
         self.rejection_threshold = rejection_threshold
         self.refit = refit
         self.reduce_when = reduce_when

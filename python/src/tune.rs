@@ -65,8 +65,16 @@ fn list<T: DeserializeOwned + Clone>(space: &Map<String, Value>, name: &str, or:
     }
 }
 
-const SPACE: [&str; 7] =
-    ["smoothing", "tail_model", "tail_size", "distance_multiplier", "pooling", "n_fused", "cover_threshold"];
+const SPACE: [&str; 8] = [
+    "smoothing",
+    "tail_model",
+    "tail_size",
+    "distance_multiplier",
+    "pooling",
+    "n_fused",
+    "cover_threshold",
+    "contrast",
+];
 
 #[allow(clippy::needless_update, reason = "what has no counterpart here stays as in the full space")]
 fn space(value: &Value) -> PyResult<Space> {
@@ -90,6 +98,7 @@ fn space(value: &Value) -> PyResult<Space> {
         pooling: list(given, SPACE[4], &full.pooling)?,
         n_fused: list(given, SPACE[5], &full.n_fused)?,
         cover_threshold: list(given, SPACE[6], &full.cover_threshold)?,
+        contrast: list(given, SPACE[7], &full.contrast)?,
         ..full
     })
 }

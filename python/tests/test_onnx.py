@@ -55,6 +55,14 @@ def test_every_metric_and_tail_model(few, strangers, metric, tail_model, n_fused
     assert len(set(said)) == 9, "all classes and unknown occur"
 
 
+@pytest.mark.parametrize("n_fused", [1, 3])
+def test_contrast(few, strangers, n_fused):
+    X = np.vstack([strangers[0], few[0]])
+    raised = ExtremeValueMachine(contrast=0.25, n_fused=n_fused, rejection_threshold=0.5).fit(*few)
+    plain = ExtremeValueMachine(n_fused=n_fused, rejection_threshold=0.5).fit(*few)
+    assert (agree(raised, X) != agree(plain, X)).any()
+
+
 def test_directions_close_together(few, strangers):
     """Just above 1/64 the library's own cosine distances are rounded to some 5e-6 of themselves."""
     agree(ExtremeValueMachine(metric="cosine").fit(*few), strangers[0], tolerance=5e-5)

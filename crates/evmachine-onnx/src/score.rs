@@ -67,7 +67,7 @@ fn support(builder: &mut Builder, model: TailModel, curves: &[PsiModel], distanc
 }
 
 /// ln psi at a support.
-fn ln_psi(builder: &mut Builder, model: TailModel, support: &str) -> Name {
+pub(crate) fn ln_psi(builder: &mut Builder, model: TailModel, support: &str) -> Name {
     if model == TailModel::Weibull {
         let turned = builder.apply("Neg", &[support]);
         let power = builder.apply("Exp", &[&turned]);

@@ -19,6 +19,19 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 
+#: What goes to the library under its own name.
+_OPTIONS = (
+    "search",
+    "n_trials",
+    "objective",
+    "max_false_unknown",
+    "unknown_classes",
+    "cv",
+    "max_rows",
+    "random_state",
+)
+
+
 class ExtremeValueMachineCV(OpenSetClassifier):
     """An Extreme Value Machine that chooses its parameters by cross-class validation.
 
@@ -44,6 +57,9 @@ class ExtremeValueMachineCV(OpenSetClassifier):
         What trials are judged by; "accuracy" is that of known rows where ``max_false_unknown`` of them are rejected.
     max_false_unknown : float or None, default=None
         Set delta so that at most this fraction of held-out known rows is called unknown, instead of where F1 is best.
+    unknown_classes : int or None, default=None
+        Set delta by the paper's formula for whoever knows how many unknown classes will be met, so many beside those
+        of the data.
     cv : int, default=3
         Number of folds; one in so many classes is unknown in each.
     max_rows : int, default=8000
@@ -112,6 +128,7 @@ class ExtremeValueMachineCV(OpenSetClassifier):
         n_trials: int = 60,
         objective: str = "oscr",
         max_false_unknown: float | None = None,
+        unknown_classes: int | None = None,
         cv: int = 3,
         max_rows: int = 8000,
         shrink: bool = True,
@@ -127,6 +144,7 @@ class ExtremeValueMachineCV(OpenSetClassifier):
         self.n_trials = n_trials
         self.objective = objective
         self.max_false_unknown = max_false_unknown
+        self.unknown_classes = unknown_classes
         self.cv = cv
         self.max_rows = max_rows
         self.shrink = shrink
@@ -177,7 +195,7 @@ class ExtremeValueMachineCV(OpenSetClassifier):
     ) -> dict[str, Any]:
         options = {
             name: _parameters.number(name, getattr(self, name))
-            for name in ("search", "n_trials", "objective", "max_false_unknown", "cv", "max_rows", "random_state")
+            for name in _OPTIONS
         }
         options["shrink"] = bool(self.shrink)
         options["space"] = dict(self.space) if isinstance(self.space, Mapping) else self.space

@@ -138,13 +138,23 @@ fn read(text: &str, base: Params) -> PyResult<TuneOptions> {
             return Err(failure::value(format!("search = {}: must be grid or bayesian", options["search"])));
         }
     };
+    let delta = match (limit, &options["unknown_classes"]) {
+        (None, Value::Null) => Delta::BestF1,
+        (Some(rate), Value::Null) => Delta::MaxFalseUnknown(rate),
+        (None, _) => Delta::Openness { unknown_classes: count("unknown_classes")? as usize },
+        (Some(_), _) => {
+            return Err(failure::value(
+                "delta is set by max_false_unknown or by unknown_classes, not by both",
+            ));
+        }
+    };
     let rows = count("max_rows")? as usize;
     Ok(TuneOptions {
         base,
         space: space(&options["space"])?,
         search,
         objective,
-        delta: limit.map_or(Delta::BestF1, Delta::MaxFalseUnknown),
+        delta,
         folds: count("cv")? as usize,
         sizes: FoldSizes { train: rows, test: rows / 4 },
         shrink: options["shrink"].as_bool().unwrap_or(true),

@@ -60,6 +60,14 @@ def test_limits_are_kept_to(few):
     assert lenient.at_delta_["known_accuracy"] > 0.9
 
 
+def test_delta_by_the_papers_formula(few):
+    deltas = [
+        ExtremeValueMachineCV(n_trials=2, max_rows=300, unknown_classes=count).fit(*few).best_params_
+        for count in (1, 20)
+    ]
+    assert deltas[0]["rejection_threshold"] < deltas[1]["rejection_threshold"]
+
+
 def test_two_classes_are_trained_with_the_papers_parameters(few):
     X, y = few
     rows = np.isin(y, ["A", "B"])
@@ -83,6 +91,8 @@ def test_two_classes_are_trained_with_the_papers_parameters(few):
         ({"objective": "accuracy"}, "needs max_false_unknown"),
         ({"max_false_unknown": float("nan")}, "max_false_unknown = nan"),
         ({"max_false_unknown": 1.5}, "max_false_unknown = 1.5"),
+        ({"max_false_unknown": 0.1, "unknown_classes": 3}, "not by both"),
+        ({"unknown_classes": -3}, "unknown_classes = -3"),
         ({"cv": 1}, "at least 2 are needed"),
         ({"cv": 5}, "5 folds"),
         ({"n_trials": -1}, "n_trials = -1"),

@@ -1,17 +1,21 @@
 //! Development tasks. `cargo xtask test` is the one test command: everything that must hold before a change lands.
 
+mod python;
+
 use std::env;
 use std::process::{Command, ExitCode};
 use std::time::Instant;
 
-const USAGE: &str = "usage: cargo xtask test | bench\n\n\
-    test    formatting, clippy, all tests, doc tests, documentation; warnings are errors\n\
+const USAGE: &str = "usage: cargo xtask test | python | bench\n\n\
+    test    formatting, clippy, all tests, doc tests, documentation, the Python package; warnings are errors\n\
+    python  the Python package alone: wheel, types, tests, examples, in a fresh virtual environment\n\
     bench   the benchmarks of the library";
 
 fn main() -> ExitCode {
     let task = env::args().nth(1);
     let steps: &[Step] = match task.as_deref() {
         Some("test") => TEST,
+        Some("python") => &[],
         Some("bench") => BENCH,
         _ => {
             eprintln!("{USAGE}");
@@ -23,6 +27,14 @@ fn main() -> ExitCode {
             eprintln!("error: {}: {reason}", step.what);
             return ExitCode::FAILURE;
         }
+    }
+    if task.as_deref() != Some("bench") {
+        let clock = Instant::now();
+        if let Err(reason) = python::test() {
+            eprintln!("error: python: {reason}");
+            return ExitCode::FAILURE;
+        }
+        eprintln!("== python: {:.0} s", clock.elapsed().as_secs_f64());
     }
     ExitCode::SUCCESS
 }

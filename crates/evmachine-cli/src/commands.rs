@@ -2,6 +2,7 @@
 
 pub(crate) mod demo;
 pub(crate) mod evaluate;
+pub(crate) mod export;
 pub(crate) mod forget;
 pub(crate) mod inspect;
 pub(crate) mod plot;
@@ -58,6 +59,7 @@ fn dispatch(arguments: &Arguments, console: &Console) -> Result<(), Failure> {
         Command::Evaluate(arguments) => evaluate::run(arguments, console),
         Command::Inspect(arguments) => inspect::run(arguments, console),
         Command::Plot(arguments) => plot::run(arguments, console),
+        Command::Export(arguments) => export::run(arguments, console),
         Command::Completions { shell } => {
             clap_complete::generate(*shell, &mut Arguments::command(), "evmachine", &mut std::io::stdout());
             Ok(())

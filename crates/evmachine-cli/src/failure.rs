@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use evmachine::{ClassError, FeatureError, FitError, FormatError, ParamsError, PoolError, PredictError};
 use evmachine_data::DataError;
 use evmachine_eval::TuneError;
+use evmachine_onnx::ExportError;
 use evmachine_plot::PlotError;
 
 /// Which exit code a failure has; `evmachine --help` lists them.
@@ -143,6 +144,19 @@ impl From<PoolError> for Failure {
             PoolError::Predict(error) => error.into(),
             PoolError::Features(error) => error.into(),
             other => Self::new(Kind::Data, other.to_string()),
+        }
+    }
+}
+
+impl From<ExportError> for Failure {
+    fn from(error: ExportError) -> Self {
+        let failure = Self::new(Kind::Usage, error.to_string());
+        match error {
+            ExportError::UnknownLabel { .. } => {
+                failure.hint("give unknown rows another name, such as --unknown-label \"(unknown)\"")
+            }
+            ExportError::TooLarge { .. } => failure.hint("see `evmachine reduce --help`"),
+            _ => failure,
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Text files, written whole or not at all.
+//! Files, written whole or not at all.
 
 use std::io::Write;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::failure::{Failure, Kind};
 
 /// Writes to a temporary name beside `path` and renames it; makes the folder if it is not there.
-pub(crate) fn write(path: &Path, text: &str) -> Result<(), Failure> {
+pub(crate) fn write(path: &Path, content: impl AsRef<[u8]>) -> Result<(), Failure> {
     let write = || -> std::io::Result<()> {
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         std::fs::create_dir_all(folder)?;
@@ -14,7 +14,7 @@ pub(crate) fn write(path: &Path, text: &str) -> Result<(), Failure> {
         #[cfg(unix)]
         builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o644));
         let mut file = builder.tempfile_in(folder).map_err(|error| std::io::Error::from(error.kind()))?;
-        file.write_all(text.as_bytes())?;
+        file.write_all(content.as_ref())?;
         file.persist(path).map_err(|error| error.error)?;
         Ok(())
     };

@@ -256,18 +256,19 @@ impl Evm {
         self.dropped.merge(sums)
     }
 
+    /// The Psi-models as decisions use them, after pooling, in the order of
+    /// [`extreme_vectors`](Self::extreme_vectors).
+    pub fn pooled_psi(&self) -> impl Iterator<Item = PsiModel> {
+        let (sums, model, rho) = (self.pool_sums(), self.params.tail_model, self.params.pooling);
+        self.classes.iter().flat_map(|class| &class.psi).map(move |psi| sums.pooled(model, psi, rho))
+    }
+
     pub(crate) fn prepared(&self) -> &Prepared {
         self.prepared.get_or_init(|| {
             let points = Points::ready(self.vectors(), self.dimensions);
             let all: Vec<usize> = (0..points.len()).collect();
-            let sums = self.pool_sums();
             let model = self.params.tail_model;
-            let curves = self
-                .classes
-                .iter()
-                .flat_map(|class| &class.psi)
-                .map(|psi| Curve::new(model, &sums.pooled(self.params.tail_model, psi, self.params.pooling)))
-                .collect();
+            let curves = self.pooled_psi().map(|psi| Curve::new(model, &psi)).collect();
             Arc::new(Prepared {
                 columns: distance::columns(&self.params.metric, &points, &all),
                 curves: Curves::new(model, curves),

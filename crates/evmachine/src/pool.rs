@@ -205,7 +205,8 @@ impl UnknownPool {
                 let class = std::slice::from_ref(&candidates);
                 let cover =
                     cover::choose(run, metric, Reduction::SetCover, target, class).map_err(FitError::from)?;
-                cover.into_iter().flat_map(|cover| cover.order).collect()
+                // What is covered only by a sample that an earlier one explains comes last, for itself.
+                cover.into_iter().flat_map(|cover| cover.order).chain(0..open.len()).collect()
             }
             Strategy::LowestPsi => sorted_by(open.len(), |i| scores[i].support),
             Strategy::ClosestToThreshold => {

@@ -84,6 +84,19 @@ fn reducing_meets_every_kind_of_budget() {
 }
 
 #[test]
+fn an_export_is_an_onnx_file() {
+    let place = Place::new();
+    trained(&place);
+    let output = place.run(&["export", "model.safetensors", "--onnx", "model.onnx"]);
+    insta::assert_snapshot!("export", String::from_utf8(output.stderr).unwrap());
+    let bytes = std::fs::read(place.path("model.onnx")).unwrap();
+    let evm = evmachine::Evm::load(place.path("model.safetensors")).unwrap();
+    assert_eq!(bytes, evmachine_onnx::to_onnx(&evm, "unknown").unwrap());
+    place.ok(&["export", "model.safetensors", "--onnx", "strict.onnx", "--delta", "0.9"]);
+    assert_ne!(bytes, std::fs::read(place.path("strict.onnx")).unwrap());
+}
+
+#[test]
 fn tuning_writes_parameters_that_train_reads() {
     let place = Place::new();
     let csv = fixture("letters.csv");

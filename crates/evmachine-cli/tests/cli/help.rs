@@ -2,7 +2,7 @@
 
 use crate::Place;
 
-const COMMANDS: [&str; 12] = [
+const COMMANDS: [&str; 13] = [
     "demo",
     "train",
     "predict",
@@ -13,6 +13,7 @@ const COMMANDS: [&str; 12] = [
     "evaluate",
     "inspect",
     "plot",
+    "export",
     "completions",
     "man",
 ];
@@ -78,6 +79,7 @@ fn every_example_runs() {
         "forget",
         "inspect",
         "plot",
+        "export",
         "completions",
         "man",
         "tune",
@@ -98,8 +100,14 @@ fn every_example_runs() {
             .unwrap();
         assert!(output.status.success(), "{example}: {}", String::from_utf8_lossy(&output.stderr));
     }
-    for name in ["letters.safetensors", "small.safetensors", "predictions.csv", "letters.png", "params.toml"]
-    {
+    for name in [
+        "letters.safetensors",
+        "small.safetensors",
+        "predictions.csv",
+        "letters.png",
+        "letters.onnx",
+        "params.toml",
+    ] {
         assert!(place.path(name).exists(), "{name}");
     }
 }

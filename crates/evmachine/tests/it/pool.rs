@@ -116,3 +116,22 @@ fn awkward_samples_are_no_trouble() {
     assert_eq!(pool.suggest(&evm, Strategy::Coverage, 2), Err(PoolError::ZeroSample { sample: ids[2] }));
     assert_eq!(UnknownPool::new(0).take_labelled().0.rows(), 0);
 }
+
+#[test]
+fn every_sample_is_suggested_once_whatever_the_strategy() {
+    let (evm, _) = world();
+    let mut random = Random(5);
+    // A cloud, in which what one sample covers overlaps with what others do.
+    let cloud: Vec<f32> = (0..400).map(|_| 60.0 * random.next()).collect();
+    let mut pool = UnknownPool::new(2);
+    let all = pool.add(&Features::new(cloud, 2).unwrap()).unwrap();
+    for strategy in
+        [Strategy::Coverage, Strategy::LowestPsi, Strategy::ClosestToThreshold, Strategy::Random(3)]
+    {
+        let suggestions = pool.suggest(&evm, strategy, all.len()).unwrap();
+        let mut groups: Vec<u64> =
+            suggestions.iter().flat_map(|suggestion| &suggestion.group).copied().collect();
+        groups.sort_unstable();
+        assert_eq!(groups, all, "{strategy:?}");
+    }
+}

@@ -1,0 +1,46 @@
+//! `evmachine export`
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::console::Console;
+use crate::failure::Failure;
+use crate::{files, model};
+
+/// Write the decision of a model as an ONNX graph
+///
+/// The graph takes `features` (rows, dimensions) as 32-bit numbers and gives `label`, `probability` and `scores` (rows,
+/// classes). Its labels are those of `predict`; its scores agree to some millionths.
+///
+/// Example: evmachine export letters.safetensors --onnx letters.onnx
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// The model.
+    model: PathBuf,
+
+    /// The ONNX file to write.
+    #[arg(long, value_name = "FILE")]
+    onnx: PathBuf,
+
+    /// What to call unknown rows.
+    #[arg(long, value_name = "TEXT", default_value = evmachine_onnx::UNKNOWN_LABEL)]
+    unknown_label: String,
+
+    /// Below this probability a row is unknown, instead of the model's own threshold.
+    #[arg(long, visible_alias = "delta", value_name = "PROBABILITY")]
+    rejection_threshold: Option<f64>,
+}
+
+pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failure> {
+    let evm = model::load_to_decide(&arguments.model, arguments.rejection_threshold)?;
+    let bytes = evmachine_onnx::to_onnx(&evm, &arguments.unknown_label)?;
+    files::write(&arguments.onnx, &bytes)?;
+    console.say(format!(
+        "{} extreme vectors of {} classes written to {}",
+        evm.extreme_vector_count(),
+        evm.classes().len(),
+        arguments.onnx.display()
+    ));
+    Ok(())
+}

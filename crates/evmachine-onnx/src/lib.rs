@@ -1,0 +1,113 @@
+//! The decision of an Extreme Value Machine as an ONNX graph, for every runtime that reads the format.
+//!
+//! ```
+//! use evmachine::{Evm, Features, Labels, Params};
+//!
+//! let features = Features::new(vec![0.0, 0.1, 0.2, 5.0, 5.1, 5.2], 1)?;
+//! let labels = Labels::new(["low", "low", "low", "high", "high", "high"])?;
+//! let (evm, _) = Evm::fit(&Params::default(), &features, &labels)?;
+//! let bytes = evmachine_onnx::to_onnx(&evm, evmachine_onnx::UNKNOWN_LABEL)?;
+//! # assert!(bytes.len() > 500);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # The graph
+//!
+//! Opset 17, standard operators alone. Numbers are `f64` inside, from the first distance on.
+//!
+//! | | name | type | shape |
+//! |---|---|---|---|
+//! | input | `features` | float | (rows, dimensions) |
+//! | output | `label` | string | (rows), a class name or the label of unknowns |
+//! | output | `probability` | double | (rows), P of the best class, raised by its lead where there is a contrast |
+//! | output | `scores` | double | (rows, classes), P of each class in the order of [`Evm::classes`](evmachine::Evm::classes) |
+//!
+//! The metadata has `classes`, the names of the columns of `scores` as a JSON list, `unknown_label` and
+//! `rejection_threshold`.
+//!
+//! Classes are compared by support, as in the library, so queries at which every P has underflowed are decided
+//! alike. A query that the library would refuse (not finite, or all zeros under cosine) is unknown, with a
+//! probability that is not a number.
+//!
+//! Distances differ from the library's in the last bits of an `f32`. Psi moves by at most 0.37 kappa times that: at a
+//! shape of 50 by some 5e-6.
+
+mod builder;
+mod decision;
+mod distance;
+mod message;
+mod score;
+mod wire;
+
+use evmachine::Evm;
+use thiserror::Error;
+
+use crate::builder::Builder;
+use crate::message::{Graph, Kind, Model, Value};
+
+/// What unknown queries are called unless another label is given.
+pub const UNKNOWN_LABEL: &str = "unknown";
+
+/// A model that cannot be written as a graph.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum ExportError {
+    /// A user's own metric is code, which a graph cannot hold.
+    #[error("the metric {name:?} is a function of your own; ONNX can hold euclidean, cosine and manhattan")]
+    CustomMetric {
+        /// Its name.
+        name: String,
+    },
+    /// A query could be called by the label of unknowns and belong to a class all the same.
+    #[error("the label of unknowns {label:?} is a class of the model; choose another")]
+    UnknownLabel {
+        /// The label given.
+        label: String,
+    },
+    /// ONNX files end at 2 GiB.
+    #[error("the graph takes {bytes} bytes, ONNX files at most {limit}; reduce the model first")]
+    TooLarge {
+        /// Size of the graph.
+        bytes: usize,
+        /// Largest size.
+        limit: usize,
+    },
+}
+
+/// Largest protobuf message.
+const LIMIT: usize = i32::MAX as usize;
+
+/// The bytes of an ONNX file that decides as the model does.
+pub fn to_onnx(evm: &Evm, unknown_label: &str) -> Result<Vec<u8>, ExportError> {
+    if evm.class_index(unknown_label).is_some() {
+        return Err(ExportError::UnknownLabel { label: unknown_label.to_owned() });
+    }
+    let mut builder = Builder::new("");
+    let distances = distance::distances(&mut builder, evm, "features")?;
+    let scores = score::scores(&mut builder, evm, &distances);
+    decision::decision(&mut builder, evm, &scores, unknown_label);
+    let rows = || "rows".to_owned();
+    let (dimensions, classes) = (evm.dimensions().to_string(), evm.classes().len().to_string());
+    let graph = Graph {
+        name: "evmachine".to_owned(),
+        inputs: vec![Value::new("features", Kind::Float, vec![rows(), dimensions])],
+        outputs: vec![
+            Value::new("label", Kind::String, vec![rows()]),
+            Value::new("probability", Kind::Double, vec![rows()]),
+            Value::new("scores", Kind::Double, vec![rows(), classes]),
+        ],
+        nodes: builder.nodes,
+        tensors: builder.tensors,
+    };
+    let names: Vec<&str> = evm.classes().map(|class| class.name).collect();
+    let metadata = vec![
+        ("classes", serde_json::Value::from(names).to_string()),
+        ("unknown_label", unknown_label.to_owned()),
+        ("rejection_threshold", evm.params().rejection_threshold.to_string()),
+    ];
+    let bytes = Model { version: env!("CARGO_PKG_VERSION"), graph, metadata }.encode();
+    if bytes.len() > LIMIT {
+        return Err(ExportError::TooLarge { bytes: bytes.len(), limit: LIMIT });
+    }
+    Ok(bytes)
+}

@@ -1,0 +1,64 @@
+"""The Extreme Value Machine: a classifier that knows what it does not know.
+
+>>> import numpy as np
+>>> from evmachine import ExtremeValueMachine
+>>> X = np.array([[0.0], [0.1], [0.2], [5.0], [5.1], [5.2]])
+>>> y = ["low", "low", "low", "high", "high", "high"]
+>>> evm = ExtremeValueMachine().fit(X, y)
+>>> evm.predict([[0.15], [5.05], [100.0]]).tolist()
+['low', 'high', 'unknown']
+
+Names are loaded when they are first used: what needs matplotlib or scikit-learn is not imported before.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from evmachine._native import VERSION as __version__
+
+if TYPE_CHECKING:
+    from evmachine import metrics, plot
+    from evmachine._cv import ExtremeValueMachineCV
+    from evmachine._estimator import ExtremeValueMachine
+    from evmachine._explanation import ClassEvidence, Explanation, Speaker
+    from evmachine._pool import Suggestion, UnknownPool
+    from evmachine._psi import PsiModel
+
+__all__ = [
+    "ClassEvidence",
+    "Explanation",
+    "ExtremeValueMachine",
+    "ExtremeValueMachineCV",
+    "PsiModel",
+    "Speaker",
+    "Suggestion",
+    "UnknownPool",
+    "__version__",
+    "metrics",
+    "plot",
+]
+
+_HOMES = {
+    "ClassEvidence": "_explanation",
+    "Explanation": "_explanation",
+    "ExtremeValueMachine": "_estimator",
+    "ExtremeValueMachineCV": "_cv",
+    "PsiModel": "_psi",
+    "Speaker": "_explanation",
+    "Suggestion": "_pool",
+    "UnknownPool": "_pool",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(importlib.import_module(f"evmachine.{_HOMES[name]}"), name)
+    if name in ("metrics", "plot"):
+        return importlib.import_module(f"evmachine.{name}")
+    raise AttributeError(f"module 'evmachine' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,253 @@
+"""The tuner as an estimator."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from evmachine import _labels, _native, _parameters
+from evmachine._estimator import ExtremeValueMachine
+from evmachine._open_set import OpenSetClassifier
+from evmachine._progress import Progress
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+
+#: What goes to the library under its own name.
+_OPTIONS = (
+    "search",
+    "n_trials",
+    "objective",
+    "max_false_unknown",
+    "unknown_classes",
+    "cv",
+    "max_rows",
+    "random_state",
+)
+
+
+class ExtremeValueMachineCV(OpenSetClassifier):
+    """An Extreme Value Machine that chooses its parameters by cross-class validation.
+
+    Classes are left out in turn and act as unknowns; rows of the others are held out. After the search, the smallest
+    model within one standard error of the best is chosen, delta is set on the held-out rows, and the model is trained
+    on everything.
+
+    Parameters
+    ----------
+    metric : {"euclidean", "cosine", "manhattan"}, default="euclidean"
+        The distance between vectors.
+    max_extreme_vectors : None, int, float or dict, default=None
+        A limit on the size of the model, as for :class:`ExtremeValueMachine`.
+    space : {"full", "paper"} or dict, default="full"
+        What is searched. A dict has lists for some of ``smoothing`` (pairs of fraction and neighbours),
+        ``tail_model``, ``tail_size`` (fractions), ``distance_multiplier``, ``pooling``, ``n_fused``,
+        ``cover_threshold`` and ``contrast``; the rest is as in "full".
+    search : {"bayesian", "grid"}, default="bayesian"
+        Tree-structured Parzen estimators, or every combination.
+    n_trials : int, default=60
+        Trials of the Bayesian search.
+    objective : {"oscr", "f1", "normalized_accuracy", "accuracy"}, default="oscr"
+        What trials are judged by; "accuracy" is that of known rows where ``max_false_unknown`` of them are rejected.
+    max_false_unknown : float or None, default=None
+        Set delta so that at most this fraction of held-out known rows is called unknown, instead of where F1 is best.
+    unknown_classes : int or None, default=None
+        Set delta by the paper's formula for whoever knows how many unknown classes will be met, so many beside those
+        of the data.
+    cv : int, default=3
+        Number of folds; one in so many classes is unknown in each.
+    max_rows : int, default=8000
+        Most rows to train on in a fold; a quarter as many are tested, known and unknown each.
+    shrink : bool, default=True
+        Whether to make the model as small as one standard error allows.
+    unknown_label : default="auto"
+        What ``predict`` says of unknowns, as for :class:`ExtremeValueMachine`.
+    random_state : int, default=1
+        Seed of folds and search.
+    n_jobs : int or None, default=None
+        Number of threads; ``None`` and -1 are all cores. The result does not depend on it.
+    verbose : int or bool, default=0
+        Whether to draw a progress bar, in a terminal or a notebook.
+
+    Attributes
+    ----------
+    estimator_ : ExtremeValueMachine
+        The chosen parameters, trained on everything. Has ``partial_fit``, ``save``, ``to_onnx`` and the rest.
+    best_params_ : dict
+        What it was trained with.
+    best_score_ : float
+        Mean of the objective over the folds.
+    cv_results_ : dict
+        Columns ``params``, ``mean_test_score``, ``standard_error`` and ``vector_ratio``, one entry for each trial.
+    sizes_ : list of dict
+        The best parameters at smaller sizes, in the same columns.
+    references_ : dict
+        The objective of what a practitioner would reach for instead, on the same folds: "paper", "robust", "1-NN",
+        "nearest class mean" and so on.
+    at_delta_ : dict
+        The figures of :func:`evmachine.metrics.open_set_report` on the folds, at the chosen delta.
+    classes_, unknown_label_, n_features_in_, feature_names_in_
+        As for :class:`ExtremeValueMachine`.
+
+    Notes
+    -----
+    With two classes none can be left out: the parameters of the paper are used, with a warning. Then, and only then,
+    ``cv_results_`` is empty and ``best_score_`` is not a number.
+
+    Ctrl-C ends the search after the trial that is running.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from evmachine import ExtremeValueMachineCV
+    >>> X, y = load_iris(return_X_y=True)
+    >>> search = ExtremeValueMachineCV(n_trials=5, max_false_unknown=0.05).fit(X, y)
+    >>> len(search.cv_results_["params"])
+    5
+    >>> bool(search.best_score_ > 0.8)
+    True
+    >>> search.predict([[50.0, 50.0, 50.0, 50.0]])
+    array([-1])
+    """
+
+    estimator_: ExtremeValueMachine
+
+    def __init__(
+        self,
+        *,
+        metric: str = "euclidean",
+        max_extreme_vectors: int | float | Mapping[str, int | float] | None = None,
+        space: str | Mapping[str, Sequence[Any]] = "full",
+        search: str = "bayesian",
+        n_trials: int = 60,
+        objective: str = "oscr",
+        max_false_unknown: float | None = None,
+        unknown_classes: int | None = None,
+        cv: int = 3,
+        max_rows: int = 8000,
+        shrink: bool = True,
+        unknown_label: Any = "auto",
+        random_state: int = 1,
+        n_jobs: int | None = None,
+        verbose: int | bool = 0,
+    ) -> None:
+        self.metric = metric
+        self.max_extreme_vectors = max_extreme_vectors
+        self.space = space
+        self.search = search
+        self.n_trials = n_trials
+        self.objective = objective
+        self.max_false_unknown = max_false_unknown
+        self.unknown_classes = unknown_classes
+        self.cv = cv
+        self.max_rows = max_rows
+        self.shrink = shrink
+        self.unknown_label = unknown_label
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def _native_model(self) -> _native.Model:
+        return self.estimator_._native_model()
+
+    def fit(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Self:
+        """Search, then train on everything.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features)
+        y : array-like of shape (n_rows,)
+            At least three classes, so that one can be left out.
+
+        Returns
+        -------
+        self
+        """
+        base = {"metric": self.metric, "max_extreme_vectors": self.max_extreme_vectors}
+        X, y = self._check_training(X, y, reset=True)
+        classes, codes = np.unique(y, return_inverse=True)
+        if len(classes) == 2:
+            warnings.warn(
+                "two classes are too few to leave any out; the parameters are those of the paper", stacklevel=2
+            )
+        found = self._search(X, codes, _labels.names(classes), base) if len(classes) > 2 else {}
+        params = _parameters.from_json(json.dumps(found["params"])) if found else base
+        machine = ExtremeValueMachine(
+            **params, unknown_label=self.unknown_label, n_jobs=self.n_jobs, verbose=self.verbose
+        )
+        # Names are checked here, on the data frame; the machine gets the array.
+        machine._adopt_columns(self)
+        machine._learn(X, y, None)
+        self.estimator_, self.classes_ = machine, machine.classes_
+        self.unknown_label_ = machine.unknown_label_
+        self.best_params_ = {name: getattr(machine, name) for name in _parameters.PAPER}
+        self._record(found)
+        return self
+
+    def _search(
+        self, X: npt.NDArray[np.float32], codes: npt.NDArray[np.int64], names: list[str], base: dict[str, Any]
+    ) -> dict[str, Any]:
+        options = {
+            name: _parameters.number(name, getattr(self, name))
+            for name in _OPTIONS
+        }
+        options["shrink"] = bool(self.shrink)
+        options["space"] = dict(self.space) if isinstance(self.space, Mapping) else self.space
+        text = json.dumps(options, default=_plain)
+        with Progress(self.verbose) as progress:
+            found: dict[str, Any] = json.loads(
+                _native.tune(
+                    X,
+                    codes,
+                    names,
+                    _parameters.to_json(base),
+                    text,
+                    _parameters.threads(self.n_jobs),
+                    progress.callback,
+                )
+            )
+        return found
+
+    def _record(self, found: dict[str, Any]) -> None:
+        """What the search found; nothing where there was none."""
+        self.best_score_ = found["chosen"]["mean"] if found else float("nan")
+        self.cv_results_ = _columns(found.get("trials", []))
+        self.sizes_ = [_line(trial) for trial in found.get("sizes", [])]
+        self.references_ = {name: found[name]["mean"] for name in ("paper", "robust") if name in found}
+        self.references_.update({rival["name"]: rival["mean"] for rival in found.get("rivals", [])})
+        self.at_delta_ = found.get("at_delta", {})
+
+
+def _plain(value: Any) -> Any:
+    """Numbers and lists of numpy's and of tuples."""
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    raise ValueError(f"{value!r} is not a number, a name or a list of them")
+
+
+def _line(trial: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "params": _parameters.from_json(json.dumps(trial["params"])),
+        "mean_test_score": trial["mean"],
+        "standard_error": trial["error"],
+        "vector_ratio": trial["vector_ratio"],
+    }
+
+
+def _columns(trials: list[dict[str, Any]]) -> dict[str, Any]:
+    lines = [_line(trial) for trial in trials]
+    return {
+        "params": [line["params"] for line in lines],
+        **{
+            name: np.array([line[name] for line in lines], dtype=np.float64)
+            for name in ("mean_test_score", "standard_error", "vector_ratio")
+        },
+    }

@@ -1,0 +1,394 @@
+"""The estimator."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.utils.validation import check_is_fitted, column_or_1d
+
+from evmachine import _labels, _native, _parameters
+from evmachine._files import ModelFiles
+from evmachine._open_set import Features, OpenSetClassifier
+from evmachine._progress import Progress
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+
+class ExtremeValueMachine(ModelFiles):
+    """The Extreme Value Machine.
+
+    Every training point gets a Weibull model of its margin to the other classes, a greedy cover keeps the few points
+    that explain their class, and a query that no class supports is unknown. Defaults are the paper's;
+    :meth:`robust` is what the guides recommend for embeddings.
+
+    Parameters
+    ----------
+    metric : {"euclidean", "cosine", "manhattan"}, default="euclidean"
+        The distance between vectors.
+    tail_size : "auto", int or float, default="auto"
+        How many of the smallest margins are fitted, the paper's tau: a count, or as a float the fraction of the
+        class's negatives. "auto" is 0.17 points per dimension and class, at least 20, at most half of the negatives.
+    tail_model : {"weibull", "libmr", "gumbel"}, default="weibull"
+        Which curve is fitted: Eq. 1 of the paper, what libmr's ``fit_low`` computes, or the unit-free limit of it.
+    fixed_shape : float or None, default=None
+        A shape (kappa) to use instead of the fitted one, for ``tail_model="weibull"``.
+    distance_multiplier : float, default=0.5
+        A margin is this fraction of a distance to another class.
+    smoothing : float, default=0.0
+        The fraction of the way that each training point moves to the mean of its nearest points of the class.
+    smoothing_neighbors : int, default=10
+        How many nearest points that mean is taken over, the point itself included.
+    pooling : float, default=0.0
+        The fraction of the way that each fit moves towards the mean of all fits.
+    cover_threshold : float, default=0.5
+        A point is covered by another whose psi at it reaches this, the paper's varsigma. 1 keeps every point.
+    max_extreme_vectors : None, int, float or dict, default=None
+        A limit that replaces ``cover_threshold``: an int for each class, a float as a fraction of all points learned
+        from, ``{"total": n}`` over all classes.
+    reduction : {"set_cover", "weighted_max_k"}, default="set_cover"
+        How extreme vectors are chosen; the second is that of Koch et al. (2022) and needs a limit.
+    n_fused : int, default=1
+        How many of a class's largest psi are averaged, the paper's k.
+    contrast : float, default=0.0
+        How much the lead of the best class over the second counts when a query is accepted or rejected; for
+        ``tail_model="weibull"``. It raises ``score_samples``, and leaves ``class_scores`` and ``predict_proba`` alone.
+    rejection_threshold : float, default=0.05
+        Below this probability a query is unknown, the paper's delta.
+    refit : {"new", "affected", "all"}, default="affected"
+        Which Psi-models already there ``partial_fit`` fits again.
+    reduce_when : {"always", "over_budget"}, default="always"
+        When ``partial_fit`` chooses extreme vectors anew.
+    tail_memory : {"full", "max", "none"}, default="full"
+        What extreme vectors remember of their tails; "full" makes updates exact.
+    tail_memory_limit : int, default=1073741824
+        Bytes that full tails may take in a model.
+    unknown_label : default="auto"
+        What ``predict`` says of unknowns. "auto" is "unknown" among strings, and among numbers -1, or one below the
+        smallest class where there are negative ones.
+    n_jobs : int or None, default=None
+        Number of threads; ``None`` and -1 are all cores. The result does not depend on it.
+    verbose : int or bool, default=0
+        Whether to draw a progress bar, in a terminal or a notebook.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The classes, sorted.
+    unknown_label_
+        What unknowns are called.
+    extreme_vectors_ : ndarray of shape (n_extreme_vectors, n_features), float32
+        Of unit length for cosine, moved where smoothing is on.
+    extreme_vector_classes_ : ndarray of shape (n_extreme_vectors,)
+        Their labels.
+    extreme_vector_indices_ : ndarray of shape (n_extreme_vectors,)
+        The training rows they came from, counted over all data ever learned from.
+    weibull_shape_, weibull_scale_ : ndarray of shape (n_extreme_vectors,)
+        The fits, before pooling.
+    fit_status_ : ndarray of shape (n_extreme_vectors,)
+        How each fit went, in words.
+    vector_ratio_ : float
+        Extreme vectors by rows learned from.
+    report_ : dict
+        What the last ``fit`` or ``partial_fit`` did.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, where X had any.
+
+    References
+    ----------
+    Rudd, Jain, Scheirer, Boult: The Extreme Value Machine. TPAMI 2018.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from evmachine import ExtremeValueMachine
+    >>> X = np.array([[0.0], [0.1], [0.2], [5.0], [5.1], [5.2]])
+    >>> evm = ExtremeValueMachine().fit(X, [0, 0, 0, 1, 1, 1])
+    >>> evm.predict([[0.15], [5.05], [100.0]])
+    array([ 0,  1, -1])
+    >>> evm.score_samples([[0.15], [100.0]]).round(3)
+    array([1., 0.])
+    >>> evm.partial_fit([[9.0], [9.1]], [2, 2]).predict([[9.05]])
+    array([2])
+    """
+
+    report_: dict[str, Any]
+
+    def __init__(
+        self,
+        *,
+        metric: str = "euclidean",
+        tail_size: str | int | float = "auto",
+        tail_model: str = "weibull",
+        fixed_shape: float | None = None,
+        distance_multiplier: float = 0.5,
+        smoothing: float = 0.0,
+        smoothing_neighbors: int = 10,
+        pooling: float = 0.0,
+        cover_threshold: float = 0.5,
+        max_extreme_vectors: int | float | Mapping[str, int | float] | None = None,
+        reduction: str = "set_cover",
+        n_fused: int = 1,
+        contrast: float = 0.0,
+        rejection_threshold: float = 0.05,
+        refit: str = "affected",
+        reduce_when: str = "always",
+        tail_memory: str = "full",
+        tail_memory_limit: int = 1 << 30,
+        unknown_label: Any = "auto",
+        n_jobs: int | None = None,
+        verbose: int | bool = 0,
+    ) -> None:
+        self.metric = metric
+        self.tail_size = tail_size
+        self.tail_model = tail_model
+        self.fixed_shape = fixed_shape
+        self.distance_multiplier = distance_multiplier
+        self.smoothing = smoothing
+        self.smoothing_neighbors = smoothing_neighbors
+        self.pooling = pooling
+        self.cover_threshold = cover_threshold
+        self.max_extreme_vectors = max_extreme_vectors
+        self.reduction = reduction
+        self.n_fused = n_fused
+        self.contrast = contrast
+        self.rejection_threshold = rejection_threshold
+        self.refit = refit
+        self.reduce_when = reduce_when
+        self.tail_memory = tail_memory
+        self.tail_memory_limit = tail_memory_limit
+        self.unknown_label = unknown_label
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    @classmethod
+    def robust(cls, **overrides: Any) -> Self:
+        """The recommended start for embeddings: smoothing, pooling, wider margins, every point kept.
+
+        Parameters
+        ----------
+        **overrides
+            Parameters that should be otherwise.
+
+        Returns
+        -------
+        ExtremeValueMachine
+
+        Examples
+        --------
+        >>> from evmachine import ExtremeValueMachine
+        >>> ExtremeValueMachine.robust(metric="cosine").smoothing
+        0.8
+        """
+        changed = {name: value for name, value in _parameters.ROBUST.items() if value != _parameters.PAPER[name]}
+        return cls(**{**changed, **overrides})
+
+    def _native_model(self) -> _native.Model:
+        return self._model
+
+    def _library_params(self) -> str:
+        return _parameters.to_json({name: getattr(self, name) for name in _parameters.PAPER})
+
+    def fit(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Self:
+        """Learn the classes of ``y``.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features)
+            numpy, pandas or polars. A C-contiguous float32 array is not copied, everything else is converted.
+        y : array-like of shape (n_rows,)
+            Strings or numbers, of at least two classes.
+
+        Returns
+        -------
+        self
+        """
+        _native.check(self._library_params())
+        X, y = self._check_training(X, y, reset=True)
+        return self._learn(X, y, None)
+
+    def partial_fit(self, X: npt.ArrayLike, y: npt.ArrayLike, classes: npt.ArrayLike | None = None) -> Self:
+        """Learn more rows, of known classes or new ones, at the cost of their distances alone.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features)
+        y : array-like of shape (n_rows,)
+            The first call needs at least two classes.
+        classes : array-like or None, default=None
+            Classes that ``y`` may hold. Not needed: ``classes_`` grows as classes come.
+
+        Returns
+        -------
+        self
+        """
+        known = getattr(self, "_model", None)
+        if known is None:
+            _native.check(self._library_params())
+        X, y = self._check_training(X, y, reset=known is None)
+        if classes is not None:
+            strange = np.setdiff1d(y, column_or_1d(np.asarray(classes)))
+            if len(strange):
+                raise ValueError(f"y has classes that are not in `classes`: {strange.tolist()}")
+        return self._learn(X, y, known)
+
+    def _learn(self, X: Features, y: npt.NDArray[Any], known: _native.Model | None) -> Self:
+        found, codes = np.unique(y, return_inverse=True)
+        classes = found
+        if known is not None:
+            found = self._of_one_type(found)
+            classes = np.unique(np.concatenate([self.classes_, found]))
+        elif len(found) < 2:
+            raise ValueError(f"y holds one class only, {found.tolist()[0]!r}; margins are distances to a second class")
+        unknown = _labels.unknown_label(classes, self.unknown_label)
+        names = _labels.names(found)
+        if len(set(_labels.names(classes))) < len(classes):
+            raise ValueError("two classes are written alike; give them labels of one type")
+        count = _parameters.threads(self.n_jobs)
+        with Progress(self.verbose) as progress:
+            # Labels go by number, so that no list of strings is made of them.
+            if known is None:
+                columns = [str(name) for name in getattr(self, "feature_names_in_", [])]
+                model, report = _native.Model.fit(
+                    self._library_params(), X, codes, names, columns, count, progress.callback
+                )
+            else:
+                model, report = known.update(X, codes, names, count, progress.callback)
+        # The model last: a thread that predicts meanwhile finds all of its classes.
+        self.classes_, self.unknown_label_, self.report_ = classes, unknown, report
+        self._model = model
+        return self
+
+    def _adopt_columns(self, other: OpenSetClassifier) -> None:
+        """Takes over what another estimator found out about the columns of the training data."""
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(other, name):
+                setattr(self, name, getattr(other, name))
+
+    def _of_one_type(self, found: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """New classes as the type that the known ones have: 3 and 3.0 are one class."""
+        new, known = found.dtype.kind, self.classes_.dtype.kind
+        if new in "iuf" and known in "iuf":
+            cast = found.astype(np.int64 if known in "iu" else np.float64)
+            if np.array_equal(cast, found):
+                return cast
+        elif new not in "iuf" and known not in "iuf":
+            return found
+        raise ValueError(
+            f"y is of type {found.dtype}, the classes known so far of type {self.classes_.dtype}; use one type"
+        )
+
+    def forget(self, label: Any) -> Self:
+        """Remove a class, and the margins to it from the tails of the others.
+
+        Parameters
+        ----------
+        label
+            The class. Two must remain.
+
+        Returns
+        -------
+        self
+        """
+        check_is_fitted(self)
+        if label not in self.classes_.tolist():
+            raise ValueError(f"there is no class {label!r}; the classes are {self.classes_.tolist()}")
+        (name,) = _labels.names(self.classes_[self.classes_ == label])
+        with Progress(self.verbose) as progress:
+            model = self._model.forget(name, _parameters.threads(self.n_jobs), progress.callback)
+        self._model = model
+        self.classes_ = self.classes_[self.classes_ != label]
+        return self
+
+    def reduce(
+        self,
+        *,
+        cover_threshold: float | None = None,
+        max_extreme_vectors: int | float | Mapping[str, int | float] | None = None,
+        reduction: str | None = None,
+    ) -> Self:
+        """Make the model smaller; later updates keep to the limit.
+
+        Parameters
+        ----------
+        cover_threshold : float or None, default=None
+            Keep what covers the rest at this probability.
+        max_extreme_vectors : int, float, dict or None, default=None
+            Or keep so many; as in the constructor.
+        reduction : {"set_cover", "weighted_max_k"} or None, default=None
+            How they are chosen; as before unless given.
+
+        Returns
+        -------
+        self
+        """
+        check_is_fitted(self)
+        if (cover_threshold is None) == (max_extreme_vectors is None):
+            raise ValueError("give either cover_threshold or max_extreme_vectors")
+        params = _parameters.from_json(self._model.params)
+        params["max_extreme_vectors"] = max_extreme_vectors
+        if cover_threshold is not None:
+            params["cover_threshold"] = cover_threshold
+        if reduction is not None:
+            params["reduction"] = reduction
+        with Progress(self.verbose) as progress:
+            self._model = self._model.reduce(
+                _parameters.to_json(params), _parameters.threads(self.n_jobs), progress.callback
+            )
+        return self
+
+    def set_rejection_threshold(self, delta: float) -> Self:
+        """Change delta of the fitted model, and of those to come. Nothing else depends on it.
+
+        Parameters
+        ----------
+        delta : float
+            Below this probability a query is unknown.
+
+        Returns
+        -------
+        self
+        """
+        check_is_fitted(self)
+        self._model = self._model.with_rejection_threshold(delta)
+        self.rejection_threshold = delta
+        return self
+
+    @property
+    def extreme_vectors_(self) -> Features:
+        return self._fitted_model("extreme_vectors_").vectors
+
+    @property
+    def extreme_vector_classes_(self) -> npt.NDArray[Any]:
+        model = self._fitted_model("extreme_vector_classes_")
+        return self.classes_[self._class_positions(model)[model.vector_classes]]
+
+    @property
+    def extreme_vector_indices_(self) -> npt.NDArray[np.int64]:
+        return self._fitted_model("extreme_vector_indices_").sources
+
+    @property
+    def weibull_shape_(self) -> npt.NDArray[np.float64]:
+        return self._fitted_model("weibull_shape_").shapes
+
+    @property
+    def weibull_scale_(self) -> npt.NDArray[np.float64]:
+        return self._fitted_model("weibull_scale_").scales
+
+    @property
+    def fit_status_(self) -> npt.NDArray[Any]:
+        return np.array(self._fitted_model("fit_status_").statuses)
+
+    @property
+    def vector_ratio_(self) -> float:
+        return self._fitted_model("vector_ratio_").vector_ratio
+
+    def _fitted_model(self, attribute: str) -> _native.Model:
+        if not hasattr(self, "_model"):
+            raise AttributeError(f"{attribute} is there after fit")
+        return self._model

@@ -1,0 +1,118 @@
+"""Models on disk and on the wire: one format, whatever the road."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from evmachine import _labels, _native, _parameters
+from evmachine._open_set import OpenSetClassifier
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+PathLike = str | os.PathLike[str]
+
+
+class ModelFiles(OpenSetClassifier):
+    """Saving and loading, for an estimator whose model is ``_model``."""
+
+    _model: _native.Model
+
+    def save(self, path: PathLike) -> None:
+        """Write the model as safetensors: safe to load from a stranger, and what the program ``evmachine`` reads.
+
+        Parameters
+        ----------
+        path : path-like
+            Written to a temporary name beside it and renamed.
+        """
+        check_is_fitted(self)
+        self._model.save(os.fspath(path))
+        words = self.classes_.dtype.kind not in "iuf"
+        if words and _labels.from_names(self._model.class_names, None).dtype.kind == "i":
+            warnings.warn(
+                "the class names are digits and will be read as integers; load with label_type=str", stacklevel=2
+            )
+
+    @classmethod
+    def load(cls, path: PathLike, *, label_type: type | None = None, unknown_label: Any = "auto") -> Self:
+        """Read a model file.
+
+        Parameters
+        ----------
+        path : path-like
+        label_type : {str, int, float} or None, default=None
+            What labels are; ``None`` makes them integers if every class name is one, and strings otherwise.
+        unknown_label : default="auto"
+            What ``predict`` says of unknowns, as in the constructor.
+
+        Returns
+        -------
+        ExtremeValueMachine
+            With the parameters that the model was trained with.
+        """
+        model = _native.Model.load(os.fspath(path))
+        machine = cls(**_parameters.from_json(model.params), unknown_label=unknown_label)
+        classes = np.unique(_labels.from_names(model.class_names, label_type))
+        machine.unknown_label_ = _labels.unknown_label(classes, unknown_label)
+        machine._model, machine.classes_ = model, classes
+        machine.n_features_in_ = model.dimensions
+        if model.feature_names:
+            machine.feature_names_in_ = np.array(model.feature_names, dtype=object)
+        return machine
+
+    def to_onnx(self, path: PathLike | None = None, *, unknown_label: str | None = None) -> bytes:
+        """The decision as an ONNX graph: input ``features``, outputs ``label``, ``probability`` and ``scores``.
+
+        Labels are class names as strings. The columns of ``scores`` are the classes in the order in which they were
+        learned, which the graph has as a JSON list under ``classes`` in its metadata.
+
+        Parameters
+        ----------
+        path : path-like or None, default=None
+            A file to write it to, by a temporary name beside it.
+        unknown_label : str or None, default=None
+            What unknowns are called; ``str(unknown_label_)`` unless given.
+
+        Returns
+        -------
+        bytes
+        """
+        check_is_fitted(self)
+        content = self._model.to_onnx(str(self.unknown_label_) if unknown_label is None else unknown_label)
+        if path is not None:
+            _write_whole(Path(path), content)
+        return content
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The model goes as the bytes of its file, so that loading runs no code but the reader of that format."""
+        state: dict[str, Any] = dict(super().__getstate__())
+        if "_model" in state:
+            state["_model"] = state["_model"].to_bytes()
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        state = dict(state)
+        if "_model" in state:
+            state["_model"] = _native.Model.from_bytes(state["_model"])
+        super().__setstate__(state)
+
+
+def _write_whole(path: Path, content: bytes) -> None:
+    """Whoever reads ``path`` sees the old file or the new one, whole."""
+    handle, name = tempfile.mkstemp(prefix=".evmachine-", dir=path.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+        os.chmod(name, 0o644)
+        os.replace(name, path)
+    except BaseException:
+        os.unlink(name)
+        raise

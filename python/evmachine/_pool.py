@@ -1,0 +1,214 @@
+"""The pool of unknowns: which of them to show to a person, and what their labels teach."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from evmachine import _native, _parameters
+
+if TYPE_CHECKING:
+    from evmachine._estimator import ExtremeValueMachine
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """A sample to label, and what its label would explain.
+
+    Attributes
+    ----------
+    sample : int
+        Its number in the pool.
+    group : list of int
+        Itself, and the samples that it covers and no earlier suggestion does: one label may serve them all.
+    probability : float
+        P of its best class.
+    """
+
+    sample: int
+    group: list[int]
+    probability: float
+
+
+class UnknownPool:
+    """Samples that a model did not know, waiting for labels.
+
+    Parameters
+    ----------
+    estimator : ExtremeValueMachine
+        The fitted model; :meth:`update` teaches it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from evmachine import ExtremeValueMachine, UnknownPool
+    >>> X = np.array([[0.0], [0.1], [0.2], [5.0], [5.1], [5.2]])
+    >>> evm = ExtremeValueMachine().fit(X, ["low", "low", "low", "high", "high", "high"])
+    >>> pool = UnknownPool(evm)
+    >>> pool.add([[0.1], [20.0], [20.2], [40.0]])
+    [0, 1, 2]
+    >>> first = pool.suggest(1)[0]
+    >>> first.group
+    [0, 1]
+    >>> pool.label(first.group, "far")
+    >>> pool.update().predict([[20.1]]).tolist()
+    ['far']
+    >>> len(pool)
+    1
+    """
+
+    def __init__(self, estimator: ExtremeValueMachine) -> None:
+        self.estimator = estimator
+        self._pool = _native.Pool(estimator._fitted_model("a pool").dimensions)
+        self._labels: dict[int, Any] = {}
+
+    def __len__(self) -> int:
+        return len(self._pool)
+
+    def __repr__(self) -> str:
+        return f"<UnknownPool: {len(self)} samples, {len(self._labels)} labelled>"
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><td>{html.escape(str(label))}</td><td>{count}</td></tr>" for label, count in self._counts()
+        )
+        return f"<table><tr><th>label</th><th>samples</th></tr>{rows}</table>"
+
+    def _counts(self) -> list[tuple[Any, int]]:
+        labels = list(self._labels.values())
+        counts = [(label, labels.count(label)) for label in dict.fromkeys(labels)]
+        return [*counts, ("(none yet)", len(self) - len(labels))]
+
+    def add(self, X: npt.ArrayLike, *, only_unknown: bool = True) -> list[int]:
+        """Add the rows that the model calls unknown.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features)
+        only_unknown : bool, default=True
+            ``False`` adds all rows.
+
+        Returns
+        -------
+        list of int
+            The numbers of the samples that were added.
+        """
+        rows = self.estimator._check_queries(X)
+        if only_unknown:
+            _, accepted, _, _ = self.estimator._model.decide(rows, _parameters.threads(self.estimator.n_jobs))
+            rows = rows[~accepted]
+        return self._pool.add(np.ascontiguousarray(rows))
+
+    def suggest(self, n: int = 10, *, strategy: str = "coverage", random_state: int = 0) -> list[Suggestion]:
+        """Choose samples without a label, best first. What an earlier one explains is not suggested again.
+
+        Parameters
+        ----------
+        n : int, default=10
+            How many at most.
+        strategy : {"coverage", "lowest_psi", "closest_to_threshold", "random"}, default="coverage"
+            The samples that explain most of the pool, those that the model supports least, those closest to the
+            rejection threshold, or any.
+        random_state : int, default=0
+            Seed of "random".
+
+        Returns
+        -------
+        list of Suggestion
+        """
+        if n < 0 or random_state < 0:
+            raise ValueError(f"n = {n}, random_state = {random_state}: must not be negative")
+        count = _parameters.threads(self.estimator.n_jobs)
+        rows = self._pool.suggest(self.estimator._model, strategy, random_state, n, count)
+        return [Suggestion(*row) for row in rows]
+
+    def label(self, samples: int | Iterable[int], label: Any) -> None:
+        """Give samples a class. A later label replaces an earlier one.
+
+        Parameters
+        ----------
+        samples : int or iterable of int
+            Their numbers.
+        label
+            Of the type that the classes of the model have.
+        """
+        numbers = _numbers(samples)
+        if isinstance(label, np.generic):
+            label = label.item()
+        kinds = [isinstance(own, str) for own in (label, self.estimator.classes_.tolist()[0])]
+        if kinds[0] != kinds[1]:
+            raise ValueError(f"label {label!r} is not of the type of the classes, {self.estimator.classes_.dtype}")
+        self._pool.label(numbers, str(label))
+        self._labels.update(dict.fromkeys(numbers, label))
+
+    def unlabel(self, samples: int | Iterable[int]) -> None:
+        """Take the label of samples away.
+
+        Parameters
+        ----------
+        samples : int or iterable of int
+            Their numbers.
+        """
+        numbers = _numbers(samples)
+        self._pool.unlabel(numbers)
+        for number in numbers:
+            self._labels.pop(number, None)
+
+    def remove(self, samples: int | Iterable[int]) -> int:
+        """Remove samples that nobody wants to learn.
+
+        Parameters
+        ----------
+        samples : int or iterable of int
+            Their numbers.
+
+        Returns
+        -------
+        int
+            How many of them there were.
+        """
+        numbers = _numbers(samples)
+        for number in numbers:
+            self._labels.pop(number, None)
+        return self._pool.remove(numbers)
+
+    def samples(self) -> tuple[list[int], npt.NDArray[np.float32], list[Any]]:
+        """Everything in the pool.
+
+        Returns
+        -------
+        numbers : list of int
+        X : ndarray of shape (n_samples, n_features)
+        labels : list
+            ``None`` where there is none yet.
+        """
+        numbers, X, _ = self._pool.samples()
+        return numbers, X, [self._labels.get(number) for number in numbers]
+
+    def update(self) -> ExtremeValueMachine:
+        """Teach the labelled samples to the model; they leave the pool.
+
+        Returns
+        -------
+        ExtremeValueMachine
+            The estimator of the pool, updated. If learning fails, model and pool are as they were.
+        """
+        numbers, X, labels = self.samples()
+        chosen = [position for position, label in enumerate(labels) if label is not None]
+        if chosen:
+            self.estimator._learn(X[chosen], np.array([labels[i] for i in chosen]), self.estimator._model)
+            self.remove([numbers[i] for i in chosen])
+        return self.estimator
+
+
+def _numbers(samples: int | Iterable[int]) -> list[int]:
+    numbers = [int(samples)] if isinstance(samples, (int, np.integer)) else [int(number) for number in samples]
+    for number in numbers:
+        if number < 0:
+            raise ValueError(f"the pool has no sample {number}")
+    return numbers

@@ -1,0 +1,44 @@
+"""Out-of-scope detection on sentence embeddings (a part of CLINC150): what an assistant should not answer."""
+
+from pathlib import Path
+
+import numpy as np
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import roc_auc_score
+
+from evmachine import ExtremeValueMachine
+from evmachine.metrics import open_set_report
+
+data = np.load(Path(__file__).parents[2] / "data/clinc150/clinc150-part.npz")
+X, y = data["X_train"].astype(np.float32), data["y_train"]
+queries = np.concatenate([data["X_test"], data["X_out_of_scope"]]).astype(np.float32)
+truth = np.concatenate([data["y_test"], np.full(len(data["X_out_of_scope"]), "out of scope")])
+texts = np.concatenate([data["text_test"], data["text_out_of_scope"]])
+in_scope = truth != "out of scope"
+
+machines = {
+    "the paper's parameters": ExtremeValueMachine(metric="cosine"),
+    "robust": ExtremeValueMachine.robust(metric="cosine", unknown_label="out of scope"),
+}
+print(f"{'':24}accuracy  AUROC   OSCR")
+for name, machine in machines.items():
+    report = open_set_report(machine.fit(X, y), queries, truth)
+    print(f"{name:24}{report['closed_accuracy']:8.3f}{report['auroc']:7.3f}{report['oscr']:7.3f}")
+
+linear = LogisticRegression(C=10, max_iter=1000).fit(X, y)
+confidence = linear.predict_proba(queries).max(axis=1)
+accuracy = linear.score(queries[in_scope], truth[in_scope])
+print(f"{'logistic regression':24}{accuracy:8.3f}{roc_auc_score(in_scope, confidence):7.3f}")
+
+machine = machines["robust"]
+# Delta from one half of the sentences in scope, so that 5 % of them are rejected; the rest is what is shown.
+delta = float(np.quantile(machine.score_samples(data["X_test"][::2].astype(np.float32)), 0.05))
+machine.set_rejection_threshold(delta)
+said = machine.predict(queries)
+print(f"\nat delta = {delta:.3g}, {np.mean(said[in_scope] == truth[in_scope]):.0%} in scope are right,")
+print(f"{np.mean(said[~in_scope] == 'out of scope'):.0%} out of scope are rejected:")
+for row in np.flatnonzero(~in_scope)[:6]:
+    reason = machine.explain(queries[row : row + 1], n_classes=1)[0]
+    print(f"  {str(texts[row])!r}: {reason.label} (nearest: {reason.nearest})")
+
+assert report["auroc"] > 0.95 and np.mean(said[~in_scope] == "out of scope") > 0.8

@@ -1,0 +1,38 @@
+//! The native half of the Python package `evmachine`: what the library does, on numpy arrays, without the interpreter
+//! lock. The typed estimators that people use are written in Python, in `evmachine/`; `evmachine/_native.pyi` says what
+//! is here.
+
+#![allow(clippy::needless_pass_by_value, reason = "what Python hands over comes by value")]
+
+mod arrays;
+mod curves;
+mod failure;
+mod model;
+mod parameters;
+mod pool;
+mod psi;
+mod reasons;
+mod threads;
+mod tune;
+mod watch;
+
+/// What Python imports as `evmachine._native`.
+#[pyo3::pymodule]
+mod _native {
+    #[pymodule_export]
+    use super::curves::{evaluate, oscr_curve};
+    #[pymodule_export]
+    use super::model::Model;
+    #[pymodule_export]
+    use super::parameters::{check, defaults};
+    #[pymodule_export]
+    use super::pool::Pool;
+    #[pymodule_export]
+    use super::psi::{fit_margins, psi_at};
+    #[pymodule_export]
+    use super::tune::tune;
+
+    /// The version of the package.
+    #[pymodule_export]
+    const VERSION: &str = env!("CARGO_PKG_VERSION");
+}

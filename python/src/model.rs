@@ -1,0 +1,331 @@
+//! The model. It never changes: what learns or forgets returns another one, so threads may share it.
+
+use std::path::PathBuf;
+
+use evmachine::{ClassScore, Evm, ExtremeVector, Report, Run};
+use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
+
+use crate::arrays::{self, Matrix};
+use crate::reasons::{self, ReasonRow};
+use crate::{failure, parameters, watch};
+
+/// Best class, whether it was accepted, its probability, its support.
+type Decisions<'py> = (
+    Bound<'py, PyArray1<i64>>,
+    Bound<'py, PyArray1<bool>>,
+    Bound<'py, PyArray1<f64>>,
+    Bound<'py, PyArray1<f64>>,
+);
+
+/// A trained model.
+#[pyclass(frozen, module = "evmachine._native")]
+pub(crate) struct Model {
+    pub(crate) evm: Evm,
+}
+
+fn report<'py>(py: Python<'py>, report: &Report) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    dict.set_item("rows", report.rows)?;
+    dict.set_item("new_classes", &report.new_classes)?;
+    dict.set_item("classes", report.classes)?;
+    dict.set_item("tail_sizes", report.tail_sizes)?;
+    dict.set_item("clipped", &report.clipped)?;
+    let fits = PyDict::new(py);
+    for (status, count) in report.fits.iter() {
+        fits.set_item(status.describe(), count)?;
+    }
+    dict.set_item("fits", fits)?;
+    dict.set_item("refitted", report.refitted)?;
+    dict.set_item("added", report.added)?;
+    dict.set_item("dropped", report.dropped)?;
+    dict.set_item("extreme_vectors", report.extreme_vectors)?;
+    dict.set_item("vector_ratio", report.vector_ratio)?;
+    Ok(dict)
+}
+
+/// A position or row as numpy's own integers; there are fewer than 2^53 of them.
+fn number(value: u64) -> i64 {
+    value.cast_signed()
+}
+
+/// P of each class as a distribution over classes; where every ln P has underflowed, all of it is the best one's.
+fn distribution(evm: &Evm, scores: &[ClassScore]) -> Vec<f64> {
+    let best = evm.decision(scores).best();
+    let largest = scores[best].ln_probability;
+    if largest == f64::NEG_INFINITY {
+        return (0..scores.len()).map(|class| if class == best { 1.0 } else { 0.0 }).collect();
+    }
+    let mut powers: Vec<f64> = scores.iter().map(|score| (score.ln_probability - largest).exp()).collect();
+    let sum: f64 = powers.iter().sum();
+    for power in &mut powers {
+        *power /= sum;
+    }
+    powers
+}
+
+impl Model {
+    fn rows_of<'py>(
+        &self,
+        py: Python<'py>,
+        features: &Matrix<'py>,
+        threads: usize,
+        progress: Option<&Py<PyAny>>,
+        each: impl Fn(&[ClassScore]) -> Vec<f64> + Sync + Send,
+    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let (queries, evm) = (arrays::features(features)?, &self.evm);
+        let rows = watch::run(py, threads, progress, |run, _| {
+            evm.for_each_query(run, &queries, |_, scores| each(scores)).map(|rows| rows.concat())
+        })?
+        .map_err(failure::value)?;
+        rows.into_pyarray(py).reshape([queries.rows(), evm.classes().len()])
+    }
+
+    /// Another model, made of a copy of this one.
+    fn changed<E: std::fmt::Display + Send>(
+        &self,
+        py: Python<'_>,
+        threads: usize,
+        progress: Option<&Py<PyAny>>,
+        change: impl FnOnce(&Run<'_>, &mut Evm) -> Result<(), E> + Send,
+    ) -> PyResult<Self> {
+        let evm = watch::run(py, threads, progress, |run, _| {
+            let mut evm = self.evm.clone();
+            change(run, &mut evm).map(|()| evm)
+        })?;
+        Ok(Self { evm: evm.map_err(failure::value)? })
+    }
+
+    fn column<'py, T: numpy::Element>(
+        &self,
+        py: Python<'py>,
+        value: impl Fn(ExtremeVector<'_>) -> T,
+    ) -> Bound<'py, PyArray1<T>> {
+        self.evm.extreme_vectors().map(value).collect::<Vec<T>>().into_pyarray(py)
+    }
+}
+
+#[pymethods]
+impl Model {
+    /// Learns; returns the model and the report.
+    #[staticmethod]
+    #[pyo3(signature = (params, features, codes, names, feature_names, threads, progress=None))]
+    #[expect(clippy::too_many_arguments, reason = "data, what to do with it, and how")]
+    fn fit<'py>(
+        py: Python<'py>,
+        params: &str,
+        features: Matrix<'py>,
+        codes: PyReadonlyArray1<'py, i64>,
+        names: Vec<String>,
+        feature_names: Vec<String>,
+        threads: usize,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<(Self, Bound<'py, PyDict>)> {
+        let params = parameters::read(params)?;
+        let (data, labels) = (arrays::features(&features)?, arrays::labels(&codes, &names)?);
+        let fitted =
+            watch::run(py, threads, progress.as_ref(), |run, _| Evm::fit_with(run, &params, &data, &labels))?;
+        let (mut evm, report) = fitted.map_err(failure::value)?;
+        evm.set_feature_names(feature_names);
+        Ok((Self { evm }, self::report(py, &report)?))
+    }
+
+    /// Learns more; returns the model and the report.
+    #[pyo3(signature = (features, codes, names, threads, progress=None))]
+    fn update<'py>(
+        &self,
+        py: Python<'py>,
+        features: Matrix<'py>,
+        codes: PyReadonlyArray1<'py, i64>,
+        names: Vec<String>,
+        threads: usize,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<(Self, Bound<'py, PyDict>)> {
+        let (data, labels) = (arrays::features(&features)?, arrays::labels(&codes, &names)?);
+        let updated = watch::run(py, threads, progress.as_ref(), |run, _| {
+            let mut evm = self.evm.clone();
+            evm.update_with(run, &data, &labels).map(|report| (evm, report))
+        })?;
+        let (evm, report) = updated.map_err(failure::value)?;
+        Ok((Self { evm }, self::report(py, &report)?))
+    }
+
+    #[pyo3(signature = (params, threads, progress=None))]
+    fn reduce(
+        &self,
+        py: Python<'_>,
+        params: &str,
+        threads: usize,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<Self> {
+        let params = parameters::read(params)?;
+        self.changed(py, threads, progress.as_ref(), |run, evm| evm.reduce_with(run, &params))
+    }
+
+    #[pyo3(signature = (name, threads, progress=None))]
+    fn forget(
+        &self,
+        py: Python<'_>,
+        name: &str,
+        threads: usize,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<Self> {
+        self.changed(py, threads, progress.as_ref(), |run, evm| evm.forget_class_with(run, name))
+    }
+
+    fn with_rejection_threshold(&self, delta: f64) -> PyResult<Self> {
+        let mut evm = self.evm.clone();
+        evm.set_rejection_threshold(delta).map_err(failure::value)?;
+        Ok(Self { evm })
+    }
+
+    #[pyo3(signature = (features, threads, progress=None))]
+    fn decide<'py>(
+        &self,
+        py: Python<'py>,
+        features: Matrix<'py>,
+        threads: usize,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<Decisions<'py>> {
+        let (queries, evm) = (arrays::features(&features)?, &self.evm);
+        let decisions = watch::run(py, threads, progress.as_ref(), |run, _| evm.decide_with(run, &queries))?
+            .map_err(failure::value)?;
+        let best: Vec<i64> = decisions.iter().map(|decision| number(decision.best() as u64)).collect();
+        let accepted: Vec<bool> = decisions.iter().map(|decision| decision.class().is_some()).collect();
+        let probability: Vec<f64> = decisions.iter().map(evmachine::Decision::probability).collect();
+        let support: Vec<f64> = decisions.iter().map(|decision| decision.score().support).collect();
+        Ok((
+            best.into_pyarray(py),
+            accepted.into_pyarray(py),
+            probability.into_pyarray(py),
+            support.into_pyarray(py),
+        ))
+    }
+
+    /// P of every class: (rows, classes).
+    #[pyo3(signature = (features, threads, progress=None))]
+    fn scores<'py>(
+        &self,
+        py: Python<'py>,
+        features: Matrix<'py>,
+        threads: usize,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let each = |scores: &[ClassScore]| scores.iter().map(ClassScore::probability).collect();
+        self.rows_of(py, &features, threads, progress.as_ref(), each)
+    }
+
+    /// P of every class, each row scaled to sum to 1.
+    #[pyo3(signature = (features, threads, progress=None))]
+    fn distribution<'py>(
+        &self,
+        py: Python<'py>,
+        features: Matrix<'py>,
+        threads: usize,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let each = |scores: &[ClassScore]| distribution(&self.evm, scores);
+        self.rows_of(py, &features, threads, progress.as_ref(), each)
+    }
+
+    fn explain(
+        &self,
+        py: Python<'_>,
+        features: Matrix<'_>,
+        classes: usize,
+        threads: usize,
+    ) -> PyResult<Vec<ReasonRow>> {
+        let queries = arrays::features(&features)?;
+        let explanations = watch::run(py, threads, None, |_, _| self.evm.explain(&queries, classes))?;
+        Ok(explanations.map_err(failure::value)?.iter().map(reasons::row).collect())
+    }
+
+    fn save(&self, path: PathBuf) -> PyResult<()> {
+        self.evm.save(path).map_err(failure::format)
+    }
+
+    #[staticmethod]
+    fn load(path: PathBuf) -> PyResult<Self> {
+        Ok(Self { evm: Evm::load(path).map_err(failure::format)? })
+    }
+
+    fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        Ok(PyBytes::new(py, &self.evm.to_bytes().map_err(failure::format)?))
+    }
+
+    #[staticmethod]
+    fn from_bytes(content: &[u8]) -> PyResult<Self> {
+        Ok(Self { evm: Evm::from_bytes(content).map_err(failure::format)? })
+    }
+
+    fn to_onnx<'py>(&self, py: Python<'py>, unknown_label: &str) -> PyResult<Bound<'py, PyBytes>> {
+        let bytes = evmachine_onnx::to_onnx(&self.evm, unknown_label).map_err(failure::value)?;
+        Ok(PyBytes::new(py, &bytes))
+    }
+
+    /// The parameters it was trained with, as JSON.
+    #[getter]
+    fn params(&self) -> PyResult<String> {
+        serde_json::to_string(&**self.evm.params()).map_err(failure::value)
+    }
+
+    #[getter]
+    fn dimensions(&self) -> usize {
+        self.evm.dimensions()
+    }
+
+    #[getter]
+    fn feature_names(&self) -> Vec<String> {
+        self.evm.feature_names().to_vec()
+    }
+
+    /// In the order in which they were learned.
+    #[getter]
+    fn class_names(&self) -> Vec<String> {
+        self.evm.classes().map(|class| class.name.to_owned()).collect()
+    }
+
+    #[getter]
+    fn vector_ratio(&self) -> f64 {
+        self.evm.vector_ratio()
+    }
+
+    /// A row for each extreme vector, class by class.
+    #[getter]
+    fn vectors<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f32>>> {
+        let values: Vec<f32> = self.evm.extreme_vectors().flat_map(|vector| vector.vector).copied().collect();
+        values.into_pyarray(py).reshape([self.evm.extreme_vector_count(), self.evm.dimensions()])
+    }
+
+    #[getter]
+    fn vector_classes<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<i64>> {
+        self.column(py, |vector| number(vector.class as u64))
+    }
+
+    #[getter]
+    fn sources<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<i64>> {
+        self.column(py, |vector| number(vector.source))
+    }
+
+    #[getter]
+    fn shapes<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
+        self.column(py, |vector| vector.psi.shape)
+    }
+
+    #[getter]
+    fn scales<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
+        self.column(py, |vector| vector.psi.scale)
+    }
+
+    /// The status of each fit, in words.
+    #[getter]
+    fn statuses(&self) -> Vec<&'static str> {
+        self.evm.extreme_vectors().map(|vector| vector.psi.status.describe()).collect()
+    }
+
+    /// Whether two models are the same in every number.
+    fn __eq__(&self, other: &Self) -> bool {
+        self.evm == other.evm
+    }
+}

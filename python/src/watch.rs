@@ -1,0 +1,101 @@
+//! Long calls: the work runs on a pool without the interpreter lock, while the calling thread waits, looks for Ctrl-C
+//! and reports progress.
+
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, sync_channel};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use evmachine::{Observer, Run, Stage};
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+
+use crate::threads;
+
+/// How long the waiting thread sleeps between looks.
+const TICK: Duration = Duration::from_millis(50);
+
+/// What the work shares with the thread that waits for it.
+#[derive(Default)]
+pub(crate) struct Watch {
+    stopped: AtomicBool,
+    latest: Mutex<Option<(Step, u64, u64)>>,
+}
+
+/// What is being counted.
+#[derive(Clone, Copy)]
+enum Step {
+    Stage(Stage),
+    Trials,
+}
+
+impl Watch {
+    fn note(&self, step: Step, done: u64, total: u64) -> ControlFlow<()> {
+        *self.latest.lock().unwrap_or_else(PoisonError::into_inner) = Some((step, done, total));
+        if self.stopped.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+
+    /// Trials of a search; whether to go on.
+    pub(crate) fn trials(&self, done: usize, total: usize) -> ControlFlow<()> {
+        self.note(Step::Trials, done as u64, total as u64)
+    }
+
+    /// Tells Python what was done last, and asks whether a signal came.
+    fn look(&self, progress: Option<&Py<PyAny>>) -> PyResult<()> {
+        Python::attach(|py| {
+            py.check_signals()?;
+            let latest = *self.latest.lock().unwrap_or_else(PoisonError::into_inner);
+            if let (Some(progress), Some((step, done, total))) = (progress, latest) {
+                let name = match step {
+                    Step::Stage(stage) => stage.to_string(),
+                    Step::Trials => "trials".to_owned(),
+                };
+                progress.call1(py, (name, done, total))?;
+            }
+            Ok(())
+        })
+    }
+}
+
+impl Observer for Watch {
+    fn progress(&self, stage: Stage, done: u64, total: u64) -> ControlFlow<()> {
+        self.note(Step::Stage(stage), done, total)
+    }
+}
+
+/// Runs the work on `threads` threads. A signal, or an exception of `progress`, stops it and is raised.
+pub(crate) fn run<T: Send>(
+    py: Python<'_>,
+    threads: usize,
+    progress: Option<&Py<PyAny>>,
+    work: impl FnOnce(&Run<'_>, &Watch) -> T + Send,
+) -> PyResult<T> {
+    let pool = threads::pool(threads)?;
+    let watch = Watch::default();
+    py.detach(|| {
+        let (send, receive) = sync_channel(1);
+        let watch = &watch;
+        pool.in_place_scope(move |scope| {
+            scope.spawn(move |_| {
+                // Nobody listens any more only if the waiting thread has panicked.
+                let _ = send.send(work(&Run::new().observer(watch), watch));
+            });
+            let mut raised = None;
+            loop {
+                match receive.recv_timeout(TICK) {
+                    Ok(result) => return raised.map_or(Ok(result), Err),
+                    // A panic of the work, which the end of the scope passes on.
+                    Err(RecvTimeoutError::Disconnected) => {
+                        return Err(PyRuntimeError::new_err("the work ended without a result"));
+                    }
+                    Err(RecvTimeoutError::Timeout) if raised.is_none() => {
+                        raised = watch.look(progress).err();
+                        watch.stopped.store(raised.is_some(), Ordering::Relaxed);
+                    }
+                    Err(RecvTimeoutError::Timeout) => {}
+                }
+            }
+        })
+    })
+}

@@ -1,0 +1,131 @@
+"""The tuner, and both estimators inside scikit-learn's own tools."""
+
+import json
+
+import numpy as np
+import pytest
+from sklearn.decomposition import PCA
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from evmachine import ExtremeValueMachine, ExtremeValueMachineCV, _native, _parameters
+from evmachine.metrics import open_set_report
+
+SPACE = {"smoothing": [(0.0, 10), (0.5, 5)], "tail_size": [0.02, 0.1], "pooling": [0.0, 0.5], "n_fused": [1]}
+
+
+@pytest.fixture(scope="module")
+def search(few):
+    space = {**SPACE, "tail_model": ["weibull"], "distance_multiplier": [0.5]}
+    return ExtremeValueMachineCV(space=space, search="grid").fit(*few)
+
+
+def test_the_search_is_that_of_the_library(search, few):
+    results = search.cv_results_
+    assert len(results["params"]) == len(results["mean_test_score"]) == 8
+    assert {tuple(sorted(params)) for params in results["params"]} == {tuple(sorted(_parameters.PAPER))}
+    assert search.best_score_ >= results["mean_test_score"].max() - results["standard_error"].max()
+    assert {"paper", "robust", "1-NN", "nearest class mean"} <= set(search.references_)
+    assert 0.5 < search.at_delta_["f1_micro"] <= 1.0
+    assert all(line["vector_ratio"] < 1.0 for line in search.sizes_)
+    machine = ExtremeValueMachine(**search.best_params_).fit(*few)
+    assert machine._model == search.estimator_._model
+    delta = json.loads(search._native_model().params)["rejection_threshold"]
+    assert search.best_params_["rejection_threshold"] == delta
+
+
+def test_it_answers_as_its_machine_does(search, strangers):
+    X, y = strangers
+    for method in ("predict", "predict_proba", "class_scores", "score_samples", "novelty"):
+        np.testing.assert_array_equal(getattr(search, method)(X), getattr(search.estimator_, method)(X))
+    assert search.explain(X[:2]) == search.estimator_.explain(X[:2])
+    report = open_set_report(search, X, y)
+    assert report["auroc"] > 0.85 and report["unknown_accuracy"] > 0.7
+
+
+def test_the_same_seed_finds_the_same_on_any_number_of_threads(few):
+    found = [
+        ExtremeValueMachineCV(n_trials=6, max_rows=300, random_state=4, n_jobs=n_jobs).fit(*few) for n_jobs in (1, 2)
+    ]
+    assert found[0].best_params_ == found[1].best_params_
+    other = ExtremeValueMachineCV(n_trials=6, max_rows=300, random_state=5).fit(*few)
+    assert other.cv_results_["params"] != found[0].cv_results_["params"]
+
+
+def test_limits_are_kept_to(few):
+    limited = ExtremeValueMachineCV(n_trials=3, max_rows=300, max_extreme_vectors=0.1).fit(*few)
+    assert len(limited.estimator_.extreme_vectors_) == 60 and limited.sizes_ == []
+    lenient = ExtremeValueMachineCV(n_trials=3, max_rows=300, max_false_unknown=0.02).fit(*few)
+    assert lenient.at_delta_["known_accuracy"] > 0.9
+
+
+def test_delta_by_the_papers_formula(few):
+    deltas = [
+        ExtremeValueMachineCV(n_trials=2, max_rows=300, unknown_classes=count).fit(*few).best_params_
+        for count in (1, 20)
+    ]
+    assert deltas[0]["rejection_threshold"] < deltas[1]["rejection_threshold"]
+
+
+def test_two_classes_are_trained_with_the_papers_parameters(few):
+    X, y = few
+    rows = np.isin(y, ["A", "B"])
+    with pytest.warns(UserWarning, match="two classes are too few"):
+        search = ExtremeValueMachineCV(metric="manhattan").fit(X[rows], y[rows])
+    assert search.best_params_ == {**_parameters.PAPER, "metric": "manhattan"}
+    assert np.isnan(search.best_score_) and search.cv_results_["params"] == []
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"space": "wide"}, 'space = "wide": must be "full", "paper" or a dict'),
+        ({"space": None}, "space = null: must be"),
+        ({"space": {"tail": [1]}}, 'space has "tail"; it takes smoothing'),
+        ({"space": {"pooling": 0.5}}, 'space\\["pooling"\\]'),
+        ({"space": {"pooling": []}}, "the space to search is empty"),
+        ({"space": {"pooling": [3.0]}}, "pooling = 3: must be between 0 and 1"),
+        ({"search": "random"}, "search = .*must be grid or bayesian"),
+        ({"objective": "recall"}, "objective = .*must be oscr"),
+        ({"objective": "accuracy"}, "needs max_false_unknown"),
+        ({"max_false_unknown": float("nan")}, "max_false_unknown = nan"),
+        ({"max_false_unknown": 1.5}, "max_false_unknown = 1.5"),
+        ({"max_false_unknown": 0.1, "unknown_classes": 3}, "not by both"),
+        ({"unknown_classes": -3}, "unknown_classes = -3"),
+        ({"cv": 1}, "at least 2 are needed"),
+        ({"cv": 5}, "5 folds"),
+        ({"n_trials": -1}, "n_trials = -1"),
+        ({"random_state": None}, "random_state = null"),
+        ({"metric": "chebyshev"}, "metric"),
+        ({"n_jobs": 0}, "n_jobs = 0"),
+    ],
+)
+def test_bad_options_are_named(few, params, message):
+    X, y = few
+    rows = np.isin(y, ["A", "B", "C"])
+    with pytest.raises(ValueError, match=message):
+        ExtremeValueMachineCV(**params).fit(X[rows], y[rows])
+
+
+@pytest.mark.parametrize("n_jobs", [None, 2])
+def test_grid_search_over_a_pipeline(few, n_jobs):
+    pipeline = make_pipeline(StandardScaler(), PCA(8, svd_solver="full"), ExtremeValueMachine(n_jobs=1))
+    grid = {"extremevaluemachine__distance_multiplier": [0.5, 0.7], "extremevaluemachine__tail_size": [20, 0.1]}
+    found = GridSearchCV(pipeline, grid, cv=3, n_jobs=n_jobs, error_score="raise").fit(*few)
+    assert found.best_score_ > 0.6
+    assert found.predict(few[0][:5]).shape == (5,)
+
+
+def test_the_tuner_in_a_pipeline_and_in_a_grid(few):
+    search = ExtremeValueMachineCV(n_trials=2, max_rows=200)
+    assert cross_val_score(make_pipeline(StandardScaler(), search), *few, cv=2, error_score="raise").min() > 0.6
+    found = GridSearchCV(search, {"metric": ["euclidean", "cosine"]}, cv=2, error_score="raise").fit(*few)
+    assert found.best_params_["metric"] in ("euclidean", "cosine")
+
+
+def test_options_left_out_are_the_librarys_own(few):
+    """Sixty trials over the full space, three folds: what `evmachine tune` does without flags."""
+    defaults = ExtremeValueMachineCV().get_params()
+    assert (defaults["n_trials"], defaults["cv"], defaults["max_rows"], defaults["random_state"]) == (60, 3, 8000, 1)
+    assert _native.tune.__text_signature__ is not None

@@ -1,0 +1,236 @@
+"""The behaviour of the estimator beyond what scikit-learn asks."""
+
+import inspect
+import json
+
+import numpy as np
+import pytest
+from sklearn.exceptions import NotFittedError
+
+from evmachine import ExtremeValueMachine, _native, _parameters
+
+
+def test_defaults_are_those_of_the_library():
+    signature = inspect.signature(ExtremeValueMachine.__init__).parameters
+    own = {name: parameter.default for name, parameter in signature.items() if name in _parameters.PAPER}
+    assert own == _parameters.from_json(_native.defaults(False))
+    assert list(_parameters.PAPER) == [name for name in signature if name in _parameters.PAPER]
+    robust = ExtremeValueMachine.robust().get_params()
+    assert {name: robust[name] for name in _parameters.PAPER} == _parameters.from_json(_native.defaults(True))
+    assert ExtremeValueMachine.robust(pooling=0.1, metric="cosine").get_params()["pooling"] == 0.1
+
+
+def test_letters_are_told_apart_and_strangers_rejected(few, strangers):
+    machine = ExtremeValueMachine(tail_size=30).fit(*few)
+    X, y = strangers
+    known = np.isin(y, machine.classes_)
+    said = machine.predict(X)
+    assert np.mean(said[known] == y[known]) > 0.8
+    assert np.mean(said[~known] == "unknown") > 0.7
+    assert machine.score(*few) > 0.99
+
+
+def test_proba_scores_samples_and_novelty_agree(few, strangers):
+    machine = ExtremeValueMachine(n_fused=2).fit(*few)
+    X, _ = strangers
+    scores, proba, labels = machine.class_scores(X), machine.predict_proba(X), machine.predict(X)
+    assert scores.shape == proba.shape == (300, 6)
+    np.testing.assert_allclose(proba.sum(axis=1), 1.0, atol=1e-12)
+    np.testing.assert_allclose(machine.score_samples(X), scores.max(axis=1), rtol=1e-12)
+    seen = scores.max(axis=1) > 1e-300
+    assert seen.sum() > 200
+    np.testing.assert_allclose(proba[seen], scores[seen] / scores[seen].sum(axis=1, keepdims=True), atol=1e-9)
+    unknown = scores.max(axis=1) < 0.05
+    assert 0 < unknown.sum() < 300
+    np.testing.assert_array_equal(labels == "unknown", unknown)
+    np.testing.assert_array_equal(machine.novelty(X), np.where(unknown, -1, 1))
+    np.testing.assert_array_equal(labels[~unknown], machine.classes_[proba.argmax(axis=1)][~unknown])
+
+
+def test_predicting_changes_nothing(few, strangers):
+    machine = ExtremeValueMachine().fit(*few)
+    before, X = machine._model.to_bytes(), strangers[0].copy()
+    for call in (machine.predict, machine.predict_proba, machine.class_scores, machine.novelty, machine.explain):
+        call(X)
+    assert machine._model.to_bytes() == before
+    np.testing.assert_array_equal(X, strangers[0])
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "cosine", "manhattan"])
+def test_a_batch_equals_its_rows_one_by_one(few, strangers, metric):
+    machine = ExtremeValueMachine(metric=metric, n_fused=3, pooling=0.5).fit(*few)
+    X = strangers[0][:40]
+    for call in (machine.predict, machine.predict_proba, machine.class_scores):
+        np.testing.assert_array_equal(call(X), np.concatenate([call(row[None]) for row in X]))
+
+
+@pytest.mark.parametrize("tail_model", ["weibull", "libmr", "gumbel"])
+def test_updates_equal_one_fit_with_threshold_one(few, tail_model):
+    X, y = few
+    params = {"tail_size": 25, "cover_threshold": 1.0, "pooling": 0.3, "tail_model": tail_model}
+    whole = ExtremeValueMachine(**params).fit(X, y)
+    parts = ExtremeValueMachine(**params)
+    for start in (0, 200, 333):
+        end = {0: 200, 200: 333, 333: 600}[start]
+        parts.partial_fit(X[start:end], y[start:end])
+    assert parts._model == whole._model
+    assert parts._model.to_bytes() == whole._model.to_bytes()
+
+
+def test_results_do_not_depend_on_n_jobs(few, strangers):
+    models, answers = set(), []
+    for n_jobs in (1, 2, 3, None, -1, -2):
+        machine = ExtremeValueMachine.robust(n_jobs=n_jobs).fit(*few)
+        models.add(machine._model.to_bytes())
+        answers.append(machine.predict_proba(strangers[0]).tobytes())
+    assert len(models) == len(set(answers)) == 1
+
+
+def test_new_classes_come_at_any_time_and_can_be_forgotten(few):
+    X, y = few
+    first = np.isin(y, ["B", "D", "F"])
+    machine = ExtremeValueMachine().partial_fit(X[first], y[first], classes=list("BDF"))
+    assert machine.classes_.tolist() == ["B", "D", "F"]
+    machine.partial_fit(X[~first], y[~first])
+    assert machine.classes_.tolist() == list("ABCDEF")
+    assert machine.report_["new_classes"] == sorted(machine.report_["new_classes"], key=y[~first].tolist().index)
+    assert machine.score(X, y) > 0.98
+    # Columns follow classes_, though the classes came in another order.
+    known = machine.novelty(X) > 0
+    nearest = machine.classes_[machine.predict_proba(X).argmax(axis=1)]
+    np.testing.assert_array_equal(nearest[known], machine.predict(X)[known])
+    machine.forget("D")
+    assert machine.classes_.tolist() == list("ABCEF")
+    assert "D" not in machine.predict(X)
+    assert machine.predict_proba(X).shape == (600, 5)
+    with pytest.raises(ValueError, match="no class 'Q'"):
+        machine.forget("Q")
+    with pytest.raises(ValueError, match=r"not in `classes`: \['A'\]"):
+        machine.partial_fit(X[y == "A"], y[y == "A"], classes=["B", "C"])
+
+
+def test_a_failed_update_leaves_the_machine_as_it_was(few):
+    X, y = few
+    machine = ExtremeValueMachine().fit(X, y)
+    before = machine._model.to_bytes()
+    bad = X[:4].copy()
+    bad[2, 5] = np.nan
+    with pytest.raises(ValueError, match="row 2, column 5: NaN"):
+        machine.partial_fit(bad, ["new"] * 4)
+    with pytest.raises(ValueError, match="use one type"):
+        machine.partial_fit(X[:4], [1, 2, 3, 4])
+    assert machine._model.to_bytes() == before and "new" not in machine.classes_
+
+
+def test_reducing_meets_every_kind_of_limit(few):
+    X, y = few
+
+    def size(**limit):
+        return len(ExtremeValueMachine(cover_threshold=1.0).fit(X, y).reduce(**limit).extreme_vectors_)
+
+    assert size(max_extreme_vectors=5) == 30
+    assert size(max_extreme_vectors={"total": 40}) == 40
+    assert size(max_extreme_vectors=0.1) == 60
+    assert size(max_extreme_vectors=0.1, reduction="weighted_max_k") == 60
+    assert 6 <= size(cover_threshold=0.5) < 600
+    assert len(ExtremeValueMachine(max_extreme_vectors=4).fit(X, y).extreme_vectors_) == 24
+    with pytest.raises(ValueError, match="either cover_threshold or max_extreme_vectors"):
+        ExtremeValueMachine().fit(X, y).reduce()
+
+
+def test_attributes(few):
+    X, y = few
+    machine = ExtremeValueMachine(cover_threshold=0.9).fit(X, y)
+    indices = machine.extreme_vector_indices_
+    np.testing.assert_array_equal(machine.extreme_vectors_, X[indices])
+    np.testing.assert_array_equal(machine.extreme_vector_classes_, y[indices])
+    assert machine.extreme_vectors_.dtype == np.float32
+    assert (machine.weibull_shape_ > 0).all() and (machine.weibull_scale_ > 0).all()
+    assert set(machine.fit_status_) == {"converged"} and len(machine.fit_status_) == len(indices)
+    assert machine.vector_ratio_ == len(indices) / 600
+    assert machine.report_["extreme_vectors"] == len(indices) and machine.report_["rows"] == 600
+    assert not hasattr(ExtremeValueMachine(), "extreme_vectors_")
+    with pytest.raises(NotFittedError):
+        ExtremeValueMachine().predict(X)
+
+
+def test_explanations_name_the_training_rows(few, strangers):
+    X, y = few
+    machine = ExtremeValueMachine(cover_threshold=1.0, n_fused=2).fit(X, y)
+    why = machine.explain(X[:3], n_classes=2)
+    for row, explanation in enumerate(why):
+        assert explanation.label == explanation.nearest == y[row]
+        best = explanation.classes[0]
+        assert best.label == y[row] and len(explanation.classes) == 2 and len(best.speakers) == 2
+        speaker = best.speakers[0]
+        distance = np.linalg.norm(X[row].astype(float) - X[speaker.index])
+        assert abs(speaker.distance - distance) < 1e-5
+        assert best.probability == pytest.approx(np.mean([each.psi for each in best.speakers]))
+    with pytest.raises(ValueError, match="n_classes = 0"):
+        machine.explain(X, n_classes=0)
+    unknown = strangers[0][machine.novelty(strangers[0]) < 0][:1]
+    (reason,) = machine.explain(unknown)
+    assert reason.label == "unknown" and reason.nearest in machine.classes_
+    assert reason.distance_to_boundary > 0
+
+
+def test_delta_can_be_set_after_training(few, strangers):
+    machine = ExtremeValueMachine().fit(*few)
+    assert (machine.set_rejection_threshold(0.0).predict(strangers[0]) != "unknown").all()
+    rejected = [(machine.set_rejection_threshold(d).predict(strangers[0]) == "unknown").sum() for d in (0.01, 0.5, 0.9)]
+    assert rejected == sorted(rejected) and rejected[0] < rejected[2]
+    assert machine.get_params()["rejection_threshold"] == 0.9
+    assert json.loads(machine._model.params)["rejection_threshold"] == 0.9
+    with pytest.raises(ValueError, match="rejection_threshold = 2: must be between 0 and 1"):
+        machine.set_rejection_threshold(2.0)
+
+
+def test_far_out_the_nearest_class_is_still_named(few):
+    """psi underflows there; classes are compared by what does not."""
+    X, y = few
+    machine = ExtremeValueMachine(rejection_threshold=0.0, pooling=1.0).fit(X, y)
+    far = X[:50] + 1000 * (X[:50] - X.mean(axis=0))
+    assert (machine.score_samples(far) == 0).all()
+    proba = machine.predict_proba(far)
+    np.testing.assert_array_equal(proba.sum(axis=1), 1.0)
+    np.testing.assert_array_equal(machine.classes_[proba.argmax(axis=1)], machine.predict(far))
+    assert len(set(machine.predict(far))) > 1
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"metric": "chebyshev"}, "metric = .*not one of euclidean, cosine, manhattan"),
+        ({"tail_size": 0}, "tail_size = 0: must be at least 1"),
+        ({"tail_size": 1.5}, "tail_size = 1.5: must be above 0 and at most 1"),
+        ({"tail_size": "many"}, "tail_size = 'many': must be an int, a float or \"auto\""),
+        ({"tail_size": True}, "tail_size = True"),
+        ({"tail_size": [1]}, "tail_size"),
+        ({"tail_model": "weibul"}, "tail_model = .*expected one of"),
+        ({"pooling": 1.5}, "pooling = 1.5: must be between 0 and 1"),
+        ({"pooling": float("nan")}, "pooling = nan: must be a finite number"),
+        ({"pooling": "much"}, "pooling"),
+        ({"pooling": None}, "pooling"),
+        ({"pooling": object()}, "pooling"),
+        ({"n_fused": -1}, "n_fused"),
+        ({"n_fused": 1.5}, "n_fused"),
+        ({"max_extreme_vectors": 0}, "max_extreme_vectors = 0"),
+        ({"max_extreme_vectors": {"all": 3}}, "max_extreme_vectors = .*expected one of `per_class`, `total`, `ratio`"),
+        ({"max_extreme_vectors": "few"}, "max_extreme_vectors = 'few': must be an int, a float"),
+        ({"reduction": "weighted_max_k"}, "max_extreme_vectors = none: must be set"),
+        ({"n_jobs": 0}, "n_jobs = 0"),
+        ({"n_jobs": 1.5}, "n_jobs = 1.5"),
+        ({"unknown_label": "A"}, "unknown_label = 'A' is a class"),
+    ],
+)
+def test_bad_parameters_are_named(few, params, message):
+    with pytest.raises(ValueError, match=message):
+        ExtremeValueMachine(**params).fit(*few)
+
+
+def test_numbers_of_numpy_are_numbers(few):
+    plain = ExtremeValueMachine(tail_size=30, pooling=0.5, n_fused=2, max_extreme_vectors=0.5).fit(*few)
+    numpy = ExtremeValueMachine(
+        tail_size=np.int32(30), pooling=np.float64(0.5), n_fused=np.uint8(2), max_extreme_vectors=np.float64(0.5)
+    ).fit(*few)
+    assert plain._model == numpy._model

@@ -1,0 +1,136 @@
+"""The exported graph, run by onnxruntime: the same labels, and scores within 1e-5."""
+
+import json
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+
+from evmachine import ExtremeValueMachine
+
+TOLERANCE = 1e-5
+
+
+def run(content, X):
+    onnx.checker.check_model(onnx.load_from_string(content), full_check=True)
+    session = onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"])
+    return session.run(["label", "probability", "scores"], {"features": X.astype(np.float32)})
+
+
+def columns(content, machine):
+    """The columns of the graph's scores in the order of classes_."""
+    metadata = {entry.key: entry.value for entry in onnx.load_from_string(content).metadata_props}
+    assert metadata["unknown_label"] == str(machine.unknown_label_)
+    names = json.loads(metadata["classes"])
+    return [names.index(str(label)) for label in machine.classes_]
+
+
+def agree(machine, X, tolerance=TOLERANCE):
+    """The machine's labels as strings, after they were compared."""
+    content = machine.to_onnx()
+    labels, probability, scores = run(content, X)
+    expected = machine.predict(X).astype(str)
+    np.testing.assert_array_equal(labels.astype(str), expected)
+    order = columns(content, machine)
+    assert np.abs(scores[:, order] - machine.class_scores(X)).max() < tolerance
+    assert np.abs(probability - machine.score_samples(X)).max() < tolerance
+    return expected
+
+
+@pytest.mark.parametrize("n_fused", [1, 4])
+@pytest.mark.parametrize("tail_model", ["weibull", "libmr", "gumbel"])
+@pytest.mark.parametrize("metric", ["euclidean", "cosine", "manhattan"])
+def test_every_metric_and_tail_model(few, strangers, metric, tail_model, n_fused):
+    # As embeddings are: around the origin.
+    (X, y), queries = few, strangers[0] - 7.0
+    X = X - 7.0
+    machine = ExtremeValueMachine(metric=metric, tail_model=tail_model, n_fused=n_fused, tail_size=40)
+    machine.fit(X, y)
+    # Classes of one and of two points: fewer than are averaged.
+    machine.partial_fit(queries[:3], ["one", "two", "two"])
+    sizes = np.unique(machine.extreme_vector_classes_, return_counts=True)[1]
+    assert sizes.min() == 1
+    said = agree(machine, np.vstack([queries, X]))
+    assert len(set(said)) == 9, "all classes and unknown occur"
+
+
+@pytest.mark.parametrize("n_fused", [1, 3])
+def test_contrast(few, strangers, n_fused):
+    X = np.vstack([strangers[0], few[0]])
+    raised = ExtremeValueMachine(contrast=0.25, n_fused=n_fused, rejection_threshold=0.5).fit(*few)
+    plain = ExtremeValueMachine(n_fused=n_fused, rejection_threshold=0.5).fit(*few)
+    assert (agree(raised, X) != agree(plain, X)).any()
+
+
+def test_directions_close_together(few, strangers):
+    """Just above 1/64 the library's own cosine distances are rounded to some 5e-6 of themselves."""
+    agree(ExtremeValueMachine(metric="cosine").fit(*few), strangers[0], tolerance=5e-5)
+
+
+@pytest.mark.parametrize("tail_model", ["weibull", "libmr", "gumbel"])
+@pytest.mark.parametrize("params", [{"pooling": 0.6}, {"pooling": 1.0}, {"smoothing": 0.8, "cover_threshold": 1.0}])
+def test_pooling_and_smoothing(few, strangers, tail_model, params):
+    agree(ExtremeValueMachine(tail_model=tail_model, n_fused=2, **params).fit(*few), strangers[0])
+
+
+@pytest.mark.parametrize("tail_model", ["weibull", "libmr", "gumbel"])
+@pytest.mark.parametrize("n_fused", [1, 3])
+def test_far_out_where_psi_has_underflowed(few, tail_model, n_fused):
+    X, y = few
+    machine = ExtremeValueMachine(tail_model=tail_model, n_fused=n_fused, rejection_threshold=0.0).fit(X, y)
+    for factor in (3, 30, 1000):
+        far = X[:100] + factor * (X[:100] - X.mean(axis=0))
+        agree(machine, far)
+    assert (machine.score_samples(far) < 1e-100).all()
+
+
+def test_the_same_vector_under_two_labels(few):
+    X, y = few
+    X = np.vstack([X, X[:30], X[:30]])
+    y = np.concatenate([y, np.full(60, "twin")])
+    for tail_model in ("weibull", "libmr", "gumbel"):
+        machine = ExtremeValueMachine(tail_model=tail_model, tail_size=2, cover_threshold=1.0).fit(X, y)
+        assert {"all margins zero", "converged"} <= set(machine.fit_status_)
+        content = machine.to_onnx()
+        scores = run(content, X)[2][:, columns(content, machine)]
+        assert np.abs(scores - machine.class_scores(X)).max() < TOLERANCE
+
+
+@pytest.mark.parametrize("offset", [0.0, 1000.0])
+def test_features_far_from_the_origin(few, strangers, offset):
+    agree(ExtremeValueMachine().fit(few[0] + offset, few[1]), strangers[0] + offset)
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-12, 0.5, 0.999, 1.0])
+def test_every_delta(few, strangers, delta):
+    machine = ExtremeValueMachine(rejection_threshold=delta).fit(*few)
+    said = agree(machine, strangers[0])
+    assert (said == "unknown").any() == (delta > 0)
+
+
+def test_numbers_as_labels_files_and_names(few, strangers, tmp_path):
+    X, y = few
+    machine = ExtremeValueMachine().fit(X, [ord(label) for label in y])
+    assert "-1" in agree(machine, strangers[0])
+    content = machine.to_onnx(tmp_path / "m.onnx", unknown_label="nobody")
+    assert (tmp_path / "m.onnx").read_bytes() == content
+    assert [path.name for path in tmp_path.iterdir()] == ["m.onnx"]
+    assert "nobody" in run(content, strangers[0])[0]
+    with pytest.raises(ValueError, match='the label of unknowns "65" is a class'):
+        machine.to_onnx(unknown_label="65")
+
+
+def test_what_the_machine_refuses_is_unknown(few):
+    machine = ExtremeValueMachine(metric="cosine").fit(*few)
+    X = few[0][:3].copy()
+    X[1], X[2, 0] = 0.0, np.nan
+    labels, probability, _ = run(machine.to_onnx(), X)
+    assert labels.tolist() == [few[1][0], "unknown", "unknown"]
+    assert np.isnan(probability[1:]).all()
+
+
+def test_no_rows_at_all(few):
+    machine = ExtremeValueMachine().fit(*few)
+    labels, _, scores = run(machine.to_onnx(), few[0][:0])
+    assert labels.shape == (0,) and scores.shape == (0, 6)

@@ -1,0 +1,171 @@
+"""The interpreter lock, Ctrl-C, forks and progress."""
+
+import io
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from evmachine import ExtremeValueMachine, _progress
+
+
+def slow(rows=12_000):
+    """Data that takes seconds to learn on one thread."""
+    random = np.random.default_rng(0)
+    return random.normal(size=(rows, 64)).astype(np.float32), np.arange(rows) % 4
+
+
+INTERRUPTED = """
+import sys, time
+from test_threads import slow
+from evmachine import ExtremeValueMachine, ExtremeValueMachineCV
+X, y = slow(40_000)
+machine = {kind}(n_jobs=1)
+print("ready", flush=True)
+start = time.monotonic()
+try:
+    machine.fit(X, y)
+    print("finished")
+except KeyboardInterrupt:
+    print("interrupted", time.monotonic() - start, hasattr(machine, "classes_"))
+machine.fit(X[:200], y[:200])
+print("usable")
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="sends SIGINT to a process")
+def test_ctrl_c_stops_a_fit_and_leaves_the_machine_usable():
+    environment = {**os.environ, "PYTHONPATH": os.path.dirname(__file__)}
+    code = INTERRUPTED.format(kind="ExtremeValueMachine")
+    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, env=environment)
+    assert process.stdout.readline() == "ready\n"
+    time.sleep(0.7)
+    process.send_signal(signal.SIGINT)
+    said, _ = process.communicate(timeout=60)
+    first, *rest = said.splitlines()
+    word, _, fitted = first.split()
+    assert word == "interrupted" and fitted == "False"
+    assert rest == ["usable"] and process.returncode == 0
+
+
+def test_other_threads_run_while_a_fit_does():
+    X, y = slow(20_000)
+    ticks, done = [], threading.Event()
+
+    def tick():
+        while not done.wait(0.005):
+            ticks.append(time.monotonic())
+
+    ticker = threading.Thread(target=tick)
+    ticker.start()
+    start = time.monotonic()
+    ExtremeValueMachine(n_jobs=1).fit(X, y)
+    end = time.monotonic()
+    done.set()
+    ticker.join()
+    inside = [moment for moment in ticks if start < moment < end]
+    # With the lock held there would be next to none.
+    assert len(inside) > 20
+
+
+def test_threads_may_share_a_machine(few, strangers):
+    machine = ExtremeValueMachine().fit(*few)
+    answers = []
+
+    def ask():
+        answers.extend(machine.predict(strangers[0]) for _ in range(10))
+
+    def learn():
+        for number in range(5):
+            machine.partial_fit(strangers[0][:20], [f"new {number}"] * 20)
+
+    workers = [threading.Thread(target=work) for work in (ask, ask, learn, ask, ask)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert len(answers) == 40
+    allowed = {*"ABCDEF", "unknown", *(f"new {number}" for number in range(5))}
+    assert {label for answer in answers for label in answer.tolist()} <= allowed
+
+
+def _in_child(X, y, queue):
+    queue.put(ExtremeValueMachine().fit(X, y).predict(X[:5]).tolist())
+
+
+@pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="no fork here")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_forked_process_has_threads_of_its_own(few):
+    X, y = few
+    expected = ExtremeValueMachine().fit(X, y).predict(X[:5]).tolist()
+    context = multiprocessing.get_context("fork")
+    queue = context.Queue()
+    child = context.Process(target=_in_child, args=(X, y, queue))
+    child.start()
+    assert queue.get(timeout=60) == expected
+    child.join()
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_progress_is_drawn_in_a_terminal_and_wiped(monkeypatch):
+    X, y = slow()
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    ExtremeValueMachine(n_jobs=1, verbose=1).fit(X, y)
+    drawn = terminal.getvalue()
+    assert "fitting tails" in drawn and "/12,000" in drawn
+    assert drawn.endswith("\r\033[K")
+    quiet = Terminal()
+    monkeypatch.setattr(sys, "stderr", quiet)
+    ExtremeValueMachine(n_jobs=1).fit(X[:300], y[:300])
+    assert quiet.getvalue() == ""
+    pipe = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", pipe)
+    ExtremeValueMachine(n_jobs=1, verbose=1).fit(X, y)
+    assert pipe.getvalue() == ""
+
+
+def test_progress_in_a_notebook(monkeypatch):
+    shown = []
+
+    class Handle:
+        def update(self, html):
+            shown.append(html)
+
+    class Display:
+        HTML = staticmethod(lambda text: text)
+
+        @staticmethod
+        def display(html, display_id):
+            shown.append(html)
+            return Handle()
+
+    monkeypatch.setattr(_progress, "_in_notebook", lambda: True)
+    monkeypatch.setitem(sys.modules, "IPython", Display)
+    monkeypatch.setitem(sys.modules, "IPython.display", Display)
+    with _progress.Progress(True) as progress:
+        progress.callback("fitting tails", 500, 2000)
+        progress.callback("fitting tails", 2000, 2000)
+    assert shown[0] == "<progress value='0.2500' max='1'></progress> fitting tails, 500 of 2,000"
+    assert len(shown) == 3 and shown[-1] == ""
+
+
+def test_an_error_of_the_bar_ends_the_fit(monkeypatch):
+    def broken(self, stage, done, total):
+        raise RuntimeError("no screen")
+
+    monkeypatch.setattr(_progress.Progress, "_draw", broken)
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    X, y = slow()
+    with pytest.raises(RuntimeError, match="no screen"):
+        ExtremeValueMachine(n_jobs=1, verbose=1).fit(X, y)

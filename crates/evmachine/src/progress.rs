@@ -74,12 +74,14 @@ pub struct Run<'a> {
     pub(crate) tile_columns: usize,
     /// Bytes for tails in flight, and again for covers.
     pub(crate) memory: usize,
+    /// Whether points in few dimensions are divided by where they lie.
+    pub(crate) leaves: bool,
 }
 
 impl<'a> Run<'a> {
     /// Nobody watches; tiles that fit the caches; at most 1 GiB for tails in flight and for covers.
     pub fn new() -> Self {
-        Self { observer: None, tile_rows: 120, tile_columns: 512, memory: 1 << 30 }
+        Self { observer: None, tile_rows: 120, tile_columns: 512, memory: 1 << 30, leaves: true }
     }
 
     /// Has the call watched.
@@ -98,6 +100,13 @@ impl<'a> Run<'a> {
     /// computed again when they are needed.
     pub fn memory(mut self, bytes: usize) -> Self {
         self.memory = bytes;
+        self
+    }
+
+    /// Sets whether points in few dimensions are divided by where they lie, so that most pairs need not be measured.
+    /// Where a trial on a few of them shows no gain, they are not; so this is for measuring.
+    pub fn leaves(mut self, divide: bool) -> Self {
+        self.leaves = divide;
         self
     }
 

@@ -86,6 +86,11 @@ impl Smallest {
         }
     }
 
+    /// Lowers the bound to the largest value that still counts, where as many as are kept have come.
+    pub(super) fn tighten(&mut self) {
+        self.select();
+    }
+
     pub(super) fn sorted(mut self) -> Vec<f32> {
         self.select();
         self.buffer.truncate(self.length);

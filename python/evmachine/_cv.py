@@ -193,10 +193,7 @@ class ExtremeValueMachineCV(OpenSetClassifier):
     def _search(
         self, X: npt.NDArray[np.float32], codes: npt.NDArray[np.int64], names: list[str], base: dict[str, Any]
     ) -> dict[str, Any]:
-        options = {
-            name: _parameters.number(name, getattr(self, name))
-            for name in _OPTIONS
-        }
+        options = {name: _parameters.number(name, getattr(self, name)) for name in _OPTIONS}
         options["shrink"] = bool(self.shrink)
         options["space"] = dict(self.space) if isinstance(self.space, Mapping) else self.space
         text = json.dumps(options, default=_plain)

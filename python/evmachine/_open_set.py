@@ -118,7 +118,9 @@ class OpenSetClassifier(ClassifierMixin, BaseEstimator):
         return rows if np.array_equal(order, np.arange(len(order))) else rows[:, order]
 
     def score_samples(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
-        """P of the best class of each query; low for unknowns.
+        """P of the best class of each query, which delta is compared with: low for unknowns.
+
+        Where there is a ``contrast``, the lead over the second class raises it above ``class_scores``.
 
         Parameters
         ----------

@@ -171,7 +171,7 @@ class ExtremeValueMachineCV(OpenSetClassifier):
         """
         base = {"metric": self.metric, "max_extreme_vectors": self.max_extreme_vectors}
         X, y = self._check_training(X, y, reset=True)
-        classes, codes = np.unique(y, return_inverse=True)
+        classes, codes = _labels.encode(y)
         if len(classes) == 2:
             warnings.warn(
                 "two classes are too few to leave any out; the parameters are those of the paper", stacklevel=2

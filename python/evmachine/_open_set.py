@@ -47,7 +47,9 @@ class OpenSetClassifier(ClassifierMixin, BaseEstimator):
 
         with np.errstate(over="ignore"):
             X, y = validate_data(self, X, y, reset=reset, dtype=np.float32, order="C", ensure_all_finite=False)
-        check_classification_targets(y)
+        # Words and integers are classes whatever they say, and looking through them takes longer than many a fit.
+        if y.dtype.kind not in "USiub":
+            check_classification_targets(y)
         return X, y
 
     def _class_positions(self, model: Model) -> npt.NDArray[np.int64]:

@@ -171,7 +171,7 @@ class ExtremeValueMachineCV(OpenSetClassifier):
         """
         base = {"metric": self.metric, "max_extreme_vectors": self.max_extreme_vectors}
         X, y = self._check_training(X, y, reset=True)
-        classes, codes = np.unique(y, return_inverse=True)
+        classes, codes = _labels.encode(y)
         if len(classes) == 2:
             warnings.warn(
                 "two classes are too few to leave any out; the parameters are those of the paper", stacklevel=2
@@ -193,10 +193,7 @@ class ExtremeValueMachineCV(OpenSetClassifier):
     def _search(
         self, X: npt.NDArray[np.float32], codes: npt.NDArray[np.int64], names: list[str], base: dict[str, Any]
     ) -> dict[str, Any]:
-        options = {
-            name: _parameters.number(name, getattr(self, name))
-            for name in _OPTIONS
-        }
+        options = {name: _parameters.number(name, getattr(self, name)) for name in _OPTIONS}
         options["shrink"] = bool(self.shrink)
         options["space"] = dict(self.space) if isinstance(self.space, Mapping) else self.space
         text = json.dumps(options, default=_plain)

@@ -238,7 +238,7 @@ class ExtremeValueMachine(ModelFiles):
         return self._learn(X, y, known)
 
     def _learn(self, X: Features, y: npt.NDArray[Any], known: _native.Model | None) -> Self:
-        found, codes = np.unique(y, return_inverse=True)
+        found, codes = _labels.encode(y)
         classes = found
         if known is not None:
             found = self._of_one_type(found)

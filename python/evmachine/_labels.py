@@ -17,6 +17,16 @@ def names(classes: npt.NDArray[Any]) -> list[str]:
     return [str(label) for label in classes.tolist()]
 
 
+def encode(y: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
+    """The classes, sorted, and for each row the position of its own. Looking words up is faster than sorting them."""
+    if y.dtype.kind not in "UO":
+        return np.unique(y, return_inverse=True)
+    rows = y.tolist()
+    classes = np.unique(np.array(list(dict.fromkeys(rows)), dtype=y.dtype))
+    codes = {label: code for code, label in enumerate(classes.tolist())}
+    return classes, np.fromiter(map(codes.__getitem__, rows), dtype=np.int64, count=len(rows))
+
+
 def unknown_label(classes: npt.NDArray[Any], asked: Any) -> Any:
     """The label of unknowns: for "auto" a string among strings, -1 or one below the smallest among numbers.
 

@@ -47,7 +47,9 @@ class OpenSetClassifier(ClassifierMixin, BaseEstimator):
 
         with np.errstate(over="ignore"):
             X, y = validate_data(self, X, y, reset=reset, dtype=np.float32, order="C", ensure_all_finite=False)
-        check_classification_targets(y)
+        # Words and integers are classes whatever they say, and looking through them takes longer than many a fit.
+        if y.dtype.kind not in "USiub":
+            check_classification_targets(y)
         return X, y
 
     def _class_positions(self, model: Model) -> npt.NDArray[np.int64]:
@@ -118,7 +120,9 @@ class OpenSetClassifier(ClassifierMixin, BaseEstimator):
         return rows if np.array_equal(order, np.arange(len(order))) else rows[:, order]
 
     def score_samples(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
-        """P of the best class of each query; low for unknowns.
+        """P of the best class of each query, which delta is compared with: low for unknowns.
+
+        Where there is a ``contrast``, the lead over the second class raises it above ``class_scores``.
 
         Parameters
         ----------

@@ -47,6 +47,16 @@ def test_proba_scores_samples_and_novelty_agree(few, strangers):
     np.testing.assert_array_equal(labels[~unknown], machine.classes_[proba.argmax(axis=1)][~unknown])
 
 
+def test_delta_is_compared_with_the_score_of_the_sample(few, strangers):
+    machine = ExtremeValueMachine.robust(rejection_threshold=0.6).fit(*few)
+    assert machine.contrast > 0
+    X = strangers[0]
+    scores = machine.score_samples(X)
+    np.testing.assert_array_equal(machine.predict(X) == "unknown", scores < 0.6)
+    assert (scores >= machine.class_scores(X).max(axis=1) - 1e-12).all()
+    assert (scores > machine.class_scores(X).max(axis=1) + 0.01).any(), "leads count"
+
+
 def test_predicting_changes_nothing(few, strangers):
     machine = ExtremeValueMachine().fit(*few)
     before, X = machine._model.to_bytes(), strangers[0].copy()

@@ -18,17 +18,29 @@ fn main() -> Result<(), Box<dyn Error>> {
     let params = Params { tail_size: TailSize::Count(75), ..Params::default() };
     for line in std::io::stdin().lines() {
         line?;
-        let clock = Instant::now();
+        let (clock, before) = (Instant::now(), processor());
         let (evm, _) = Evm::fit(&params, &Features::new(&train, COLUMNS)?, &Labels::new(names.lines())?)?;
-        let fit = clock.elapsed().as_secs_f64();
-        let clock = Instant::now();
+        let (fit, fit_processor) = (clock.elapsed().as_secs_f64(), processor() - before);
+        let (clock, before) = (Instant::now(), processor());
         let decisions = evm.decide(&Features::new(&queries, COLUMNS)?)?;
-        let predict = clock.elapsed().as_secs_f64();
+        let (predict, predict_processor) = (clock.elapsed().as_secs_f64(), processor() - before);
         let unknown = decisions.iter().filter(|decision| decision.class().is_none()).count();
-        println!("{{\"fit\": {fit}, \"predict\": {predict}, \"unknown\": {unknown}}}");
+        println!(
+            "{{\"fit\": [{fit}, {fit_processor}], \"predict\": [{predict}, {predict_processor}], \"unknown\": {unknown}}}"
+        );
         std::io::stdout().flush()?;
     }
     Ok(())
+}
+
+/// Seconds that the threads of this process have run on a processor; 0 where the system does not say.
+fn processor() -> f64 {
+    let Ok(threads) = std::fs::read_dir("/proc/self/task") else { return 0.0 };
+    let nanoseconds = threads.filter_map(|thread| {
+        let text = std::fs::read_to_string(thread.ok()?.path().join("schedstat")).ok()?;
+        text.split_whitespace().next()?.parse::<f64>().ok()
+    });
+    nanoseconds.sum::<f64>() * 1e-9
 }
 
 fn values(path: &Path) -> std::io::Result<Vec<f32>> {

@@ -53,3 +53,37 @@ pub trait System: Send + Sync {
     /// kernels, means, or all points. Divided by the points learned, this is the paper's vector ratio.
     fn vectors(&self) -> usize;
 }
+
+impl System for Box<dyn System> {
+    fn name(&self) -> String {
+        self.as_ref().name()
+    }
+
+    fn fit(&mut self, features: &Features<'_>, labels: &Labels) -> Result<(), SystemError> {
+        self.as_mut().fit(features, labels)
+    }
+
+    fn update(&mut self, features: &Features<'_>, labels: &Labels) -> Result<(), SystemError> {
+        self.as_mut().update(features, labels)
+    }
+
+    fn classes(&self) -> &[String] {
+        self.as_ref().classes()
+    }
+
+    fn scores(&self, queries: &Features<'_>) -> Result<Scores, SystemError> {
+        self.as_ref().scores(queries)
+    }
+
+    fn threshold(&self) -> f64 {
+        self.as_ref().threshold()
+    }
+
+    fn threshold_at(&self, delta: f64) -> Option<f64> {
+        self.as_ref().threshold_at(delta)
+    }
+
+    fn vectors(&self) -> usize {
+        self.as_ref().vectors()
+    }
+}

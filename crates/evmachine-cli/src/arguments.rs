@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
 
-use crate::commands::{demo, evaluate, forget, inspect, plot, predict, reduce, train, tune, update};
+use crate::commands::{demo, evaluate, forget, inspect, plot, predict, reduce, repro, train, tune, update};
 
 /// A classifier over feature vectors that knows what it does not know.
 ///
@@ -49,6 +49,7 @@ pub(crate) enum Command {
     Evaluate(evaluate::Arguments),
     Inspect(inspect::Arguments),
     Plot(plot::Arguments),
+    Repro(repro::Arguments),
     /// Print a completion script for a shell
     ///
     /// Example: evmachine completions bash > ~/.local/share/bash-completion/completions/evmachine

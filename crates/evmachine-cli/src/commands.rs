@@ -7,6 +7,7 @@ pub(crate) mod inspect;
 pub(crate) mod plot;
 pub(crate) mod predict;
 pub(crate) mod reduce;
+pub(crate) mod repro;
 pub(crate) mod train;
 pub(crate) mod tune;
 pub(crate) mod update;
@@ -58,6 +59,7 @@ fn dispatch(arguments: &Arguments, console: &Console) -> Result<(), Failure> {
         Command::Evaluate(arguments) => evaluate::run(arguments, console),
         Command::Inspect(arguments) => inspect::run(arguments, console),
         Command::Plot(arguments) => plot::run(arguments, console),
+        Command::Repro(arguments) => repro::run(arguments, console),
         Command::Completions { shell } => {
             clap_complete::generate(*shell, &mut Arguments::command(), "evmachine", &mut std::io::stdout());
             Ok(())

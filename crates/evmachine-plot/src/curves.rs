@@ -67,7 +67,15 @@ pub struct Curves<'a> {
 /// ```
 pub fn curves(curves: &Curves<'_>) -> Result<Picture, PlotError> {
     check(curves)?;
-    Ok(Picture::new(scene(curves, height(curves), true, (560.0, 400.0))))
+    Ok(Picture::new(scene(curves, (width(curves), height(curves)), true, (560.0, 400.0))))
+}
+
+/// The range of x, with some room.
+pub(crate) fn width(curves: &Curves<'_>) -> Range {
+    if curves.logarithmic_x {
+        return logarithmic_range(curves.series);
+    }
+    Range::covering(curves.series.iter().flat_map(|series| series.x).copied()).padded(0.03)
 }
 
 /// The range of y that holds all error bars whole, with some room.
@@ -75,8 +83,13 @@ pub(crate) fn height(curves: &Curves<'_>) -> Range {
     Range::covering(curves.series.iter().flat_map(Series::extent)).padded(0.05)
 }
 
-/// The drawing, with the given range of y and size between the axes, with or without the key beside it.
-pub(crate) fn scene(curves: &Curves<'_>, y_range: Range, key: bool, inside: (f64, f64)) -> Scene {
+/// The drawing, with the given ranges and size between the axes, with or without the key beside it.
+pub(crate) fn scene(
+    curves: &Curves<'_>,
+    (x_range, y_range): (Range, Range),
+    key: bool,
+    inside: (f64, f64),
+) -> Scene {
     let marked = curves.series.iter().all(|series| series.x.len() <= MOST_MARKS);
     let marker = |index| marked.then(|| Marker::distinct(index, 4.6));
 
@@ -84,12 +97,7 @@ pub(crate) fn scene(curves: &Curves<'_>, y_range: Range, key: bool, inside: (f64
     for (index, series) in curves.series.iter().enumerate().filter(|_| key) {
         legend.item(Symbol::Line(class_colour(index), marker(index)), series.name);
     }
-    let x_range = Range::covering(curves.series.iter().flat_map(|series| series.x).copied());
-    let (x_range, x_ticks) = if curves.logarithmic_x {
-        (logarithmic_range(curves.series), Ticks::Logarithmic)
-    } else {
-        (x_range.padded(0.03), Ticks::Linear)
-    };
+    let x_ticks = if curves.logarithmic_x { Ticks::Logarithmic } else { Ticks::Linear };
     let horizontal = Axis { label: curves.x_label.to_owned(), range: x_range, ticks: x_ticks };
     let vertical = Axis { label: curves.y_label.to_owned(), range: y_range, ticks: Ticks::Linear };
     let mut frame = Frame::new(curves.title, horizontal, vertical, legend);

@@ -1,7 +1,7 @@
 //! The same lines in several panels, such as one for each number of known classes.
 
 use crate::beside::beside;
-use crate::curves::{Curves, check, height, scene};
+use crate::curves::{Curves, check, height, scene, width};
 use crate::error::{PlotError, at_most, not_empty};
 use crate::picture::Picture;
 use crate::range::Range;
@@ -18,7 +18,7 @@ pub struct Multiples<'a> {
     pub panels: &'a [Curves<'a>],
 }
 
-/// Draws panels side by side, over one range of y, so that heights can be compared across them. A surface over two
+/// Draws panels side by side, over the same ranges of x and y, so that places can be compared across them. A surface over two
 /// variables is easier to read this way than in perspective.
 pub fn multiples(multiples: &Multiples<'_>) -> Result<Picture, PlotError> {
     not_empty("the list of panels", multiples.panels)?;
@@ -26,14 +26,16 @@ pub fn multiples(multiples: &Multiples<'_>) -> Result<Picture, PlotError> {
     for panel in multiples.panels {
         check(panel)?;
     }
-    let heights = multiples.panels.iter().map(height);
-    let y_range = Range::covering(heights.flat_map(|range| [range.low, range.high]));
-    let width = (900.0 / multiples.panels.len() as f64).clamp(170.0, 420.0);
+    let shared = |range: fn(&Curves<'_>) -> Range| {
+        Range::covering(multiples.panels.iter().map(range).flat_map(|range| [range.low, range.high]))
+    };
+    let ranges = (shared(width), shared(height));
+    let across = (900.0 / multiples.panels.len() as f64).clamp(170.0, 420.0);
     let last = multiples.panels.len() - 1;
     let scenes = multiples.panels.iter().enumerate().map(|(index, panel)| {
         // The axis is the same everywhere; its name stands once.
         let panel = if index == 0 { *panel } else { Curves { y_label: "", ..*panel } };
-        scene(&panel, y_range, index == last, (width, 320.0))
+        scene(&panel, ranges, index == last, (across, 320.0))
     });
     Ok(Picture::new(beside(scenes.collect(), multiples.title)))
 }

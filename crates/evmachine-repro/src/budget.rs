@@ -56,9 +56,11 @@ const FORMS: [(&str, TailModel, f32); 4] = [
     ("weibull", TailModel::Weibull, 1.0),
     ("gumbel", TailModel::Gumbel, 1.0),
     ("libmr", TailModel::Libmr, 1.0),
-    ("libmr, unit", TailModel::Libmr, HIGHEST),
+    (UNIT, TailModel::Libmr, HIGHEST),
 ];
 
+/// libmr's fit to letters divided by 15.
+const UNIT: &str = "libmr, unit";
 const BY_THRESHOLD: &str = "threshold";
 const BY_SIZE: &str = "size";
 const WEIGHTED: &str = "weighted maximum-k";
@@ -137,30 +139,40 @@ fn section(rows: &[Row], settings: &Settings) -> Result<Section, ReproError> {
     };
     let ratio =
         |model: &str, asked: f64| at(model, BY_THRESHOLD, asked).map_or(f64::NAN, |row| row.vector_ratio);
-    let all = accuracy("weibull", BY_THRESHOLD, 1.0);
-    let (half, forty, tenth) = (
-        accuracy("weibull", BY_SIZE, 0.5),
-        accuracy("weibull", BY_SIZE, 0.4),
-        accuracy("weibull", BY_SIZE, 0.1),
-    );
+    // The paper's own program fitted with libmr, to scaled features.
+    let by_size = |asked: f64| accuracy(UNIT, BY_SIZE, asked);
+    let (all, half, forty, tenth) =
+        (accuracy(UNIT, BY_THRESHOLD, 1.0), by_size(0.5), by_size(0.4), by_size(0.1));
     let claims = vec![
         Claim {
             paper: "all points give 96 % on closed-set Letter.".to_owned(),
-            measured: format!("{all:.1} %."),
-            agrees: (all - 96.0).abs() < 1.0,
-            why: String::new(),
+            measured: format!(
+                "{all:.1} % with libmr's fit to letters divided by 15, {:.1} % with Eq. 1.",
+                accuracy("weibull", BY_THRESHOLD, 1.0)
+            ),
+            agrees: (all - 96.0).abs() < 1.5,
+            why: "Which rows the paper trains on, and with what tail size and k, it does not say.".to_owned(),
         },
         Claim {
             paper: "50 % and 40 % of the points are comparable to all.".to_owned(),
-            measured: format!("{half:.1} % and {forty:.1} %."),
+            measured: format!(
+                "{half:.1} % and {forty:.1} % (libmr), {:.1} % and {:.1} % (Eq. 1).",
+                accuracy("weibull", BY_SIZE, 0.5),
+                accuracy("weibull", BY_SIZE, 0.4)
+            ),
             agrees: all - half < 1.0 && all - forty < 1.0,
             why: String::new(),
         },
         Claim {
             paper: "10 % of the points give 92 %.".to_owned(),
-            measured: format!("{tenth:.1} %."),
+            measured: format!("{tenth:.1} % (libmr), {:.1} % (Eq. 1).", accuracy("weibull", BY_SIZE, 0.1)),
             agrees: tenth > 91.0,
-            why: if tenth > 93.0 { "Better than the paper, in fact.".to_owned() } else { String::new() },
+            why: format!(
+                "At the paper's own threshold for it, 0.008, libmr's fit keeps {:.0} % of the points here and gives {:.1} %. \
+                 Eq. 1 falls off steeply and covers little beyond its margin, so that it needs more points.",
+                100.0 * ratio(UNIT, 0.008),
+                accuracy(UNIT, BY_THRESHOLD, 0.008)
+            ),
         },
         Claim {
             paper: "50 %, 40 % and 10 % are kept at thresholds of 0.492, 0.186 and 0.008.".to_owned(),
@@ -170,11 +182,11 @@ fn section(rows: &[Row], settings: &Settings) -> Result<Section, ReproError> {
                 ratio("weibull", 0.492),
                 ratio("weibull", 0.186),
                 ratio("weibull", 0.008),
-                ratio("libmr, unit", 0.492),
-                ratio("libmr, unit", 0.186),
-                ratio("libmr, unit", 0.008)
+                ratio(UNIT, 0.492),
+                ratio(UNIT, 0.186),
+                ratio(UNIT, 0.008)
             ),
-            agrees: (ratio("weibull", 0.492) - 0.5).abs() < 0.1 && (ratio("weibull", 0.008) - 0.1).abs() < 0.05,
+            agrees: (ratio(UNIT, 0.492) - 0.5).abs() < 0.05 && (ratio(UNIT, 0.008) - 0.1).abs() < 0.05,
             why: "What a threshold keeps depends on the tail size, the fit and, for libmr, the unit of the features, \
                   none of which the text gives for this experiment; sizes are what can be compared."
                 .to_owned(),
@@ -196,7 +208,7 @@ fn section(rows: &[Row], settings: &Settings) -> Result<Section, ReproError> {
 }
 
 fn table(rows: &[Row]) -> Table {
-    let mut header = vec!["".to_owned()];
+    let mut header = vec![String::new()];
     header.extend(RATIOS.iter().map(|ratio| format!("{ratio}")));
     header.push("all".to_owned());
     let line = |model: &str, reduction: &str| {

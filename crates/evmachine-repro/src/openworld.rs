@@ -198,9 +198,9 @@ fn measure(
         let (features, labels) = (data.train.0.select(&batch), data.train.1.select(&batch));
         let clock = Instant::now();
         if known == 0 {
-            system.fit(&features, &labels)?
+            system.fit(&features, &labels)?;
         } else {
-            system.update(&features, &labels)?
+            system.update(&features, &labels)?;
         }
         let learn_seconds = clock.elapsed().as_secs_f64();
         (known, points) = (next, points + batch.len());

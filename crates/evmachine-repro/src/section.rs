@@ -145,8 +145,11 @@ impl Section {
             }
             page.push_str("</tr>");
             for row in &table.rows {
-                let cells: String = row.iter().map(|cell| format!("<td>{}</td>", escaped(cell))).collect();
-                let _ = write!(page, "<tr>{cells}</tr>");
+                page.push_str("<tr>");
+                for cell in row {
+                    let _ = write!(page, "<td>{}</td>", escaped(cell));
+                }
+                page.push_str("</tr>");
             }
             page.push_str("</table>");
         }

@@ -8,7 +8,7 @@
 //! `x = max(0, B (c + spread * n) / sqrt(1 + spread^2) - BIAS)`
 //!
 //! Before the rectifier every feature has mean 0 and variance 1, so that with a bias of 0.75 a share of 0.23 of the values
-//! is positive: sparse, never negative, correlated through few hidden dimensions, as in the fc7 layer of AlexNet. The
+//! is positive: sparse, never negative, correlated through few hidden dimensions, as in the fc7 layer of `AlexNet`. The
 //! share of the variance that lies between classes is `1 / (1 + spread^2)`.
 
 use evmachine::{Features, Labels};
@@ -57,7 +57,7 @@ impl Synthetic {
         let classes: Vec<(u64, Vec<f64>)> = (0..self.classes)
             .map(|_| (random.random(), (0..self.rank).map(|_| gaussian(&mut random)).collect()))
             .collect();
-        let drawn: Vec<(Vec<f32>, Vec<f32>)> = classes
+        let (train, test): (Vec<Vec<f32>>, Vec<Vec<f32>>) = classes
             .par_iter()
             .map(|(seed, centre)| {
                 let mut random = StdRng::seed_from_u64(*seed);
@@ -66,13 +66,13 @@ impl Synthetic {
                     self.points_of(centre, &matrix, self.tests, &mut random),
                 )
             })
-            .collect();
-        let set = |count: usize, part: fn(&(Vec<f32>, Vec<f32>)) -> &Vec<f32>| {
-            let values: Vec<f32> = drawn.iter().flat_map(|class| part(class).iter().copied()).collect();
+            .unzip();
+        let set = |count: usize, classes: Vec<Vec<f32>>| {
+            let values = classes.concat();
             let names = (0..self.classes).flat_map(|class| vec![format!("class {class}"); count]);
             Ok::<_, ReproError>((Features::new(values, self.dimensions)?, Labels::new(names)?))
         };
-        Ok(Data { train: set(self.points, |class| &class.0)?, test: set(self.tests, |class| &class.1)? })
+        Ok(Data { train: set(self.points, train)?, test: set(self.tests, test)? })
     }
 
     fn points_of(&self, centre: &[f64], matrix: &[f64], count: usize, random: &mut StdRng) -> Vec<f32> {

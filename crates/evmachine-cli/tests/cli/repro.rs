@@ -32,7 +32,7 @@ fn an_experiment_is_run_once_and_read_back_after_that() {
 fn the_open_world_runs_on_files_and_on_drawn_features() {
     let place = Place::new();
     let small = ["--trials", "2", "--increment", "2", "--unknown-step", "2", "--rank", "4"];
-    let drawn = ["--synthetic", "--classes", "10", "--points", "12", "--tests", "4", "--dimensions", "16"];
+    let drawn = ["--synthetic", "--classes", "10", "--points", "12", "--tests", "4", "--dimensions", "64"];
     place.ok(&[&["repro", "openworld", "--initial", "6"][..], &drawn, &small].concat());
     let log = place.read("repro/runs/openworld-synthetic/runs.csv");
     // Known 6, 8, 10; unknown 0, 2, 4, then 0, 2, then 0; five systems.

@@ -4,7 +4,9 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
 
-use crate::commands::{demo, evaluate, export, forget, inspect, plot, predict, reduce, train, tune, update};
+use crate::commands::{
+    demo, evaluate, export, forget, inspect, plot, predict, reduce, repro, train, tune, update,
+};
 
 /// A classifier over feature vectors that knows what it does not know.
 ///
@@ -55,6 +57,7 @@ pub(crate) enum Command {
     Inspect(inspect::Arguments),
     Plot(plot::Arguments),
     Export(export::Arguments),
+    Repro(repro::Arguments),
     /// Print a completion script for a shell
     ///
     /// Example: evmachine completions bash > ~/.local/share/bash-completion/completions/evmachine

@@ -8,6 +8,7 @@ pub(crate) mod inspect;
 pub(crate) mod plot;
 pub(crate) mod predict;
 pub(crate) mod reduce;
+pub(crate) mod repro;
 pub(crate) mod train;
 pub(crate) mod tune;
 pub(crate) mod update;
@@ -60,6 +61,7 @@ fn dispatch(arguments: &Arguments, console: &Console) -> Result<(), Failure> {
         Command::Inspect(arguments) => inspect::run(arguments, console),
         Command::Plot(arguments) => plot::run(arguments, console),
         Command::Export(arguments) => export::run(arguments, console),
+        Command::Repro(arguments) => repro::run(arguments, console),
         Command::Completions { shell } => {
             clap_complete::generate(*shell, &mut Arguments::command(), "evmachine", &mut std::io::stdout());
             Ok(())

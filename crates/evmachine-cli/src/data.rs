@@ -11,7 +11,7 @@ use crate::failure::{Failure, Kind};
 use crate::interrupt;
 
 /// What a data file holds.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Data")]
 pub(crate) struct DataArguments {
     /// The column with the class, by name or by number from 0 (-1 is the last).

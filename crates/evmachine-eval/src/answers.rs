@@ -2,6 +2,8 @@
 
 use evmachine::{Decision, Evm, Features, Labels, PredictError, Run};
 
+use crate::objective;
+
 /// One entry for each query, in columns.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Answers {
@@ -87,5 +89,10 @@ impl Answers {
         known.sort_unstable_by(f64::total_cmp);
         let rejected = (rate * known.len() as f64).floor() as usize;
         known.get(rejected.min(known.len().saturating_sub(1))).copied()
+    }
+
+    /// The threshold at which micro F1 over known classes is best; between two scores, half-way.
+    pub fn threshold_for_best_f1(&self) -> f64 {
+        objective::best_threshold(self, &|tally| objective::f1_at(tally, 1.0))
     }
 }

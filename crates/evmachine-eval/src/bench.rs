@@ -9,8 +9,9 @@ use evmachine::{
 
 use crate::answers::Answers;
 use crate::evaluation::Evaluation;
-use crate::folds::{self, Fold};
+use crate::folds::Fold;
 use crate::objective::{best_threshold, f1_at, judge, mean_and_error};
+use crate::openness;
 use crate::rivals::{self, Rival};
 use crate::tune::{Delta, RivalResult, Trial, TuneError, TuneOptions};
 
@@ -180,7 +181,7 @@ impl<'a> Bench<'a> {
             Delta::MaxFalseUnknown(rate) => answers.threshold_for_false_unknowns(rate),
             Delta::BestF1 => Some(best_threshold(answers, &|tally| f1_at(tally, self.weight))),
             Delta::Openness { unknown_classes } => {
-                return folds::openness_delta(self.classes, self.classes, self.classes + unknown_classes);
+                return openness::delta(self.classes, unknown_classes);
             }
         };
         let probability = model.probability_at(threshold.unwrap_or(f64::NEG_INFINITY));

@@ -106,20 +106,6 @@ pub fn folds(labels: &Labels, count: usize, sizes: FoldSizes, seed: u64) -> Resu
         .collect()
 }
 
-/// The paper's delta for a known openness (Sec. V-A): `(1 - sqrt(2 C_T / (C_R + C_E))) / 2`, where `C_T` classes are
-/// trained, `C_R` of them are to be recognised, and `C_E` appear in testing.
-///
-/// ```
-/// use evmachine_eval::folds::openness_delta;
-///
-/// assert_eq!(openness_delta(15, 15, 15), 0.0);
-/// assert!((openness_delta(15, 15, 26) - 0.0723).abs() < 1e-4);
-/// ```
-pub fn openness_delta(trained: usize, recognized: usize, tested: usize) -> f64 {
-    let closed = 2.0 * trained as f64 / (recognized + tested).max(1) as f64;
-    (0.5 * (1.0 - closed.sqrt())).max(0.0)
-}
-
 /// Drops rows at random down to `size`, but keeps one of each class.
 fn thin(rows: &mut Vec<usize>, size: usize, labels: &Labels, random: &mut StdRng) {
     if rows.len() > size {

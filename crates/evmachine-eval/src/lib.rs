@@ -13,6 +13,7 @@ pub mod curves;
 pub mod evaluation;
 pub mod folds;
 mod objective;
+pub mod openness;
 pub mod rivals;
 pub mod space;
 pub mod tune;

@@ -29,8 +29,18 @@ impl Rival {
 
 /// Answers of k nearest neighbours per class, from distances to all training points of `model`.
 pub fn nearest_neighbors(model: &Evm, table: &DistanceTable, k: usize, truth: &[Option<usize>]) -> Answers {
+    let answers: Vec<(usize, f64)> = class_distances(model, table, k)
+        .into_par_iter()
+        .map(|distances| best_of(distances.into_iter()))
+        .collect();
+    collect(&answers, truth)
+}
+
+/// For each query, the mean distance to the `k` nearest points of each class, from distances to all training points
+/// of `model`.
+pub fn class_distances(model: &Evm, table: &DistanceTable, k: usize) -> Vec<Vec<f64>> {
     let sizes: Vec<usize> = model.classes().map(|class| class.extreme_vectors).collect();
-    let answers: Vec<(usize, f64)> = (0..table.rows())
+    (0..table.rows())
         .into_par_iter()
         .map(|row| {
             let mut rest = table.row(row);
@@ -39,10 +49,9 @@ pub fn nearest_neighbors(model: &Evm, table: &DistanceTable, k: usize, truth: &[
                 rest = others;
                 mean_of_smallest(own, k)
             });
-            best_of(means)
+            means.collect()
         })
-        .collect();
-    collect(&answers, truth)
+        .collect()
 }
 
 /// Answers of the nearest class mean. Means are taken of unit vectors for cosine.

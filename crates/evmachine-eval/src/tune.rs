@@ -36,7 +36,7 @@ pub enum Delta {
     MaxFalseUnknown(f64),
     /// Where F1 over known classes is best on the folds, were every class, left out or not, asked about alike often.
     BestF1,
-    /// By the paper's formula, [`openness_delta`](crate::folds::openness_delta), for whoever knows how many unknown
+    /// By the paper's formula, [`openness::delta`](crate::openness::delta), for whoever knows how many unknown
     /// classes will be met.
     Openness {
         /// So many, beside all classes of the data.

@@ -2,6 +2,7 @@
 
 use kuva::plot::LinePlot;
 use kuva::render::plots::Plot;
+use kuva::render::render::Scene;
 
 use crate::error::{PlotError, at_most, drawable, not_empty, same_length, within};
 use crate::frame::{Axis, Frame, Ticks};
@@ -66,24 +67,41 @@ pub struct Curves<'a> {
 /// ```
 pub fn curves(curves: &Curves<'_>) -> Result<Picture, PlotError> {
     check(curves)?;
+    Ok(Picture::new(scene(curves, (width(curves), height(curves)), true, (560.0, 400.0))))
+}
+
+/// The range of x, with some room.
+pub(crate) fn width(curves: &Curves<'_>) -> Range {
+    if curves.logarithmic_x {
+        return logarithmic_range(curves.series);
+    }
+    Range::covering(curves.series.iter().flat_map(|series| series.x).copied()).padded(0.03)
+}
+
+/// The range of y that holds all error bars whole, with some room.
+pub(crate) fn height(curves: &Curves<'_>) -> Range {
+    Range::covering(curves.series.iter().flat_map(Series::extent)).padded(0.05)
+}
+
+/// The drawing, with the given ranges and size between the axes, with or without the key beside it.
+pub(crate) fn scene(
+    curves: &Curves<'_>,
+    (x_range, y_range): (Range, Range),
+    key: bool,
+    inside: (f64, f64),
+) -> Scene {
     let marked = curves.series.iter().all(|series| series.x.len() <= MOST_MARKS);
     let marker = |index| marked.then(|| Marker::distinct(index, 4.6));
 
     let mut legend = Legend::default();
-    for (index, series) in curves.series.iter().enumerate() {
+    for (index, series) in curves.series.iter().enumerate().filter(|_| key) {
         legend.item(Symbol::Line(class_colour(index), marker(index)), series.name);
     }
-    let x_range = Range::covering(curves.series.iter().flat_map(|series| series.x).copied());
-    let y_range = Range::covering(curves.series.iter().flat_map(Series::extent));
-    let (x_range, x_ticks) = if curves.logarithmic_x {
-        (logarithmic_range(curves.series), Ticks::Logarithmic)
-    } else {
-        (x_range.padded(0.03), Ticks::Linear)
-    };
+    let x_ticks = if curves.logarithmic_x { Ticks::Logarithmic } else { Ticks::Linear };
     let horizontal = Axis { label: curves.x_label.to_owned(), range: x_range, ticks: x_ticks };
-    let vertical =
-        Axis { label: curves.y_label.to_owned(), range: y_range.padded(0.05), ticks: Ticks::Linear };
-    let frame = Frame::new(curves.title, horizontal, vertical, legend);
+    let vertical = Axis { label: curves.y_label.to_owned(), range: y_range, ticks: Ticks::Linear };
+    let mut frame = Frame::new(curves.title, horizontal, vertical, legend);
+    frame.inside = inside;
 
     let geometry = frame.geometry();
     let mut plots: Vec<Plot> = Vec::new();
@@ -104,10 +122,10 @@ pub fn curves(curves: &Curves<'_>) -> Result<Picture, PlotError> {
             }
         }
     }
-    Ok(frame.picture(plots, marks))
+    frame.scene(plots, marks)
 }
 
-fn check(curves: &Curves<'_>) -> Result<(), PlotError> {
+pub(crate) fn check(curves: &Curves<'_>) -> Result<(), PlotError> {
     not_empty("the list of series", curves.series)?;
     at_most("series", MOST_SERIES, curves.series.len())?;
     for series in curves.series {

@@ -3,13 +3,13 @@
 use kuva::plot::Histogram;
 use kuva::render::render::{Primitive, Scene};
 
+use crate::beside::beside;
 use crate::error::{PlotError, at_most, drawable, not_empty};
 use crate::frame::{Axis, Frame, Ticks};
 use crate::legend::Legend;
-use crate::palette::{INK, WHITE, class_colour};
+use crate::palette::{WHITE, class_colour};
 use crate::picture::Picture;
 use crate::range::Range;
-use crate::text::{Align, centred_line};
 
 /// More bins than this are noise at the size of a panel.
 const MOST_BINS: usize = 60;
@@ -18,8 +18,6 @@ const FEWEST_BINS: usize = 6;
 const SHOWN: f64 = 0.995;
 /// Of fewer values than this, each is worth showing.
 const FEWEST_CUT: usize = 10;
-/// Room for the title above the panels.
-const TITLE: f64 = 40.0;
 
 /// One distribution.
 #[derive(Debug, Clone, Copy, Default)]
@@ -158,31 +156,6 @@ fn significant(value: f64) -> String {
     let decimals = (2.0 - magnitude).max(0.0) as usize;
     let text = format!("{value:.decimals$}");
     if decimals > 0 { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
-}
-
-/// Sets panels in a row under a common title.
-fn beside(panels: Vec<Scene>, title: &str) -> Scene {
-    let top = if title.is_empty() { 0.0 } else { TITLE };
-    let width: f64 = panels.iter().map(|panel| panel.width).sum();
-    let height = panels.iter().map(|panel| panel.height).fold(0.0, f64::max);
-    let mut whole = Scene::new(width, top + height);
-    let mut left = 0.0;
-    for panel in panels {
-        whole.font_family = panel.font_family;
-        whole.text_color = panel.text_color;
-        whole.elements.push(Primitive::GroupStart {
-            transform: Some(format!("translate({left},{top})")),
-            title: None,
-            extra_attrs: None,
-        });
-        whole.elements.extend(panel.elements);
-        whole.elements.push(Primitive::GroupEnd);
-        left += panel.width;
-    }
-    if !title.is_empty() {
-        whole.elements.push(centred_line(title, (width / 2.0, TITLE * 0.6), 18, Align::Middle, INK, false));
-    }
-    whole
 }
 
 #[cfg(test)]

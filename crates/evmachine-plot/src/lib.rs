@@ -8,6 +8,7 @@
 //! | [`projection`] | a projected data set coloured by class, with unknowns |
 //! | [`histograms`] | one or two distributions, such as Weibull shapes and scales |
 //! | [`curves`] | lines with error bars, such as F1 against openness |
+//! | [`multiples`] | the same lines in several panels, such as one for each number of known classes |
 //! | [`bars`] | a few numbers in groups, such as before and after an update |
 //! | [`confusion`] | which classes are taken for which |
 //!
@@ -33,6 +34,7 @@
 //! ```
 
 mod bars;
+mod beside;
 mod confusion;
 mod contour;
 mod curves;
@@ -41,6 +43,7 @@ mod frame;
 mod histograms;
 mod legend;
 mod marker;
+mod multiples;
 mod palette;
 mod picture;
 mod plane;
@@ -54,6 +57,7 @@ pub use confusion::{Confusion, confusion};
 pub use curves::{Curves, Series, curves};
 pub use error::PlotError;
 pub use histograms::{Histograms, Panel, histograms};
+pub use multiples::{Multiples, multiples};
 pub use picture::Picture;
 pub use plane::{DEFAULT_LEVELS, Plane, plane};
 pub use projection::{PointClass, Projection, projection};

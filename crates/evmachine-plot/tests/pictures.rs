@@ -3,8 +3,8 @@
 use std::fs;
 
 use evmachine_plot::{
-    BarSeries, Bars, Confusion, Curves, Direction, Histograms, Panel, Picture, Plane, PlotError, PointClass,
-    Projection, Series, bars, confusion, curves, histograms, plane, projection,
+    BarSeries, Bars, Confusion, Curves, Direction, Histograms, Multiples, Panel, Picture, Plane, PlotError,
+    PointClass, Projection, Series, bars, confusion, curves, histograms, multiples, plane, projection,
 };
 
 const LEFT: [[f64; 2]; 3] = [[0.0, 0.0], [1.0, 0.5], [0.4, 1.2]];
@@ -59,6 +59,15 @@ fn draw_curves() -> Result<Picture, PlotError> {
     })
 }
 
+fn draw_multiples() -> Result<Picture, PlotError> {
+    let low = [Series { name: "EVM", x: &[0.0, 50.0], y: &[0.9, 0.8], errors: None }];
+    let high = [Series { name: "NNO", x: &[0.0, 50.0], y: &[0.2, 0.1], errors: None }];
+    let panel =
+        |title, series| Curves { title, x_label: "unknown", y_label: "F1", series, logarithmic_x: false };
+    let panels = [panel("50 known", &low[..]), panel("100 known", &high[..])];
+    multiples(&Multiples { title: "Multiples title", panels: &panels })
+}
+
 fn draw_bars(direction: Direction) -> Result<Picture, PlotError> {
     let series = [
         BarSeries { name: "before", values: &[1.5, -2.0] },
@@ -101,6 +110,10 @@ fn all() -> Result<Vec<Expected>, PlotError> {
         (draw_projection()?, &["Projection title", "PC 1", "PC 2", "cat", "dog & <wolf>", "unknown"]),
         (draw_histograms()?, &["Histogram title", "scale", "count", "shape (1 of 301 above 16 not shown)"]),
         (draw_curves()?, &["Curve title", "ratio", "F1", "EVM", "softmax", "0.01", "1"]),
+        (
+            draw_multiples()?,
+            &["Multiples title", "50 known", "100 known", "unknown", "F1", "NNO", "0.9", "0.1"],
+        ),
         (draw_bars(Direction::Vertical)?, bar_texts),
         (draw_bars(Direction::Horizontal)?, bar_texts),
         (

@@ -2,7 +2,7 @@
 
 use crate::Place;
 
-const COMMANDS: [&str; 13] = [
+const COMMANDS: [&str; 14] = [
     "demo",
     "train",
     "predict",
@@ -14,9 +14,12 @@ const COMMANDS: [&str; 13] = [
     "inspect",
     "plot",
     "export",
+    "repro",
     "completions",
     "man",
 ];
+
+const EXPERIMENTS: [&str; 7] = ["all", "teaser", "oletter", "openworld", "budget", "parameters", "svm-grid"];
 
 #[test]
 fn help_is_as_it_was_approved() {
@@ -24,6 +27,12 @@ fn help_is_as_it_was_approved() {
     insta::assert_snapshot!("help", place.ok(&["--help"]));
     for command in COMMANDS {
         insta::assert_snapshot!(format!("help_{command}"), place.ok(&[command, "--help"]));
+    }
+    for experiment in EXPERIMENTS {
+        insta::assert_snapshot!(
+            format!("help_repro_{experiment}"),
+            place.ok(&["repro", experiment, "--help"])
+        );
     }
 }
 
@@ -33,6 +42,10 @@ fn every_command_has_an_example() {
     for command in COMMANDS {
         let help = place.ok(&[command, "--help"]);
         assert!(help.contains(&format!("Example: evmachine {command}")), "{help}");
+    }
+    for experiment in EXPERIMENTS {
+        let help = place.ok(&["repro", experiment, "--help"]);
+        assert!(help.contains(&format!("Example: evmachine repro {experiment}")), "{help}");
     }
 }
 

@@ -1,0 +1,81 @@
+//! The Extreme Value Machine itself.
+
+use evmachine::{Evm, Features, Labels, Params, Run};
+
+use crate::error::SystemError;
+use crate::scores::Scores;
+use crate::system::System;
+
+/// The library's model as one system among others. Scores are supports, which order queries that are far from
+/// everything too.
+#[derive(Debug, Clone)]
+pub struct ExtremeValueMachine {
+    name: String,
+    params: Params,
+    model: Option<Evm>,
+    classes: Vec<String>,
+}
+
+impl ExtremeValueMachine {
+    /// A machine to be trained with `params`.
+    pub fn new(name: impl Into<String>, params: Params) -> Self {
+        Self { name: name.into(), params, model: None, classes: Vec::new() }
+    }
+
+    /// The model, once there is one.
+    pub fn model(&self) -> Option<&Evm> {
+        self.model.as_ref()
+    }
+
+    fn fitted(&self) -> Result<&Evm, SystemError> {
+        self.model.as_ref().ok_or_else(|| SystemError::NotFitted { system: self.name() })
+    }
+
+    fn keep(&mut self, model: Evm) {
+        self.classes = model.classes().map(|class| class.name.to_owned()).collect();
+        self.model = Some(model);
+    }
+}
+
+impl System for ExtremeValueMachine {
+    fn name(&self) -> String {
+        self.name.clone()
+    }
+
+    fn fit(&mut self, features: &Features<'_>, labels: &Labels) -> Result<(), SystemError> {
+        let (model, _) = Evm::fit(&self.params, features, labels)?;
+        self.keep(model);
+        Ok(())
+    }
+
+    fn update(&mut self, features: &Features<'_>, labels: &Labels) -> Result<(), SystemError> {
+        let mut model = self.fitted()?.clone();
+        model.update(features, labels)?;
+        self.keep(model);
+        Ok(())
+    }
+
+    fn classes(&self) -> &[String] {
+        &self.classes
+    }
+
+    fn scores(&self, queries: &Features<'_>) -> Result<Scores, SystemError> {
+        let model = self.fitted()?;
+        let rows = model.for_each_query(&Run::new(), queries, |_, scores| {
+            scores.iter().map(|score| score.support).collect::<Vec<f64>>()
+        })?;
+        Ok(Scores::new(self.classes.len(), &rows))
+    }
+
+    fn threshold(&self) -> f64 {
+        self.params.tail_model.support_at(self.params.rejection_threshold)
+    }
+
+    fn threshold_at(&self, delta: f64) -> Option<f64> {
+        Some(self.params.tail_model.support_at(delta))
+    }
+
+    fn vectors(&self) -> usize {
+        self.model.as_ref().map_or(0, Evm::extreme_vector_count)
+    }
+}

@@ -1,0 +1,107 @@
+//! Thresholded nearest-neighbour distance.
+
+use evmachine::{Features, Labels, Metric};
+
+use crate::cross_class;
+use crate::error::SystemError;
+use crate::neighbors::Neighbors;
+use crate::scores::Scores;
+use crate::system::System;
+
+/// The class whose `k` nearest points have the smallest mean distance; unknown beyond a distance, which
+/// cross-class validation sets unless it is given.
+#[derive(Debug, Clone)]
+pub struct NearestThreshold {
+    metric: Metric,
+    k: usize,
+    fixed: Option<f64>,
+    seed: u64,
+    threshold: f64,
+    points: Option<Neighbors>,
+}
+
+impl NearestThreshold {
+    /// With `k` neighbours of each class, at least 1.
+    #[must_use]
+    pub fn new(metric: Metric, k: usize) -> Self {
+        Self { metric, k: k.max(1), fixed: None, seed: 1, threshold: f64::NEG_INFINITY, points: None }
+    }
+
+    /// Rejects below this score, which is a distance with its sign turned.
+    pub fn with_threshold(mut self, threshold: f64) -> Self {
+        self.fixed = Some(threshold);
+        self
+    }
+
+    /// The seed of cross-class validation.
+    pub fn with_seed(mut self, seed: u64) -> Self {
+        self.seed = seed;
+        self
+    }
+}
+
+impl System for NearestThreshold {
+    fn name(&self) -> String {
+        format!("{}-NN, thresholded", self.k)
+    }
+
+    fn fit(&mut self, features: &Features<'_>, labels: &Labels) -> Result<(), SystemError> {
+        self.threshold = match self.fixed {
+            Some(threshold) => threshold,
+            None => cross_class::threshold(features, labels, self.seed, || {
+                Self::new(self.metric.clone(), self.k).with_threshold(f64::NEG_INFINITY)
+            })?,
+        };
+        self.points = Some(Neighbors::fit(&self.metric, features, labels)?);
+        Ok(())
+    }
+
+    fn update(&mut self, features: &Features<'_>, labels: &Labels) -> Result<(), SystemError> {
+        let points = self.points.as_ref().ok_or_else(|| SystemError::NotFitted { system: self.name() })?;
+        self.points = Some(points.update(features, labels)?);
+        Ok(())
+    }
+
+    fn classes(&self) -> &[String] {
+        self.points.as_ref().map_or(&[], |points| &points.classes)
+    }
+
+    fn scores(&self, queries: &Features<'_>) -> Result<Scores, SystemError> {
+        let points = self.points.as_ref().ok_or_else(|| SystemError::NotFitted { system: self.name() })?;
+        let mut rows = points.distances(queries, self.k)?;
+        rows.iter_mut().flatten().for_each(|distance| *distance = -*distance);
+        Ok(Scores::new(points.classes.len(), &rows))
+    }
+
+    fn threshold(&self) -> f64 {
+        self.threshold
+    }
+
+    fn vectors(&self) -> usize {
+        self.points.as_ref().map_or(0, Neighbors::points)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scores_are_distances_and_new_classes_are_learned() {
+        let features = Features::new(vec![0.0, 1.0, 10.0, 12.0], 1).unwrap();
+        let labels = Labels::new(["a", "a", "b", "b"]).unwrap();
+        let mut system = NearestThreshold::new(Metric::Euclidean, 2).with_threshold(-3.0);
+        system.fit(&features, &labels).unwrap();
+        let queries = Features::new(vec![2.0, 40.0], 1).unwrap();
+        let scores = system.scores(&queries).unwrap();
+        assert_eq!(scores.row(0), [-1.5, -9.0]);
+        assert_eq!(
+            (scores.decide(0, system.threshold()), scores.decide(1, system.threshold())),
+            (Some(0), None)
+        );
+        system.update(&Features::new(vec![40.0], 1).unwrap(), &Labels::new(["c"]).unwrap()).unwrap();
+        let scores = system.scores(&queries).unwrap();
+        assert_eq!(scores.decide(1, system.threshold()), Some(2));
+        assert_eq!((system.vectors(), system.classes().len()), (5, 3));
+    }
+}

@@ -1,0 +1,55 @@
+//! Distances to the nearest points of each class, shared by the systems that are made of them.
+
+use evmachine::{Evm, Features, FitError, Labels, Metric, Params, PredictError, Refit, TailMemory, TailSize};
+use evmachine_eval::rivals;
+
+/// Queries measured at a time; a row takes four bytes for each point learned.
+const CHUNK: usize = 1024;
+
+/// All points learned. A model that keeps every point holds them, for its distances.
+#[derive(Debug, Clone)]
+pub(crate) struct Neighbors {
+    model: Evm,
+    pub(crate) classes: Vec<String>,
+}
+
+impl Neighbors {
+    pub(crate) fn fit(metric: &Metric, features: &Features<'_>, labels: &Labels) -> Result<Self, FitError> {
+        let params = Params {
+            metric: metric.clone(),
+            tail_size: TailSize::Count(1),
+            cover_threshold: 1.0,
+            refit: Refit::New,
+            tail_memory: TailMemory::None,
+            ..Params::default()
+        };
+        let (model, _) = Evm::fit(&params, features, labels)?;
+        Ok(Self::holding(model))
+    }
+
+    fn holding(model: Evm) -> Self {
+        let classes = model.classes().map(|class| class.name.to_owned()).collect();
+        Self { model, classes }
+    }
+
+    pub(crate) fn update(&self, features: &Features<'_>, labels: &Labels) -> Result<Self, FitError> {
+        let mut model = self.model.clone();
+        model.update(features, labels)?;
+        Ok(Self::holding(model))
+    }
+
+    pub(crate) fn points(&self) -> usize {
+        self.model.extreme_vector_count()
+    }
+
+    /// For each query and class, the mean distance to the `k` nearest points of the class.
+    pub(crate) fn distances(&self, queries: &Features<'_>, k: usize) -> Result<Vec<Vec<f64>>, PredictError> {
+        let rows: Vec<usize> = (0..queries.rows()).collect();
+        let mut all = Vec::with_capacity(rows.len());
+        for chunk in rows.chunks(CHUNK) {
+            let table = self.model.measure(&queries.select(chunk))?;
+            all.extend(rivals::class_distances(&self.model, &table, k));
+        }
+        Ok(all)
+    }
+}

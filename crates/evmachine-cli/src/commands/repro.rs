@@ -1,0 +1,108 @@
+//! `evmachine repro`: one file for each experiment.
+
+mod all;
+mod budget;
+mod oletter;
+mod openworld;
+mod parameters;
+mod svm_grid;
+mod teaser;
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Subcommand};
+use evmachine_repro::{ReproError, Section, Watch};
+
+use crate::console::Console;
+use crate::failure::{Failure, Kind};
+use crate::interrupt;
+
+/// Run the paper's experiments, with every system that it compares to
+///
+/// Each writes a CSV of every run, pictures as SVG and PNG, and a summary, to a folder of its own. A run that was
+/// interrupted goes on where it ended when the same command is given again.
+///
+/// Example: evmachine repro oletter --systems evm
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    experiment: Experiment,
+}
+
+#[derive(Debug, Subcommand)]
+enum Experiment {
+    All(all::Arguments),
+    Teaser(teaser::Arguments),
+    Oletter(oletter::Arguments),
+    Openworld(Box<openworld::Arguments>),
+    Budget(budget::Arguments),
+    Parameters(parameters::Arguments),
+    SvmGrid(svm_grid::Arguments),
+}
+
+/// Where results go.
+#[derive(Debug, Clone, Args)]
+struct OutputArguments {
+    /// The folder for results; one in repro/runs named after the experiment, unless given.
+    #[arg(short, long, value_name = "FOLDER")]
+    output: Option<PathBuf>,
+}
+
+impl OutputArguments {
+    fn folder(&self, name: &str) -> PathBuf {
+        self.output.clone().unwrap_or_else(|| Path::new("repro/runs").join(name))
+    }
+}
+
+pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failure> {
+    match &arguments.experiment {
+        Experiment::All(arguments) => all::run(arguments, console),
+        Experiment::Teaser(arguments) => teaser::run(arguments, console).map(drop),
+        Experiment::Oletter(arguments) => oletter::run(arguments, console).map(drop),
+        Experiment::Openworld(arguments) => openworld::run(arguments, console).map(drop),
+        Experiment::Budget(arguments) => budget::run(arguments, console).map(drop),
+        Experiment::Parameters(arguments) => parameters::run(arguments, console).map(drop),
+        Experiment::SvmGrid(arguments) => svm_grid::run(arguments, console),
+    }
+}
+
+/// Counts that must not be 0.
+fn at_least_one(flags: &[(&str, usize)]) -> Result<(), Failure> {
+    match flags.iter().find(|(_, value)| *value == 0) {
+        Some((flag, _)) => Err(Failure::new(Kind::Usage, format!("{flag} 0: at least 1 is needed"))),
+        None => Ok(()),
+    }
+}
+
+/// Runs an experiment under a bar, writes what it has to say and says where.
+fn tell(
+    console: &Console,
+    folder: &Path,
+    experiment: impl FnOnce(&Watch<'_>) -> Result<Section, ReproError>,
+) -> Result<Section, Failure> {
+    let bar = console.bar(Some(1), "reading");
+    let told = |what: &str, done: usize, total: usize| {
+        bar.set_length(total as u64);
+        bar.set_position(done as u64);
+        bar.set_message(what.to_owned());
+        interrupt::flow()
+    };
+    let section = experiment(&Watch::new(&told));
+    bar.finish_and_clear();
+    let section = section?;
+    section.write(folder)?;
+    console.say(format!("{}: written to {}", section.title, folder.display()));
+    Ok(section)
+}
+
+impl From<ReproError> for Failure {
+    fn from(error: ReproError) -> Self {
+        let kind = match error {
+            ReproError::Stopped => Kind::Interrupted,
+            ReproError::Settings { .. } => Kind::Usage,
+            ReproError::TooFewClasses { .. } | ReproError::Features(_) | ReproError::Labels(_) => Kind::Data,
+            _ => Kind::Other,
+        };
+        Failure::new(kind, error.to_string())
+    }
+}

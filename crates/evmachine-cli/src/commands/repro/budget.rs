@@ -1,0 +1,42 @@
+//! `evmachine repro budget`
+
+use clap::Args;
+use evmachine_repro::Section;
+use evmachine_repro::budget::{self, Settings};
+
+use super::{OutputArguments, tell};
+use crate::console::Console;
+use crate::failure::Failure;
+use crate::letter;
+
+/// How few points will do: accuracy against vector ratio on closed-set Letter (Sec. VI)
+///
+/// Example: evmachine repro budget --tail-size 75
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Arguments {
+    /// The paper's tau.
+    #[arg(long, value_name = "N", default_value_t = 75)]
+    tail_size: usize,
+
+    /// The paper's k.
+    #[arg(short = 'k', long, visible_alias = "k", value_name = "N", default_value_t = 1)]
+    n_fused: usize,
+
+    #[command(flatten)]
+    output: OutputArguments,
+}
+
+impl Arguments {
+    /// The paper's parameters.
+    pub(super) fn of(output: OutputArguments) -> Self {
+        Self { tail_size: 75, n_fused: 1, output }
+    }
+}
+
+pub(super) fn run(arguments: &Arguments, console: &Console) -> Result<Section, Failure> {
+    let settings =
+        Settings { n_fused: arguments.n_fused, tail_size: arguments.tail_size, ..Settings::default() };
+    let folder = arguments.output.folder("budget");
+    let (features, labels) = letter::read()?;
+    tell(console, &folder, |watch| budget::run(&folder, &features, &labels, &settings, watch))
+}

@@ -1,0 +1,110 @@
+//! The columns of the logs.
+
+use evmachine_eval::{Answers, Evaluation};
+use serde::{Deserialize, Serialize};
+
+use super::systems::Entry;
+use evmachine_eval::openness::openness;
+
+/// One system, one fold, one number of unknown letters.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Row {
+    /// Which draw, from 1.
+    pub draw: usize,
+    /// Which fold of the draw, from 1.
+    pub fold: usize,
+    /// Which system.
+    pub system: String,
+    /// Unknown letters in the test.
+    pub unknown: usize,
+    /// Openness.
+    pub openness: f64,
+    /// The score below which a letter is unknown.
+    pub threshold: f64,
+    /// F1, micro over the known letters.
+    pub f1: f64,
+    /// The mean of the letters' own F1.
+    pub f1_macro: f64,
+    /// Right answers of all.
+    pub accuracy: f64,
+    /// Known letters accepted and named right.
+    pub known_accuracy: f64,
+    /// Unknown letters rejected.
+    pub unknown_accuracy: Option<f64>,
+    /// Area under the ROC curve of known against unknown.
+    pub auroc: Option<f64>,
+    /// Vectors kept.
+    pub vectors: usize,
+    /// Points trained on.
+    pub points: usize,
+    /// Seconds to fit, with the choice of the threshold.
+    pub fit_seconds: f64,
+    /// Seconds to score all test letters.
+    pub score_seconds: f64,
+}
+
+impl Row {
+    pub(super) fn new(
+        draw: usize,
+        fold: usize,
+        entry: &Entry,
+        known: usize,
+        unknown: usize,
+        threshold: f64,
+        answers: &Answers,
+    ) -> Self {
+        let evaluation = Evaluation::new(answers, known);
+        Self {
+            draw,
+            fold,
+            system: entry.name.clone(),
+            unknown,
+            openness: rounded(openness(known, unknown)),
+            threshold,
+            f1: rounded(evaluation.f1_micro),
+            f1_macro: rounded(evaluation.f1_macro),
+            accuracy: rounded(evaluation.accuracy),
+            known_accuracy: rounded(evaluation.known_accuracy.unwrap_or(0.0)),
+            unknown_accuracy: evaluation.unknown_accuracy.map(rounded),
+            auroc: evaluation.auroc.map(rounded),
+            vectors: 0,
+            points: 0,
+            fit_seconds: 0.0,
+            score_seconds: 0.0,
+        }
+    }
+
+    pub(super) fn with_costs(mut self, vectors: usize, points: usize, fit: f64, score: f64) -> Self {
+        (self.vectors, self.points) = (vectors, points);
+        (self.fit_seconds, self.score_seconds) = ((fit * 1e3).round() / 1e3, (score * 1e3).round() / 1e3);
+        self
+    }
+}
+
+/// Six digits are more than any of these figures is worth.
+pub(crate) fn rounded(value: f64) -> f64 {
+    (value * 1e6).round() / 1e6
+}
+
+/// One system trained on all letters.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct VectorRow {
+    /// Which system.
+    pub system: String,
+    /// Vectors kept.
+    pub vectors: usize,
+    /// Points trained on.
+    pub points: usize,
+    /// The one by the other.
+    pub vector_ratio: f64,
+    /// Seconds to fit.
+    pub seconds: f64,
+}
+
+impl VectorRow {
+    pub(super) fn new(system: &str, vectors: usize, points: usize, seconds: f64) -> Self {
+        let vector_ratio = rounded(vectors as f64 / points.max(1) as f64);
+        let seconds = (seconds * 1e3).round() / 1e3;
+        Self { system: system.to_owned(), vectors, points, vector_ratio, seconds }
+    }
+}

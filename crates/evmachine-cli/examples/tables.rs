@@ -15,7 +15,8 @@ use evmachine_eval::{Answers, rivals};
 use sets::{Task, line, truth};
 
 fn main() -> Result<(), Box<dyn Error>> {
-    table(&sets::from_arguments()?)
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    table(&sets::named(&arguments)?)
 }
 
 fn table(task: &Task) -> Result<(), Box<dyn Error>> {

@@ -5,6 +5,8 @@
 //! cargo run --release -p evmachine-cli --example tuned -- clinc CLINC.npz    # CLINC150 embeddings
 //! cargo run --release -p evmachine-cli --example tuned -- tiny FOLDER 0      # Tiny-ImageNet features, seed 0
 //! ```
+//!
+//! `--trials N` at the end sets the number of trials; 200 unless given.
 
 mod sets;
 
@@ -16,17 +18,21 @@ use evmachine::{Evm, Params};
 use evmachine_eval::{Answers, Evaluation, Rival, Search, TuneOptions, rivals, tune};
 use sets::{Task, line, truth};
 
-const TRIALS: usize = 200;
-
 fn main() -> Result<(), Box<dyn Error>> {
-    let task = sets::from_arguments()?;
+    let mut arguments: Vec<String> = std::env::args().skip(1).collect();
+    let mut trials = 200;
+    if let Some(position) = arguments.iter().position(|argument| argument == "--trials") {
+        let value = arguments.drain(position..).nth(1).ok_or("--trials needs a number")?;
+        trials = value.parse()?;
+    }
+    let task = sets::named(&arguments)?;
     let base = Params { metric: task.metric.clone(), ..Params::default() };
-    let options = TuneOptions { base, search: Search::Bayesian { trials: TRIALS }, ..TuneOptions::default() };
+    let options = TuneOptions { base, search: Search::Bayesian { trials }, ..TuneOptions::default() };
     let clock = Instant::now();
     let (features, labels) = &task.train;
     let tuned = tune(features, labels, &options, &mut |_, _, _| ControlFlow::Continue(()))?;
     println!(
-        "{}, {}: {TRIALS} trials in {:.0} s\n",
+        "{}, {}: {trials} trials in {:.0} s\n",
         task.name,
         task.metric.name(),
         clock.elapsed().as_secs_f64()

@@ -51,10 +51,10 @@ fn distances(criterion: &mut Criterion) {
 fn savings(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("savings");
     group.sample_size(10);
-    for d in [2, 4, 6, 8, 12, 16] {
-        let (features, labels) = clumps(20_000, d, 20, 3);
+    for (rows, d) in [(20_000, 2), (20_000, 8), (20_000, 16), (100_000, 2), (100_000, 4), (100_000, 8)] {
+        let (features, labels) = clumps(rows, d, 20, 3);
         for (name, divide) in [("leaves", true), ("all_pairs", false)] {
-            group.bench_function(BenchmarkId::new(name, format!("20000x{d}")), |bencher| {
+            group.bench_function(BenchmarkId::new(name, format!("{rows}x{d}")), |bencher| {
                 let run = Run::new().leaves(divide);
                 bencher.iter(|| Evm::fit_with(&run, &all(75), black_box(&features), &labels).unwrap());
             });

@@ -21,9 +21,8 @@ pub(crate) struct Task {
     pub(crate) metric: Metric,
 }
 
-/// The set that the arguments of a program name: nothing for Letter, `clinc FILE.npz`, `tiny FOLDER SEED`.
-pub(crate) fn from_arguments() -> Result<Task, Box<dyn Error>> {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
+/// The set that arguments name: nothing for Letter, `clinc FILE.npz`, `tiny FOLDER SEED`.
+pub(crate) fn named(arguments: &[String]) -> Result<Task, Box<dyn Error>> {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match arguments.as_slice() {
         [] => letter("ABCDEGHKLNPRTVX"),

@@ -33,6 +33,11 @@ pub(crate) struct Arguments {
     #[arg(long, global = true, value_name = "N")]
     pub(crate) threads: Option<usize>,
 
+    /// Megabytes that training may take for tails and covers beside the data and the model; 1024 unless given. The
+    /// result does not depend on it; less memory takes longer.
+    #[arg(long, global = true, value_name = "MB")]
+    pub(crate) memory: Option<usize>,
+
     #[command(subcommand)]
     pub(crate) command: Command,
 }

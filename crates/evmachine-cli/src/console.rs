@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
-use evmachine::{Observer, Stage};
+use evmachine::{Observer, Run, Stage};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::failure::Failure;
@@ -18,11 +18,22 @@ pub(crate) struct Console {
     quiet: bool,
     verbose: bool,
     terminal: bool,
+    /// Megabytes.
+    memory: Option<usize>,
 }
 
 impl Console {
-    pub(crate) fn new(quiet: bool, verbose: bool) -> Self {
-        Self { quiet, verbose, terminal: std::io::stderr().is_terminal() }
+    pub(crate) fn new(quiet: bool, verbose: bool, memory: Option<usize>) -> Self {
+        Self { quiet, verbose, terminal: std::io::stderr().is_terminal(), memory }
+    }
+
+    /// A library call that is watched and keeps to the memory it was given.
+    pub(crate) fn run<'a>(&self, progress: &'a Progress) -> Run<'a> {
+        let run = Run::new().observer(progress);
+        match self.memory {
+            Some(megabytes) => run.memory(megabytes.saturating_mul(1 << 20)),
+            None => run,
+        }
     }
 
     /// A line for a person.

@@ -22,7 +22,7 @@ use crate::console::Console;
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    let console = Console::new(arguments.quiet, arguments.verbose);
+    let console = Console::new(arguments.quiet, arguments.verbose, arguments.memory);
     match commands::run(&arguments, &console) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {

@@ -6,7 +6,9 @@
 use std::hint::black_box;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use evmachine::{Budget, Evm, Features, Labels, Metric, Params, PsiModel, Reduction, TailModel, TailSize};
+use evmachine::{
+    Budget, Evm, Features, Labels, Metric, Params, PsiModel, Reduction, Run, TailModel, TailSize,
+};
 
 /// Classes as Gaussian-like clumps around random centres.
 fn clumps(rows: usize, dimensions: usize, classes: usize, seed: u64) -> (Features<'static>, Labels) {
@@ -40,6 +42,31 @@ fn distances(criterion: &mut Criterion) {
             group.throughput(Throughput::Elements((rows * rows * d) as u64));
             let name = BenchmarkId::new(metric.name(), format!("{rows}x{rows}x{d}"));
             group.bench_function(name, |bencher| bencher.iter(|| evm.measure(black_box(&features)).unwrap()));
+        }
+    }
+    group.finish();
+}
+
+/// What it saves to look only where a near point can be, by dimensions, and to compute each distance once.
+fn savings(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("savings");
+    group.sample_size(10);
+    for d in [2, 4, 6, 8, 12, 16] {
+        let (features, labels) = clumps(20_000, d, 20, 3);
+        for (name, divide) in [("leaves", true), ("all_pairs", false)] {
+            group.bench_function(BenchmarkId::new(name, format!("20000x{d}")), |bencher| {
+                let run = Run::new().leaves(divide);
+                bencher.iter(|| Evm::fit_with(&run, &all(75), black_box(&features), &labels).unwrap());
+            });
+        }
+    }
+    for d in [32, 128, 512] {
+        let (features, labels) = clumps(8_000, d, 20, 3);
+        for (name, memory) in [("once", 1 << 30), ("twice", 0)] {
+            group.bench_function(BenchmarkId::new(name, format!("8000x{d}")), |bencher| {
+                let run = Run::new().memory(memory);
+                bencher.iter(|| Evm::fit_with(&run, &all(75), black_box(&features), &labels).unwrap());
+            });
         }
     }
     group.finish();
@@ -121,5 +148,5 @@ fn fit_update_predict(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(stages, distances, tails, fits, cover, fit_update_predict);
+criterion_group!(stages, distances, tails, savings, fits, cover, fit_update_predict);
 criterion_main!(stages);

@@ -1,8 +1,10 @@
 //! Psi of the extreme vectors to a decision: a known class, or unknown (Eq. 3).
 
+use std::ops::Range;
+
 use rayon::prelude::*;
 
-use crate::distance::Tile;
+use crate::distance::{RowBlock, Tile};
 use crate::error::{FeatureError, Halt, PredictError};
 use crate::features::Features;
 use crate::model::{ClassModel, Evm, Prepared};
@@ -109,12 +111,13 @@ impl Evm {
         let prepared = self.prepared();
         let all: Vec<usize> = (0..points.len()).collect();
         let block_rows = run.block_rows(all.len());
+        let alone = all.len() <= block_rows;
         let meter = run.meter(Stage::Predict, all.len());
         let blocks: Result<Vec<Vec<R>>, Halt> = all
             .par_chunks(block_rows)
             .map(|rows| {
                 meter.check()?;
-                let scores = self.score_block(run, prepared, &points, rows)?;
+                let scores = self.score_block(run, prepared, &points, rows, alone)?;
                 let classes = self.classes.len();
                 let results = rows
                     .iter()
@@ -140,28 +143,63 @@ impl Evm {
         self.params.n_fused.min(self.classes.iter().map(ClassModel::len).max().unwrap_or(1))
     }
 
-    /// Scores of each row for each class.
+    /// Scores of each row for each class. A block that is `alone` is shared by all threads.
     fn score_block(
         &self,
         run: &Run<'_>,
         prepared: &Prepared,
         points: &Points<'_>,
         rows: &[usize],
+        alone: bool,
     ) -> Result<Vec<ClassScore>, Halt> {
-        let metric = &self.params.metric;
         let fused = self.fused();
-        let classes = self.classes.len();
-        let count = prepared.columns.len();
         let block = prepared.columns.block(points, rows);
-        let mut best = vec![f64::NEG_INFINITY; rows.len() * classes * fused];
+        let count = prepared.columns.len();
+        let parts = if alone { rayon::current_num_threads() } else { 1 };
+        let width = count.div_ceil(parts).next_multiple_of(run.tile_columns);
+        let starts: Vec<usize> = (0..count).step_by(width).collect();
+        let best: Result<Vec<Vec<f64>>, Halt> = starts
+            .into_par_iter()
+            .map(|start| {
+                self.largest_supports(run, prepared, &block, rows.len(), start..(start + width).min(count))
+            })
+            .collect();
+        // Which are the largest does not depend on who found them.
+        let best = best?.into_iter().reduce(|mut best, other| {
+            for (best, other) in best.chunks_exact_mut(fused).zip(other.chunks_exact(fused)) {
+                keep_largest(best, other);
+            }
+            best
+        });
+        let classes = self.classes.len();
+        let best = best.unwrap_or_default();
+        let scores = best.chunks_exact(fused).enumerate().map(|(slot, supports)| {
+            let count = fused.min(self.classes[slot % classes].len());
+            score(self.params.tail_model, &supports[..count])
+        });
+        Ok(scores.collect())
+    }
+
+    /// By row and class, the k largest supports among the given extreme vectors.
+    fn largest_supports(
+        &self,
+        run: &Run<'_>,
+        prepared: &Prepared,
+        block: &RowBlock,
+        rows: usize,
+        vectors: Range<usize>,
+    ) -> Result<Vec<f64>, Halt> {
+        let metric = &self.params.metric;
+        let (fused, classes) = (self.fused(), self.classes.len());
+        let mut best = vec![f64::NEG_INFINITY; rows * classes * fused];
         let mut tile = Tile::default();
         let mut support = Vec::new();
-        for start in (0..count).step_by(run.tile_columns) {
-            let end = (start + run.tile_columns).min(count);
-            prepared.columns.ranks(&block, start..end, &mut tile)?;
+        for start in vectors.clone().step_by(run.tile_columns) {
+            let end = (start + run.tile_columns).min(vectors.end);
+            prepared.columns.ranks(block, start..end, &mut tile)?;
             support.resize(end - start, 0.0);
             let first = prepared.ranges.partition_point(|range| range.end <= start);
-            for row in 0..rows.len() {
+            for row in 0..rows {
                 let distances = tile.row(row).iter().map(|&rank| metric.distance_of_rank(rank));
                 prepared.curves.support(start, distances, &mut support);
                 let own = prepared.ranges.iter().enumerate().skip(first);
@@ -172,11 +210,7 @@ impl Evm {
                 }
             }
         }
-        let scores = best.chunks_exact(fused).enumerate().map(|(slot, supports)| {
-            let count = fused.min(self.classes[slot % classes].len());
-            score(self.params.tail_model, &supports[..count])
-        });
-        Ok(scores.collect())
+        Ok(best)
     }
 
     /// The decision that follows from the scores of one query, one for each class.

@@ -72,14 +72,16 @@ pub struct Run<'a> {
     pub(crate) tile_rows: usize,
     /// Columns in a tile.
     pub(crate) tile_columns: usize,
-    /// Bytes that the cover of one class may keep.
+    /// Bytes for tails in flight, and again for covers.
     pub(crate) memory: usize,
+    /// Whether points in few dimensions are divided by where they lie.
+    pub(crate) leaves: bool,
 }
 
 impl<'a> Run<'a> {
-    /// Nobody watches; tiles that fit the caches; at most 1 GiB for the cover of a class.
+    /// Nobody watches; tiles that fit the caches; at most 1 GiB for tails in flight and for covers.
     pub fn new() -> Self {
-        Self { observer: None, tile_rows: 120, tile_columns: 512, memory: 1 << 30 }
+        Self { observer: None, tile_rows: 120, tile_columns: 512, memory: 1 << 30, leaves: true }
     }
 
     /// Has the call watched.
@@ -94,10 +96,17 @@ impl<'a> Run<'a> {
         self
     }
 
-    /// Sets the bytes that the cover of one class may keep; beyond them, distances are computed again when
-    /// they are needed.
+    /// Sets the bytes that all tails in flight may take, and those that covers may keep. Beyond them, distances are
+    /// computed again when they are needed.
     pub fn memory(mut self, bytes: usize) -> Self {
         self.memory = bytes;
+        self
+    }
+
+    /// Sets whether points in few dimensions are divided by where they lie, so that most pairs need not be measured.
+    /// Where a trial on a few of them shows no gain, they are not; so this is for measuring.
+    pub fn leaves(mut self, divide: bool) -> Self {
+        self.leaves = divide;
         self
     }
 

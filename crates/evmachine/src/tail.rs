@@ -1,8 +1,10 @@
 //! The tau smallest distances of each point to other classes (Alg. 2), streamed over tiles.
 //!
-//! Memory is a tile and twice the tail for each row in flight, whatever the number of points; or twice the tail for
-//! every row, where that is little enough and each distance can so be computed once instead of twice.
+//! Memory is a tile and twice the tail for each row in flight, whatever the number of points. Two ways save work where
+//! they can: with room for twice the tail of every row, each distance is computed once instead of twice; in few
+//! dimensions, most pairs are never measured. The tails are the same, bit for bit.
 
+mod leaves;
 mod smallest;
 mod symmetric;
 
@@ -16,6 +18,7 @@ use crate::metric::Metric;
 use crate::points::Points;
 use crate::progress::{Run, Stage};
 
+use self::leaves::Leaves;
 use self::smallest::Smallest;
 
 /// Columns to measure against, and which of them belong to each class.
@@ -52,6 +55,13 @@ pub(crate) fn stream<W: Default, R: Send>(
     sizes: &[usize],
     finish: impl Fn(usize, &[f32], &mut W) -> R + Sync,
 ) -> Result<Vec<R>, Halt> {
+    if run.leaves
+        && rows.are_columns
+        && against.len() == 1
+        && let Some(leaves) = Leaves::new(metric, rows, sizes)
+    {
+        return leaves.stream(run, stage, rows, sizes, finish);
+    }
     if let [columns] = against
         && symmetric::pays(run, rows, sizes)
     {

@@ -60,7 +60,7 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
     print(format!("1. Train on {} letters: {}", KNOWN.len(), KNOWN.join(" ")));
     let params = chosen_params(&train.0, &train.1, console)?;
     let progress = console.progress();
-    let (mut evm, learned) = Evm::fit_with(&Run::new().observer(&progress), &params, &train.0, &train.1)?;
+    let (mut evm, learned) = Evm::fit_with(&console.run(&progress), &params, &train.0, &train.1)?;
     drop(progress);
     print(format!(
         "   {} rows, {} extreme vectors; tails and fits took {:.2?}, the cover {:.2?}",
@@ -107,7 +107,7 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
     print("5. Update");
     let (batch, batch_labels) = pool.take_labelled();
     let progress = console.progress();
-    let updated = evm.update_with(&Run::new().observer(&progress), &batch, &batch_labels)?;
+    let updated = evm.update_with(&console.run(&progress), &batch, &batch_labels)?;
     drop(progress);
     let spent = updated.times.tails + updated.times.refit + updated.times.cover;
     print(format!(

@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use evmachine::Run;
 use evmachine_eval::evaluation::confusion;
 use evmachine_eval::{Answers, Evaluation};
 
@@ -43,7 +42,7 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
     let evm = model::load_to_decide(&arguments.model, arguments.rejection_threshold)?;
     let data = arguments.columns.read_labelled(console, &arguments.data, Some(&evm))?;
     let progress = console.progress();
-    let answers = Answers::ask(&Run::new().observer(&progress), &evm, &data.features, &data.labels)
+    let answers = Answers::ask(&console.run(&progress), &evm, &data.features, &data.labels)
         .map_err(|error| data.failure(error))?;
     drop(progress);
     let classes = evm.classes().len();

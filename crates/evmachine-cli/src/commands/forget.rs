@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use evmachine::Run;
 
 use crate::console::Console;
 use crate::failure::Failure;
@@ -28,7 +27,7 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failure> {
     let mut evm = model::load(&arguments.model)?;
     let progress = console.progress();
-    evm.forget_class_with(&Run::new().observer(&progress), &arguments.class)?;
+    evm.forget_class_with(&console.run(&progress), &arguments.class)?;
     drop(progress);
     model::save(&evm, &arguments.output)?;
     console.say(format!(

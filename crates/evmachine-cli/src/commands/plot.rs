@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use evmachine::{Evm, Features, Run};
+use evmachine::{Evm, Features};
 use evmachine_plot::{Picture, Plane, PointClass, Projection, plane, projection};
 
 use crate::console::Console;
@@ -53,7 +53,7 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
         let params = arguments.parameters.build()?;
         let data = arguments.columns.read_labelled(console, &arguments.input, None)?;
         let progress = console.progress();
-        let run = Run::new().observer(&progress);
+        let run = console.run(&progress);
         let (evm, _) = Evm::fit_with(&run, &params, &data.features, &data.labels)
             .map_err(|error| Failure::from(error).about(arguments.input.display()))?;
         (evm, Some(data))

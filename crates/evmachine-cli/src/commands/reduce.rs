@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use evmachine::{Params, Run};
+use evmachine::Params;
 
 use crate::console::Console;
 use crate::failure::{Failure, Kind};
@@ -49,7 +49,7 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
         ..Params::clone(evm.params())
     };
     let progress = console.progress();
-    evm.reduce_with(&Run::new().observer(&progress), &params)?;
+    evm.reduce_with(&console.run(&progress), &params)?;
     drop(progress);
     model::save(&evm, &arguments.output)?;
     console.say(format!(

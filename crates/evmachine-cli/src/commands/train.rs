@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use evmachine::{Evm, FitStatus, Report, Run};
+use evmachine::{Evm, FitStatus, Report};
 
 use crate::console::Console;
 use crate::data::{DataArguments, feature_names};
@@ -34,9 +34,8 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
     let params = arguments.parameters.build()?;
     let data = arguments.columns.read_labelled(console, &arguments.data, None)?;
     let progress = console.progress();
-    let (mut evm, report) =
-        Evm::fit_with(&Run::new().observer(&progress), &params, &data.features, &data.labels)
-            .map_err(|error| data.failure(error))?;
+    let (mut evm, report) = Evm::fit_with(&console.run(&progress), &params, &data.features, &data.labels)
+        .map_err(|error| data.failure(error))?;
     drop(progress);
     evm.set_feature_names(feature_names(&data.schema));
     model::save(&evm, &arguments.output)?;

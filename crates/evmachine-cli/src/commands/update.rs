@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use evmachine::Run;
 
 use crate::commands::train::say_report;
 use crate::console::Console;
@@ -35,7 +34,7 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
     let data = arguments.columns.read_labelled(console, &arguments.data, Some(&evm))?;
     let progress = console.progress();
     let report = evm
-        .update_with(&Run::new().observer(&progress), &data.features, &data.labels)
+        .update_with(&console.run(&progress), &data.features, &data.labels)
         .map_err(|error| data.failure(error))?;
     drop(progress);
     model::save(&evm, &arguments.output)?;

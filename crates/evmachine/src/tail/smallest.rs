@@ -86,17 +86,58 @@ impl Smallest {
         }
     }
 
+    /// Lowers the bound to the largest value that still counts, where as many as are kept have come.
+    pub(super) fn tighten(&mut self) {
+        self.select();
+    }
+
     pub(super) fn sorted(mut self) -> Vec<f32> {
         self.select();
         self.buffer.truncate(self.length);
         // Ranks are not negative, so they are ordered like their bits, which sort faster.
-        let mut bits: Vec<u32> = self.buffer.iter().map(|rank| rank.to_bits()).collect();
-        bits.sort_unstable();
+        let bits = sorted_bits(self.buffer.iter().map(|rank| rank.to_bits()).collect());
         for (rank, bits) in self.buffer.iter_mut().zip(bits) {
             *rank = f32::from_bits(bits);
         }
         self.buffer
     }
+}
+
+/// From so many values on, counting digits is faster than comparing values.
+const COUNTED: usize = 1_024;
+/// Bits of a digit; three digits make a `u32`.
+const DIGIT: u32 = 11;
+
+/// Radix sort, lowest digit first.
+fn sorted_bits(mut bits: Vec<u32>) -> Vec<u32> {
+    if bits.len() < COUNTED {
+        bits.sort_unstable();
+        return bits;
+    }
+    let digit = |value: u32, place: u32| (value >> (place * DIGIT)) as usize & ((1 << DIGIT) - 1);
+    let mut counts = vec![[0u32; 1 << DIGIT]; 3];
+    for &value in &bits {
+        for (place, counts) in (0..).zip(&mut counts) {
+            counts[digit(value, place)] += 1;
+        }
+    }
+    let mut sorted = vec![0; bits.len()];
+    for (place, counts) in (0..).zip(&mut counts) {
+        if counts[digit(bits[0], place)] as usize == bits.len() {
+            continue;
+        }
+        let mut position = 0;
+        for count in counts.iter_mut() {
+            position += std::mem::replace(count, position);
+        }
+        for &value in &bits {
+            let position = &mut counts[digit(value, place)];
+            sorted[*position as usize] = value;
+            *position += 1;
+        }
+        std::mem::swap(&mut bits, &mut sorted);
+    }
+    bits
 }
 
 #[cfg(test)]
@@ -120,6 +161,17 @@ mod tests {
             expected.sort_unstable_by(f32::total_cmp);
             expected.truncate(size);
             prop_assert_eq!(smallest.sorted(), expected);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn counting_digits_sorts(
+            mut values in prop::collection::vec(prop_oneof![any::<u32>(), 0u32..3, Just(u32::MAX)], 0..5_000),
+        ) {
+            let found = sorted_bits(values.clone());
+            values.sort_unstable();
+            prop_assert_eq!(found, values);
         }
     }
 

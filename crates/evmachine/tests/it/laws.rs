@@ -143,10 +143,15 @@ proptest! {
     ) {
         let params = Params { smoothing, smoothing_neighbors: 3, ..params };
         let one = with_threads(1, || set.fit(&params)).to_bytes().unwrap();
-        let run = Run::new().tile(tile.0, tile.1).memory(memory);
+        let run = Run::new().tile(tile.0, tile.1).memory(memory).leaves(tile.0 % 2 == 0);
         let fit = || Evm::fit_with(&run, &params, &set.features, &set.labels).unwrap().0;
-        let other = with_threads(3, fit).to_bytes().unwrap();
-        prop_assert!(one == other, "the bytes of the model files differ");
+        let other = with_threads(3, fit);
+        let (queries, single) = (&set.features, set.features.select(&[0]));
+        for queries in [queries, &single] {
+            let tiled = with_threads(3, || other.decide_with(&run, queries).unwrap());
+            prop_assert_eq!(tiled, with_threads(1, || other.decide(queries).unwrap()));
+        }
+        prop_assert!(one == other.to_bytes().unwrap(), "the bytes of the model files differ");
     }
 
     #[test]

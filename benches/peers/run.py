@@ -1,0 +1,274 @@
+"""Peers and evmachine in one run, alternating, medians, as ratios.
+
+    python3 benches/peers/run.py setup                  # a virtual environment in target/peers, with peers and evmachine
+    target/peers/bin/python benches/peers/run.py letter
+    target/peers/bin/python benches/peers/run.py clinc FILE.npz
+    target/peers/bin/python benches/peers/run.py single
+    target/peers/bin/python benches/peers/run.py update
+    target/peers/bin/python benches/peers/run.py growth docs/images/growth.png
+    target/peers/bin/python benches/peers/run.py imagenet
+
+Each prints a Markdown table: seconds, the ratio, and the share that the distances alone, at the speed of numpy's matrix
+product on this machine in this run, would take of our time. `--turns N` sets how often both sides take a turn.
+"""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+ENVIRONMENT = ROOT / "target/peers"
+
+
+def setup() -> None:
+    """libmr and EVM are built from source by tools of their time."""
+    subprocess.run([sys.executable, "-m", "venv", ENVIRONMENT], check=True)
+    pip = [str(ENVIRONMENT / "bin/pip"), "install", "--quiet"]
+    old = {**os.environ, "SKLEARN_ALLOW_DEPRECATED_SKLEARN_PACKAGE_INSTALL": "True"}
+    subprocess.run([*pip, "-r", str(ROOT / "benches/peers/requirements.txt")], check=True)
+    subprocess.run([*pip, "--no-build-isolation", "libmr==0.1.9", "EVM==0.1.2"], check=True, env=old)
+    subprocess.run([*pip, str(ROOT / "python")], check=True)
+
+
+def seconds(call: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    call()
+    return time.perf_counter() - start
+
+
+def median(turns: int, *calls: Callable[[], object]) -> list[float]:
+    """The median of each, taking turns."""
+    times = [[seconds(call) for call in calls] for _ in range(turns)]
+    return [statistics.median(column) for column in zip(*times)]
+
+
+def peak() -> float:
+    """Flops per second of numpy's matrix product."""
+    import numpy as np
+
+    a = np.random.default_rng(0).random((2048, 2048), dtype=np.float32)
+    return 2 * 2048**3 / min(seconds(lambda: a @ a) for _ in range(7))
+
+
+def table(rows: list[list[str]], header: list[str]) -> None:
+    print("| " + " | ".join(header) + " |\n|" + "---|" * len(header))
+    for row in rows:
+        print("| " + " | ".join(row) + " |")
+    used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(f"\nnumpy's matrix product here: {peak() / 1e9:.0f} GFLOP/s; peak memory of this process {used:.0f} MB")
+
+
+def versus(name: str, turns: int, peer: Callable[[], object], own: Callable[[], object], flops: float) -> list[str]:
+    theirs, ours = median(turns, peer, own)
+    share = f"{flops / peak() / ours:.0%}" if flops else ""
+    return [name, f"{theirs:.3f}", f"{ours:.4f}", f"{theirs / ours:.0f}", share]
+
+
+HEADER = ["", "peer, s", "evmachine, s", "ratio", "distances at the product's speed, of our time"]
+
+
+def letter(turns: int) -> None:
+    import numpy as np
+    from evmachine import ExtremeValueMachine
+    from peers import NumpyLibmr, PackageEvm
+
+    data = np.loadtxt(ROOT / "data/letter/letter-recognition.data", delimiter=",", dtype=str)
+    X, y = data[:, 1:].astype(np.float32), data[:, 0]
+    train, queries = (X[:15_000], y[:15_000]), X[15_000:]
+    own = ExtremeValueMachine(tail_size=75).fit(*train)
+    peer = NumpyLibmr("euclidean", 75, 0.5).fit(*train)
+    flops = 2 * 15_000**2 * 16
+    rows = [
+        versus(
+            f"fit and reduce 15,000 x 16, {peer.name}",
+            turns,
+            lambda: NumpyLibmr("euclidean", 75, 0.5).fit(*train),
+            lambda: ExtremeValueMachine(tail_size=75).fit(*train),
+            flops,
+        ),
+        versus(
+            f"predict 5,000, {peer.name}", turns, lambda: peer.score(queries), lambda: own.predict(queries), 0
+        ),
+    ]
+    few = (X[:1_040], y[:1_040])
+    rows.append(
+        versus(
+            f"fit and reduce 1,040 x 16, {PackageEvm.name}",
+            min(turns, 3),
+            lambda: PackageEvm("euclidean", 75, 0.5).fit(*few),
+            lambda: ExtremeValueMachine(tail_size=75).fit(*few),
+            0,
+        )
+    )
+    table(rows, HEADER)
+
+
+def clinc(turns: int, path: str) -> None:
+    import numpy as np
+    from evmachine import ExtremeValueMachine
+    from peers import NumpyLibmr
+
+    with np.load(path) as file:
+        X, y = file["X_train"].astype(np.float32), file["y_train"]
+    rows = []
+    for tail in (1_000, 7_000):
+        own = {"metric": "cosine", "tail_size": tail, "cover_threshold": 1.0, "tail_memory": "none"}
+        rows.append(
+            versus(
+                f"fit 15,000 x 384, tail {tail}, {NumpyLibmr.name}",
+                turns,
+                lambda: NumpyLibmr("cosine", tail, None).fit(X, y),
+                lambda: ExtremeValueMachine(**own).fit(X, y),
+                2 * 15_000**2 * 384 / 2,
+            )
+        )
+    table(rows, HEADER)
+    print("Each distance is computed once, so the product is counted by half.")
+
+
+def single(turns: int) -> None:
+    """75,000 extreme vectors of 384 dimensions, beside faiss's exact search for the nearest."""
+    import faiss
+    import numpy as np
+    from evmachine import ExtremeValueMachine
+
+    random = np.random.default_rng(0)
+    centres = random.normal(size=(150, 384))
+    X = (centres[np.arange(75_000) % 150] + random.normal(size=(75_000, 384))).astype(np.float32)
+    queries = (centres[random.integers(150, size=4_096)] + random.normal(size=(4_096, 384))).astype(np.float32)
+    own = ExtremeValueMachine(tail_size=20, cover_threshold=1.0, tail_memory="none").fit(X, np.arange(75_000) % 150)
+    index = faiss.IndexFlatL2(384)
+    index.add(X)
+    rows = []
+    for batch in (1, 32, 1_024):
+        count = max(200 // batch, 3)
+        for name, call in (
+            ("evmachine", own.predict),
+            ("faiss exact 1-NN", lambda part: index.search(part, 1)),
+        ):
+            times = []
+            for turn in range(count):
+                part = queries[turn * batch % 3_072 :][:batch]
+                times.append(seconds(lambda: call(part)))
+            p50, p99 = np.percentile(times, [50, 99])
+            rows.append([str(batch), name, f"{1e3 * p50:.2f}", f"{1e3 * p99:.2f}", f"{batch / p50:.0f}"])
+    table(rows, ["queries at once", "", "p50, ms", "p99, ms", "queries/s"])
+
+
+def clumps(rows: int, d: int, classes: int, seed: int = 0):
+    import numpy as np
+
+    random = np.random.default_rng(seed)
+    centres = random.normal(size=(classes, d)).astype(np.float32)
+    y = np.arange(rows) % classes
+    return centres[y] + random.standard_normal((rows, d), dtype=np.float32), y
+
+
+def update(turns: int) -> None:
+    """One class of 500 into a model of 200 classes of 500."""
+    from evmachine import ExtremeValueMachine
+
+    X, y = clumps(100_000, 64, 200)
+    new, _ = clumps(500, 64, 1, seed=1)
+    rows = []
+    for threshold in (0.5, 1.0):
+        params = {"tail_size": 100, "cover_threshold": threshold}
+        start = time.perf_counter()
+        machine = ExtremeValueMachine(**params).fit(X, y)
+        fit = time.perf_counter() - start
+        times = []
+        for _ in range(turns):
+            fresh = copy.deepcopy(machine)
+            times.append(seconds(lambda: fresh.partial_fit(new, [999] * 500)))
+        once = statistics.median(times)
+        kept = len(machine.extreme_vector_indices_)
+        rows.append([str(threshold), str(kept), f"{fit:.2f}", f"{once:.3f}", f"{fit / once:.0f}"])
+    table(rows, ["cover threshold", "extreme vectors", "fit 100,000 x 64, s", "update with 500, s", "ratio"])
+
+
+def growth(turns: int, picture: str) -> None:
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+    import numpy as np
+    from evmachine import ExtremeValueMachine
+
+    def fit(rows: int, d: int) -> float:
+        X, y = clumps(rows, d, 50)
+        call = lambda: ExtremeValueMachine(tail_size=75, tail_memory="none").fit(X, y)  # noqa: E731
+        return median(turns, call)[0]
+
+    figure, axes = plt.subplots(1, 2, figsize=(9, 3.6), sharey=True, layout="constrained")
+    rows = []
+    for ax, name, sizes, call in (
+        (axes[0], "rows, 64 dimensions", [5_000, 10_000, 20_000, 40_000, 80_000], lambda n: fit(n, 64)),
+        (axes[1], "dimensions, 20,000 rows", [16, 64, 256, 1_024], lambda d: fit(20_000, d)),
+    ):
+        times = [call(size) for size in sizes]
+        slope = np.polyfit(np.log(sizes), np.log(times), 1)[0]
+        rows += [[name, f"{size:,}", f"{once:.3f}", ""] for size, once in zip(sizes, times)]
+        rows[-1][-1] = f"{slope:.2f}"
+        ax.loglog(sizes, times, marker="o", color="#2f6f9f")
+        ax.set_xlabel(name)
+        ax.set_title(f"exponent {slope:.2f}")
+        ax.grid(True, which="both", linewidth=0.3)
+        ax.set_xticks(sizes, [f"{size:,}" for size in sizes])
+        ax.minorticks_off()
+    axes[0].set_ylabel("fit and reduce, seconds")
+    figure.savefig(ROOT / picture, dpi=150)
+    table(rows, ["", "", "s", "exponent"])
+
+
+def imagenet(_: int) -> None:
+    """The paper's first ImageNet batch in size: 64,817 x 4,096, 50 classes, tail 33,998."""
+    import numpy as np
+    from evmachine import ExtremeValueMachine
+
+    X, y = clumps(64_817, 4_096, 50)
+    data = X.nbytes / 2**20
+    product = 2 * 64_817**2 * 4_096 / peak()
+    machine = ExtremeValueMachine(metric="cosine", tail_size=33_998, tail_memory="none")
+    took = seconds(lambda: machine.fit(X, y))
+    assert len(np.unique(y)) == 50
+    table(
+        [[f"{took:.0f}", f"{product:.0f}", f"{product / took:.0%}", f"{data:.0f}"]],
+        ["fit and reduce, s", "the product by numpy, s", "share", "data, MB"],
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--turns", type=int, default=5)
+    parser.add_argument("what", choices=["setup", "letter", "clinc", "single", "update", "growth", "imagenet"])
+    parser.add_argument("argument", nargs="?", help="clinc: the NPZ file; growth: the picture")
+    arguments = parser.parse_args()
+    calls: dict[str, Callable[..., None]] = {
+        "letter": letter,
+        "clinc": clinc,
+        "single": single,
+        "update": update,
+        "growth": growth,
+        "imagenet": imagenet,
+    }
+    if arguments.what == "setup":
+        setup()
+    elif arguments.what in ("clinc", "growth"):
+        if arguments.argument is None:
+            parser.error(f"{arguments.what} needs a file")
+        calls[arguments.what](arguments.turns, arguments.argument)
+    else:
+        calls[arguments.what](arguments.turns)
+
+
+if __name__ == "__main__":
+    main()

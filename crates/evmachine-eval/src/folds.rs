@@ -130,7 +130,7 @@ mod tests {
     proptest! {
         #[test]
         fn folds_share_no_rows_and_leave_every_class_out_once(
-            classes in 4usize..12, rows in 12usize..120, count in 2usize..4, seed in any::<u64>(),
+            classes in 4usize..12, rows in 24usize..120, count in 2usize..4, seed in any::<u64>(),
         ) {
             let names: Vec<String> = (0..rows).map(|row| (row % classes).to_string()).collect();
             let labels = Labels::new(&names).unwrap();

@@ -46,7 +46,7 @@ pub(super) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
         parameters::run(&parameters::Arguments::of(folds, seed, output("parameters")), console)?,
     ];
     let path = arguments.output.join("report.html");
-    files::write(&path, &page(&sections))?;
+    files::write(&path, page(&sections))?;
     console.say(format!("the report is {}", path.display()));
     Ok(())
 }

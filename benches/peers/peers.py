@@ -72,7 +72,7 @@ class PackageEvm:
         import scipy.spatial.distance
 
         function = getattr(scipy.spatial.distance, metric)
-        self.machine = EVM.MultipleEVM(tail, threshold, distance_function=function, log_level="critical")
+        self.machine = EVM.MultipleEVM(tail, threshold, distance_function=function)
 
     def fit(self, X: np.ndarray, y: np.ndarray) -> PackageEvm:
         X = X.astype(np.float64)

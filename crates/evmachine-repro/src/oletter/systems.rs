@@ -104,7 +104,7 @@ pub(crate) fn paper(model: TailModel) -> Params {
 pub(super) const TUNED: &str = "EVM, tuned";
 
 /// The name of the same with every point kept.
-const TUNED_WHOLE: &str = "EVM, tuned, every point";
+pub(super) const TUNED_WHOLE: &str = "EVM, tuned, every point";
 
 /// The name of the paper's EVM with a tail model.
 pub(super) fn evm_name(model: TailModel) -> String {

@@ -16,7 +16,7 @@ use crate::progress::{Run, Stage};
 /// Points of a leaf, in whole groups and panels of the kernel.
 const LEAF: usize = 96;
 /// Beyond so many dimensions boxes touch, whatever the data.
-const DIMENSIONS: usize = 16;
+const DIMENSIONS: usize = 8;
 /// With fewer points, everything is measured before the boxes are sorted.
 const ROWS: usize = 4_096;
 /// Of the points, the share that a leaf may meet for leaves to be worth it.

@@ -21,7 +21,7 @@ const TILE_ROWS: usize = 96;
 const LARGEST_BLOCK: usize = 5 * TILE_ROWS;
 
 /// From so many dimensions on, half the distances cost more than offering values to two tails.
-const DIMENSIONS: usize = 32;
+const DIMENSIONS: usize = 48;
 
 /// Whether the rows are the columns, halves are worth it, and all tails fit the memory of the run at once.
 pub(super) fn pays(run: &Run<'_>, rows: &Rows<'_>, sizes: &[usize]) -> bool {

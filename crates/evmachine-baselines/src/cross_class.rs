@@ -22,7 +22,7 @@ pub fn threshold<S: System>(
     seed: u64,
     fresh: impl Fn() -> S,
 ) -> Result<f64, SystemError> {
-    Ok(answers(features, labels, FOLDS, seed, fresh)?.threshold_for_best_f1())
+    Ok(answers(features, labels, FOLDS, seed, fresh)?.threshold_for_best_f1(1.0))
 }
 
 /// What fresh systems say of rows and classes that were left out, all folds together.
@@ -54,29 +54,7 @@ pub fn threshold_for_share(answers: &Answers, unknowns: f64) -> f64 {
     }
     let known = answers.truth.iter().flatten().count() as f64;
     let weight = unknowns * known / (answers.len() as f64 - known).max(1.0);
-    let mut order: Vec<usize> = (0..answers.len()).collect();
-    order.sort_by(|&a, &b| answers.score[b].total_cmp(&answers.score[a]));
-    let (mut right, mut wrong) = (0.0, 0.0);
-    let mut best = (0.0, f64::INFINITY);
-    for (position, &row) in order.iter().enumerate() {
-        match answers.truth[row] {
-            Some(class) if class == answers.best[row] => right += 1.0,
-            Some(_) => wrong += 1.0,
-            None => wrong += weight,
-        }
-        let score = answers.score[row];
-        let next = order.get(position + 1).map(|&next| answers.score[next]);
-        // 2 TP / (2 TP + FP + FN), and TP + FN is the number of known queries.
-        let f1 = 2.0 * right / (right + wrong + known);
-        if next != Some(score) && f1 > best.0 {
-            let threshold = match next {
-                Some(next) if next.is_finite() && score.is_finite() => f64::midpoint(score, next),
-                _ => score,
-            };
-            best = (f1, threshold);
-        }
-    }
-    best.1
+    answers.threshold_for_best_f1(weight)
 }
 
 #[cfg(test)]
@@ -94,6 +72,6 @@ mod tests {
         assert_eq!(shares[0], f64::NEG_INFINITY);
         assert!(shares.is_sorted() && shares[1] < shares[3], "{shares:?}");
         // With the shares that it has, the answer is that of the answers themselves.
-        assert_eq!(shares[2], answers.threshold_for_best_f1());
+        assert_eq!(shares[2], answers.threshold_for_best_f1(1.0));
     }
 }

@@ -91,8 +91,9 @@ impl Answers {
         known.get(rejected.min(known.len().saturating_sub(1))).copied()
     }
 
-    /// The threshold at which micro F1 over known classes is best; between two scores, half-way.
-    pub fn threshold_for_best_f1(&self) -> f64 {
-        objective::best_threshold(self, &|tally| objective::f1_at(tally, 1.0))
+    /// The threshold at which micro F1 over known classes is best, an unknown query counting `weight` times; between two
+    /// scores, half-way.
+    pub fn threshold_for_best_f1(&self, weight: f64) -> f64 {
+        objective::best_threshold(self, &|tally| objective::f1_at(tally, weight))
     }
 }

@@ -10,7 +10,7 @@ use evmachine::{
 use crate::answers::Answers;
 use crate::evaluation::Evaluation;
 use crate::folds::Fold;
-use crate::objective::{best_threshold, f1_at, judge, mean_and_error};
+use crate::objective::{judge, mean_and_error};
 use crate::openness;
 use crate::rivals::{self, Rival};
 use crate::tune::{Delta, RivalResult, Trial, TuneError, TuneOptions};
@@ -179,7 +179,7 @@ impl<'a> Bench<'a> {
     fn delta(&self, model: TailModel, answers: &Answers) -> f64 {
         let threshold = match self.options.delta {
             Delta::MaxFalseUnknown(rate) => answers.threshold_for_false_unknowns(rate),
-            Delta::BestF1 => Some(best_threshold(answers, &|tally| f1_at(tally, self.weight))),
+            Delta::BestF1 => Some(answers.threshold_for_best_f1(self.weight)),
             Delta::Openness { unknown_classes } => {
                 return openness::delta(self.classes, unknown_classes);
             }

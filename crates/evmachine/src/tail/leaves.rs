@@ -15,7 +15,7 @@ use crate::progress::{Run, Stage};
 
 /// Points of a leaf, in whole groups and panels of the kernel.
 const LEAF: usize = 96;
-/// Beyond so many dimensions boxes touch, whatever the data.
+/// Beyond so many dimensions it is not even tried.
 const DIMENSIONS: usize = 8;
 /// With fewer points, everything is measured before the boxes are sorted.
 const ROWS: usize = 4_096;

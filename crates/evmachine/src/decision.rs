@@ -12,6 +12,7 @@ use crate::params::TailModel;
 use crate::points::Points;
 use crate::progress::{Run, Stage};
 use crate::psi::{ln_psi, support_of, support_of_ln};
+use crate::support::{Scratch, keep_largest};
 
 /// What the model says of a query.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -190,24 +191,17 @@ impl Evm {
         vectors: Range<usize>,
     ) -> Result<Vec<f64>, Halt> {
         let metric = &self.params.metric;
-        let (fused, classes) = (self.fused(), self.classes.len());
-        let mut best = vec![f64::NEG_INFINITY; rows * classes * fused];
+        let search = prepared.search(self.fused());
+        let width = self.classes.len() * search.fused;
+        let mut best = vec![f64::NEG_INFINITY; rows * width];
         let mut tile = Tile::default();
-        let mut support = Vec::new();
+        let mut scratch = Scratch::default();
         for start in vectors.clone().step_by(run.tile_columns) {
             let end = (start + run.tile_columns).min(vectors.end);
             prepared.columns.ranks(block, start..end, &mut tile)?;
-            support.resize(end - start, 0.0);
-            let first = prepared.ranges.partition_point(|range| range.end <= start);
-            for row in 0..rows {
-                let distances = tile.row(row).iter().map(|&rank| metric.distance_of_rank(rank));
-                prepared.curves.support(start, distances, &mut support);
-                let own = prepared.ranges.iter().enumerate().skip(first);
-                for (class, range) in own.take_while(|(_, range)| range.start < end) {
-                    let slot = (row * classes + class) * fused;
-                    let part = range.start.max(start) - start..range.end.min(end) - start;
-                    keep_largest(&mut best[slot..slot + fused], &support[part]);
-                }
+            for (row, best) in best.chunks_exact_mut(width).enumerate() {
+                let distance_of = |rank| metric.distance_of_rank(rank);
+                search.offer(start, tile.row(row), distance_of, best, &mut scratch);
             }
         }
         Ok(best)
@@ -261,22 +255,6 @@ impl Evm {
     }
 }
 
-/// Merges `values` into `largest`, which is sorted from the largest down.
-pub(crate) fn keep_largest(largest: &mut [f64], values: &[f64]) {
-    if let [only] = largest {
-        *only = values.iter().fold(*only, |best, &value| if value > best { value } else { best });
-        return;
-    }
-    let last = largest.len() - 1;
-    for &value in values {
-        if value > largest[last] {
-            let position = largest.partition_point(|&other| other >= value);
-            largest[position..].rotate_right(1);
-            largest[position] = value;
-        }
-    }
-}
-
 /// The mean of psi over supports sorted from the largest down.
 pub(crate) fn score(model: TailModel, supports: &[f64]) -> ClassScore {
     let support = supports[0];
@@ -292,14 +270,6 @@ pub(crate) fn score(model: TailModel, supports: &[f64]) -> ClassScore {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_largest_are_kept_in_order() {
-        let mut largest = [f64::NEG_INFINITY; 3];
-        keep_largest(&mut largest, &[1.0, 5.0, 2.0]);
-        keep_largest(&mut largest, &[4.0, 0.0, f64::INFINITY]);
-        assert_eq!(largest, [f64::INFINITY, 5.0, 4.0]);
-    }
 
     #[test]
     fn the_score_is_the_mean_of_psi() {

@@ -59,6 +59,7 @@ mod reduce;
 mod refit;
 mod report;
 mod smoothing;
+mod support;
 mod table;
 mod tail;
 mod update;

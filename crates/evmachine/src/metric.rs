@@ -86,6 +86,11 @@ impl Metric {
         }
     }
 
+    /// Whether a rank is the square of its distance, and not the distance itself.
+    pub(crate) fn ranks_are_squares(&self) -> bool {
+        *self == Metric::Euclidean
+    }
+
     /// The largest rank whose distance is at most `radius`; negative where there is none.
     pub(crate) fn largest_rank_within(&self, radius: f32) -> f32 {
         if radius < 0.0 {

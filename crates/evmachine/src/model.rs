@@ -7,6 +7,7 @@ use crate::distance::{self, Columns};
 use crate::params::{CheckedParams, TailMemory};
 use crate::points::Points;
 use crate::psi::{Curve, Curves, PoolSums, PsiModel};
+use crate::support::{Estimates, Search};
 
 /// The Extreme Value Machine.
 ///
@@ -57,8 +58,17 @@ impl ClassModel {
 pub(crate) struct Prepared {
     pub(crate) columns: Box<dyn Columns>,
     pub(crate) curves: Curves,
+    /// Of the curves, over the ranks that the columns give.
+    pub(crate) estimates: Estimates,
     /// By class, its extreme vectors among the columns.
     pub(crate) ranges: Vec<Range<usize>>,
+}
+
+impl Prepared {
+    /// For the `fused` largest supports of each class.
+    pub(crate) fn search(&self, fused: usize) -> Search<'_> {
+        Search { curves: &self.curves, estimates: &self.estimates, ranges: &self.ranges, fused }
+    }
 }
 
 impl std::fmt::Debug for Prepared {
@@ -268,10 +278,11 @@ impl Evm {
             let points = Points::ready(self.vectors(), self.dimensions);
             let all: Vec<usize> = (0..points.len()).collect();
             let model = self.params.tail_model;
-            let curves = self.pooled_psi().map(|psi| Curve::new(model, &psi)).collect();
+            let curves = Curves::new(model, self.pooled_psi().map(|psi| Curve::new(model, &psi)).collect());
             Arc::new(Prepared {
                 columns: distance::columns(&self.params.metric, &points, &all),
-                curves: Curves::new(model, curves),
+                estimates: Estimates::new(&curves, self.params.metric.ranks_are_squares()),
+                curves,
                 ranges: self.ranges(),
             })
         })

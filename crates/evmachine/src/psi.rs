@@ -232,6 +232,14 @@ impl Curve {
         };
     }
 
+    pub(crate) fn shape(&self) -> f64 {
+        self.shape
+    }
+
+    pub(crate) fn inverse_scale(&self) -> f64 {
+        self.inverse_scale
+    }
+
     fn factor(&self) -> f64 {
         if self.model == TailModel::Weibull { -self.shape } else { self.shape }
     }
@@ -324,33 +332,40 @@ pub(crate) fn support_of_ln(model: TailModel, ln_probability: f64) -> f64 {
     }
 }
 
-/// The curves of many points, as columns.
+/// The curves of many points.
 #[derive(Debug, Clone)]
 pub(crate) struct Curves {
     model: TailModel,
     each: Vec<Curve>,
-    factors: Vec<f64>,
 }
 
 impl Curves {
     pub(crate) fn new(model: TailModel, curves: Vec<Curve>) -> Self {
-        let factors = curves.iter().map(Curve::factor).collect();
-        Self { model, each: curves, factors }
+        Self { model, each: curves }
+    }
+
+    pub(crate) fn model(&self) -> TailModel {
+        self.model
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.each.len()
     }
 
     pub(crate) fn get(&self, index: usize) -> &Curve {
         &self.each[index]
     }
 
-    /// Support of the curves from `first` on at the given distances, one each.
-    pub(crate) fn support(&self, first: usize, distances: impl Iterator<Item = f32>, out: &mut [f64]) {
-        let curves = &self.each[first..first + out.len()];
-        for ((out, curve), distance) in out.iter_mut().zip(curves).zip(distances) {
-            curve.argument(f64::from(distance), out);
+    /// Support of curves, given by their index, at a distance each.
+    pub(crate) fn support(&self, at: impl Iterator<Item = (usize, f32)> + Clone, out: &mut [f64]) {
+        for (out, (index, distance)) in out.iter_mut().zip(at.clone()) {
+            self.each[index].argument(f64::from(distance), out);
         }
         if self.model != TailModel::Gumbel {
             math::ln(out);
-            out.iter_mut().zip(&self.factors[first..]).for_each(|(out, factor)| *out *= factor);
+            for (out, (index, _)) in out.iter_mut().zip(at) {
+                *out *= self.each[index].factor();
+            }
         }
     }
 }
@@ -430,10 +445,10 @@ mod tests {
                 .collect();
             let many = Curves::new(model, curves.clone());
             let mut out = vec![0.0; 11];
-            let distances = (0..11).map(|i| i as f32 * 0.07);
-            many.support(5, distances.clone(), &mut out);
-            for ((out, curve), distance) in out.iter().zip(&curves[5..]).zip(distances) {
-                assert_eq!(*out, curve.support(f64::from(distance)));
+            let at = (0..11).map(|i| (3 * i % 19, i as f32 * 0.07));
+            many.support(at.clone(), &mut out);
+            for (out, (index, distance)) in out.iter().zip(at) {
+                assert_eq!(*out, curves[index].support(f64::from(distance)));
             }
         }
     }

@@ -18,6 +18,7 @@ use crate::params::{Params, ReduceWhen, TailMemory, TailModel};
 use crate::progress::Run;
 use crate::psi::PsiModel;
 use crate::reduce::Originals;
+use crate::support::{Estimates, Scratch, Search};
 use crate::update::fit_tail;
 use crate::weibull::Workspace;
 
@@ -115,26 +116,26 @@ impl Evm {
         let columns: Vec<u32> =
             self.extreme_vectors().map(|vector| table.by_source[&vector.source]).collect();
         let whole = columns.len() == table.columns && (0..).zip(&columns).all(|(i, &column)| i == column);
-        let fused = self.fused();
+        let estimates = Estimates::new(&prepared.curves, false);
+        let search = Search { estimates: &estimates, ..prepared.search(self.fused()) };
+        let fused = search.fused;
         (0..table.rows)
             .into_par_iter()
             .map_init(
-                || (vec![0.0f64; columns.len()], Vec::new(), vec![0.0; fused]),
-                |(support, scores, largest), row| {
-                    let distances = table.row(row);
-                    if whole {
-                        prepared.curves.support(0, distances.iter().copied(), support);
-                    } else {
-                        let chosen = columns.iter().map(|&column| distances[column as usize]);
-                        prepared.curves.support(0, chosen, support);
+                || (vec![0.0; fused * self.classes.len()], Vec::new(), Vec::new(), Scratch::default()),
+                |(best, chosen, scores, scratch), row| {
+                    let mut distances = table.row(row);
+                    if !whole {
+                        chosen.clear();
+                        chosen.extend(columns.iter().map(|&column| distances[column as usize]));
+                        distances = &chosen[..];
                     }
+                    best.fill(f64::NEG_INFINITY);
+                    search.offer(0, distances, |distance| distance, best, scratch);
                     scores.clear();
-                    for range in &prepared.ranges {
-                        largest.fill(f64::NEG_INFINITY);
-                        decision::keep_largest(largest, &support[range.clone()]);
-                        let count = fused.min(range.len());
-                        scores.push(decision::score(self.params.tail_model, &largest[..count]));
-                    }
+                    scores.extend(best.chunks_exact(fused).zip(&prepared.ranges).map(|(best, range)| {
+                        decision::score(self.params.tail_model, &best[..fused.min(range.len())])
+                    }));
                     each(row, scores)
                 },
             )

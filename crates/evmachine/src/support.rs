@@ -1,0 +1,325 @@
+//! The k largest supports of each class, with a logarithm for few of the extreme vectors.
+//!
+//! A straight line in `f32` bounds every support from below and above. Those whose upper bound stays below the k-th
+//! largest lower bound of their class are passed over; the others are evaluated by their curve in `f64`. What is found
+//! is what evaluating all of them would give, bit for bit.
+
+use std::ops::Range;
+
+use fearless_simd::{Level, Simd, dispatch, f32x16, prelude::*};
+
+use crate::math;
+use crate::params::TailModel;
+use crate::psi::{Curve, Curves};
+
+const LANES: usize = 16;
+/// Relative error of a line's two terms: eight roundings.
+const ROUNDING: f32 = 1.0 / 2_097_152.0;
+/// Beyond this a line may overflow; such a curve is always evaluated.
+const LARGEST: f64 = 1e18;
+
+/// What the lines are drawn over.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Abscissa {
+    /// The base-2 logarithm of the value.
+    Logarithm,
+    /// The value.
+    Value,
+    /// The square root of the value.
+    Root,
+}
+
+/// For each curve a line: its support is `intercept - slope x`, within `slack + ROUNDING slope |x|`.
+#[derive(Debug)]
+pub(crate) struct Estimates {
+    abscissa: Abscissa,
+    intercepts: Vec<f32>,
+    slopes: Vec<f32>,
+    slacks: Vec<f32>,
+}
+
+impl Estimates {
+    /// Lines over distances, or over squares of distances.
+    pub(crate) fn new(curves: &Curves, squared: bool) -> Self {
+        let abscissa = match (curves.model(), squared) {
+            (TailModel::Gumbel, true) => Abscissa::Root,
+            (TailModel::Gumbel, false) => Abscissa::Value,
+            _ => Abscissa::Logarithm,
+        };
+        let count = curves.len();
+        // Room to load whole vectors up to the last curve.
+        let padded = || vec![0.0; count + LANES];
+        let (mut intercepts, mut slopes, mut slacks) = (padded(), padded(), padded());
+        for i in 0..count {
+            (intercepts[i], slopes[i], slacks[i]) = line(curves.model(), curves.get(i), squared);
+        }
+        Self { abscissa, intercepts, slopes, slacks }
+    }
+
+    /// Bounds of the supports of the curves from `first` on at the given values.
+    #[inline(always)]
+    fn bounds<S: Simd>(&self, simd: S, first: usize, values: &[f32], lower: &mut [f32], upper: &mut [f32]) {
+        let mut padded = [1.0; LANES];
+        for start in (0..values.len()).step_by(LANES) {
+            let value = if let Some(values) = values.get(start..start + LANES) {
+                f32x16::from_slice(simd, values)
+            } else {
+                padded[..values.len() - start].copy_from_slice(&values[start..]);
+                f32x16::from_slice(simd, &padded)
+            };
+            let at = first + start..first + start + LANES;
+            let slope = f32x16::from_slice(simd, &self.slopes[at.clone()]);
+            let intercept = f32x16::from_slice(simd, &self.intercepts[at.clone()]);
+            let slack = f32x16::from_slice(simd, &self.slacks[at]);
+            let x = match self.abscissa {
+                Abscissa::Logarithm => math::log2_estimate(simd, value),
+                Abscissa::Value => value,
+                Abscissa::Root => value.sqrt(),
+            };
+            let fall = slope * x;
+            let line = intercept - fall;
+            let slack = fall.abs().mul_add(ROUNDING, slack);
+            let (mut below, mut above) = (line - slack, line + slack);
+            if self.abscissa == Abscissa::Logarithm {
+                // Zero has no logarithm, and the estimate takes no subnormal number.
+                let tiny = value.simd_lt(f32x16::splat(simd, f32::MIN_POSITIVE));
+                below = tiny.select(f32x16::splat(simd, f32::NEG_INFINITY), below);
+                above = tiny.select(f32x16::splat(simd, f32::INFINITY), above);
+            }
+            below.store_slice(&mut lower[start..start + LANES]);
+            above.store_slice(&mut upper[start..start + LANES]);
+        }
+    }
+}
+
+/// Intercept, slope and slack of one curve.
+fn line(model: TailModel, curve: &Curve, squared: bool) -> (f32, f32, f32) {
+    const ALWAYS: (f32, f32, f32) = (0.0, 0.0, f32::INFINITY);
+    let (intercept, slope, error) = match model {
+        TailModel::Weibull => {
+            let slope = curve.shape() * std::f64::consts::LN_2 / if squared { 2.0 } else { 1.0 };
+            (-curve.shape() * curve.inverse_scale().ln(), slope, slope * math::LOG2_ERROR)
+        }
+        TailModel::Gumbel => (curve.shape(), curve.shape() * curve.inverse_scale(), 0.0),
+        // Near the distance at which it is 0, a curve is steeper than any line.
+        TailModel::Libmr => return ALWAYS,
+    };
+    if !(intercept.abs() < LARGEST && slope < LARGEST) {
+        return ALWAYS;
+    }
+    let slack = error + f64::from(ROUNDING) * intercept.abs();
+    (intercept as f32, slope as f32, slack as f32)
+}
+
+/// Extreme vectors among which the largest supports are searched.
+pub(crate) struct Search<'a> {
+    pub(crate) curves: &'a Curves,
+    pub(crate) estimates: &'a Estimates,
+    /// By class, its extreme vectors.
+    pub(crate) ranges: &'a [Range<usize>],
+    /// k.
+    pub(crate) fused: usize,
+}
+
+/// Memory that one query leaves to the next.
+#[derive(Default)]
+pub(crate) struct Scratch {
+    lower: Vec<f32>,
+    upper: Vec<f32>,
+    largest: Vec<f32>,
+    /// Position among the values, and class.
+    chosen: Vec<(usize, usize)>,
+    supports: Vec<f64>,
+}
+
+impl Search<'_> {
+    /// Merges into `best`, which holds k values of each class from the largest down, the supports of the extreme
+    /// vectors from `first` on at the given values, which `distance_of` turns into distances.
+    pub(crate) fn offer(
+        &self,
+        first: usize,
+        values: &[f32],
+        distance_of: impl Fn(f32) -> f32,
+        best: &mut [f64],
+        scratch: &mut Scratch,
+    ) {
+        dispatch!(Level::new(), simd => self.choose(simd, first, values, best, scratch));
+        let Scratch { chosen, supports, .. } = scratch;
+        supports.resize(chosen.len(), 0.0);
+        let at = chosen.iter().map(|&(position, _)| (first + position, distance_of(values[position])));
+        self.curves.support(at, supports);
+        for (&(_, class), &support) in chosen.iter().zip(&*supports) {
+            keep_largest(&mut best[class * self.fused..(class + 1) * self.fused], &[support]);
+        }
+    }
+
+    /// Fills `scratch.chosen` with those that may be among the k largest.
+    #[inline(always)]
+    fn choose<S: Simd>(&self, simd: S, first: usize, values: &[f32], best: &[f64], scratch: &mut Scratch) {
+        let Scratch { lower, upper, largest, chosen, .. } = scratch;
+        let padded = values.len().next_multiple_of(LANES);
+        lower.resize(padded, 0.0);
+        upper.resize(padded, 0.0);
+        self.estimates.bounds(simd, first, values, lower, upper);
+        chosen.clear();
+        let end = first + values.len();
+        let start = self.ranges.partition_point(|range| range.end <= first);
+        let own = self.ranges.iter().enumerate().skip(start);
+        for (class, range) in own.take_while(|(_, range)| range.start < end) {
+            let part = range.start.max(first) - first..range.end.min(end) - first;
+            let bound = narrow_down(best[(class + 1) * self.fused - 1]);
+            let bound = bound.max(kth_largest(simd, &lower[part.clone()], self.fused, largest));
+            not_below(simd, &upper[part.clone()], bound, |position| {
+                chosen.push((part.start + position, class));
+            });
+        }
+    }
+}
+
+/// The largest `f32` that is not above `value`.
+fn narrow_down(value: f64) -> f32 {
+    let narrow = value as f32;
+    if f64::from(narrow) > value { narrow.next_down() } else { narrow }
+}
+
+/// -inf where there are fewer than k.
+#[inline(always)]
+fn kth_largest<S: Simd>(simd: S, values: &[f32], k: usize, largest: &mut Vec<f32>) -> f32 {
+    let chunks = values.chunks_exact(LANES);
+    let rest = chunks.remainder();
+    if k == 1 {
+        let mut lanes = f32x16::splat(simd, f32::NEG_INFINITY);
+        for chunk in chunks {
+            lanes = lanes.max(f32x16::from_slice(simd, chunk));
+        }
+        return rest.iter().fold(lanes.reduce_max(), |most, &value| most.max(value));
+    }
+    largest.clear();
+    largest.resize(k, f32::NEG_INFINITY);
+    for chunk in chunks {
+        let above = f32x16::from_slice(simd, chunk).simd_gt(f32x16::splat(simd, largest[k - 1]));
+        if above.any_true() {
+            keep_largest(largest, chunk);
+        }
+    }
+    keep_largest(largest, rest);
+    largest[k - 1]
+}
+
+/// Calls `each` with the positions of the values that are not below `bound`, and of those that are no numbers.
+#[inline(always)]
+fn not_below<S: Simd>(simd: S, values: &[f32], bound: f32, mut each: impl FnMut(usize)) {
+    let chunks = values.chunks_exact(LANES);
+    let rest = chunks.remainder();
+    let whole = values.len() - rest.len();
+    for (number, chunk) in chunks.enumerate() {
+        let below = f32x16::from_slice(simd, chunk).simd_lt(f32x16::splat(simd, bound)).to_bitmask();
+        let mut others = !below & 0xffff;
+        while others != 0 {
+            each(number * LANES + others.trailing_zeros() as usize);
+            others &= others - 1;
+        }
+    }
+    for (position, value) in rest.iter().enumerate() {
+        if !matches!(value.partial_cmp(&bound), Some(std::cmp::Ordering::Less)) {
+            each(whole + position);
+        }
+    }
+}
+
+/// Merges `values` into `largest`, which is sorted from the largest down.
+pub(crate) fn keep_largest<T: Copy + PartialOrd>(largest: &mut [T], values: &[T]) {
+    let last = largest.len() - 1;
+    for &value in values {
+        if value > largest[last] {
+            let position = largest.partition_point(|&other| other >= value);
+            largest[position..].rotate_right(1);
+            largest[position] = value;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::psi::{FitStatus, PsiModel};
+
+    proptest! {
+        #[test]
+        fn the_largest_are_those_of_evaluating_all(
+            model in prop::sample::select(TailModel::ALL.to_vec()),
+            points in prop::collection::vec(
+                (0.05f64..300.0, prop_oneof![1e-6f64..1e6, 0.5f64..2.0, Just(0.0)], 0f64..3.0,
+                 prop_oneof![0f32..4.0, 1e-30f32..1e18, Just(0.0f32), Just(1e-40f32), Just(1.0f32)]),
+                1..120,
+            ),
+            classes in 1usize..5,
+            fused in 1usize..6,
+            cut in 1usize..130,
+            squared in any::<bool>(),
+        ) {
+            let curves: Vec<Curve> = points
+                .iter()
+                .map(|&(shape, scale, shift, _)| {
+                    let shift = if model == TailModel::Libmr { shift } else { 0.0 };
+                    Curve::new(model, &PsiModel { shape, scale, shift, status: FitStatus::Converged })
+                })
+                .collect();
+            let curves = Curves::new(model, curves);
+            let values: Vec<f32> = points.iter().map(|point| point.3).collect();
+            let distance_of = |value: f32| if squared { value.sqrt() } else { value };
+            let size = points.len().div_ceil(classes);
+            let ranges: Vec<Range<usize>> =
+                (0..points.len()).step_by(size).map(|start| start..(start + size).min(points.len())).collect();
+            let estimates = Estimates::new(&curves, squared);
+            let search = Search { curves: &curves, estimates: &estimates, ranges: &ranges, fused };
+            let mut found = vec![f64::NEG_INFINITY; ranges.len() * fused];
+            let mut scratch = Scratch::default();
+            for first in (0..values.len()).step_by(cut) {
+                let part = &values[first..(first + cut).min(values.len())];
+                search.offer(first, part, distance_of, &mut found, &mut scratch);
+            }
+            let mut expected = vec![f64::NEG_INFINITY; ranges.len() * fused];
+            for (best, range) in expected.chunks_exact_mut(fused).zip(&ranges) {
+                for i in range.clone() {
+                    keep_largest(best, &[curves.get(i).support(f64::from(distance_of(values[i])))]);
+                }
+            }
+            prop_assert_eq!(found, expected);
+        }
+    }
+
+    #[test]
+    fn most_are_passed_over() {
+        let curve = |i: u32| PsiModel {
+            shape: 5.0 + f64::from(i % 7),
+            scale: 1.0 + f64::from(i % 11) / 20.0,
+            shift: 0.0,
+            status: FitStatus::Converged,
+        };
+        for model in [TailModel::Weibull, TailModel::Gumbel] {
+            let curves = Curves::new(model, (0..500).map(|i| Curve::new(model, &curve(i))).collect());
+            let values: Vec<f32> = (0..500).map(|i| 1.0 + (i * 37 % 500) as f32 / 100.0).collect();
+            let estimates = Estimates::new(&curves, true);
+            for fused in [1, 4] {
+                let ranges = [0..250, 250..500];
+                let search = Search { curves: &curves, estimates: &estimates, ranges: &ranges, fused };
+                let mut best = vec![f64::NEG_INFINITY; 2 * fused];
+                let mut scratch = Scratch::default();
+                search.offer(0, &values, f32::sqrt, &mut best, &mut scratch);
+                let count = scratch.chosen.len();
+                assert!((2 * fused..2 * fused + 3).contains(&count), "{count} evaluated for k = {fused}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_largest_are_kept_in_order() {
+        let mut largest = [f64::NEG_INFINITY; 3];
+        keep_largest(&mut largest, &[1.0, 5.0, 2.0]);
+        keep_largest(&mut largest, &[4.0, 0.0, f64::INFINITY]);
+        assert_eq!(largest, [f64::INFINITY, 5.0, 4.0]);
+    }
+}

@@ -86,11 +86,12 @@ impl Leaves {
             .into_par_iter()
             .map_init(W::default, |workspace, leaf| {
                 meter.check()?;
-                let (tails, _) = self.tails(rows, sizes, leaf)?;
-                let results: Vec<(usize, R)> = self.order[leaf * LEAF..]
-                    .iter()
-                    .zip(tails)
-                    .map(|(&row, smallest)| (row, finish(row, &distances(&self.metric, smallest), workspace)))
+                let (mut tails, _) = self.tails(rows, sizes, leaf)?;
+                let results: Vec<(usize, R)> = (0..tails.rows())
+                    .map(|at| {
+                        let row = self.order[leaf * LEAF + at];
+                        (row, finish(row, distances(&self.metric, &mut tails, at), workspace))
+                    })
                     .collect();
                 meter.advance(results.len())?;
                 Ok(results)
@@ -102,17 +103,17 @@ impl Leaves {
     }
 
     /// The tails of a leaf, and how many points it met.
-    fn tails(&self, rows: &Rows<'_>, sizes: &[usize], leaf: usize) -> Result<(Vec<Smallest>, usize), Halt> {
+    fn tails(&self, rows: &Rows<'_>, sizes: &[usize], leaf: usize) -> Result<(Smallest, usize), Halt> {
         let own = leaf * LEAF..((leaf + 1) * LEAF).min(self.order.len());
         let classes = &self.classes[own.clone()];
-        let mut tails: Vec<Smallest> =
-            classes.iter().map(|&class| Smallest::new(sizes[class as usize], f32::INFINITY)).collect();
+        let size = |class: u32| sizes[class as usize].min(self.order.len());
+        let mut tails = Smallest::new(classes.iter().map(|&class| (size(class), f32::INFINITY)));
         let indices: Vec<usize> = self.order[own].iter().map(|&position| rows.indices[position]).collect();
         let block = self.columns.block(rows.points, &indices);
         let (mut tile, mut others) = (Tile::default(), Vec::new());
         let mut met = 0;
         for (nearest, other) in self.by_distance(leaf) {
-            let bound = tails.iter().map(|tail| tail.bound).fold(0.0, f32::max);
+            let bound = tails.bounds().iter().copied().fold(0.0, f32::max);
             if nearest > bound {
                 break;
             }
@@ -124,17 +125,21 @@ impl Leaves {
             met += columns.len();
             self.columns.ranks(&block, columns.clone(), &mut tile)?;
             let column_classes = &self.classes[columns];
-            for ((row, tail), &class) in tails.iter_mut().enumerate().zip(classes) {
+            for (row, &class) in classes.iter().enumerate() {
                 if single == Some(class) {
                     continue;
                 }
                 others.clear();
                 let pairs = tile.row(row).iter().zip(column_classes);
                 others.extend(pairs.map(|(&rank, &other)| if other == class { f32::INFINITY } else { rank }));
-                tail.offer(&others);
+                tails.offer(row, &others);
             }
             // A bound is lowered when a buffer is full; here it is wanted as soon as there is one.
-            tails.iter_mut().filter(|tail| tail.bound == f32::INFINITY).for_each(Smallest::tighten);
+            for row in 0..tails.rows() {
+                if tails.bounds()[row] == f32::INFINITY {
+                    tails.tighten(row);
+                }
+            }
         }
         Ok((tails, met))
     }

@@ -1,105 +1,148 @@
-//! The smallest of a stream of ranks.
+//! The smallest of streams of ranks, one stream for each of many rows.
 
 use fearless_simd::{Level, Simd, dispatch, prelude::*};
 
-/// Keeps the `size` smallest of the values offered to it.
+/// Keeps, for each row, so many of the smallest values offered to it.
 ///
-/// Values are appended while they are below a bound; when the buffer is full, selection halves it and lowers
-/// the bound. Each value costs one comparison, and few are ever stored.
+/// Values are appended while they are below the row's bound; when its room is full, selection frees it and lowers the
+/// bound. Each value costs one comparison, and few are ever stored. Rows lie side by side, because offers to many of
+/// them come in turn.
 pub(super) struct Smallest {
-    size: usize,
-    capacity: usize,
-    pub(super) bound: f32,
-    /// The first `length` are in use.
-    buffer: Vec<f32>,
-    length: usize,
+    sizes: Vec<usize>,
+    /// Where the room of each row begins, and where the last one ends.
+    starts: Vec<usize>,
+    /// How many values lie there.
+    lengths: Vec<usize>,
+    bounds: Vec<f32>,
+    values: Vec<f32>,
 }
 
-/// Room behind the buffer for one whole vector store.
+/// Room behind the values of a row for one whole vector store.
 const SLACK: usize = 16;
+/// Short tails get at least so much room beyond their size.
+const SPARE: usize = 160;
+
+/// Room for a row that keeps so many.
+fn room(size: usize) -> usize {
+    size.saturating_add(size.max(SPARE) + SLACK)
+}
 
 impl Smallest {
-    pub(super) fn new(size: usize, bound: f32) -> Self {
-        let capacity = size.saturating_add(size.max(64));
-        Self { size, capacity, bound, buffer: Vec::new(), length: 0 }
+    /// Rows by how many they keep, at least one, and the bound that they start with.
+    pub(super) fn new(rows: impl Iterator<Item = (usize, f32)>) -> Self {
+        let (sizes, bounds): (Vec<usize>, Vec<f32>) = rows.map(|(size, bound)| (size.max(1), bound)).unzip();
+        let mut starts = Vec::with_capacity(sizes.len() + 1);
+        starts.push(0);
+        let mut end = 0;
+        for &size in &sizes {
+            end += room(size);
+            starts.push(end);
+        }
+        // Zeros that nobody writes to cost no memory.
+        Self { lengths: vec![0; sizes.len()], sizes, starts, bounds, values: vec![0.0; end] }
     }
 
-    pub(super) fn offer(&mut self, values: &[f32]) {
-        dispatch!(Level::new(), simd => self.offer_simd(simd, values));
+    /// Bytes that a row takes.
+    pub(super) fn bytes(size: usize) -> usize {
+        room(size).saturating_mul(size_of::<f32>())
+    }
+
+    pub(super) fn rows(&self) -> usize {
+        self.sizes.len()
+    }
+
+    /// How many a row holds: all that were below its bound, if fewer than it keeps.
+    pub(super) fn count(&self, row: usize) -> usize {
+        self.lengths[row]
+    }
+
+    pub(super) fn bounds(&self) -> &[f32] {
+        &self.bounds
+    }
+
+    pub(super) fn offer(&mut self, row: usize, values: &[f32]) {
+        dispatch!(Level::new(), simd => self.offer_simd(simd, row, values));
     }
 
     #[inline(always)]
-    fn offer_simd<S: Simd>(&mut self, simd: S, values: &[f32]) {
+    fn offer_simd<S: Simd>(&mut self, simd: S, row: usize, values: &[f32]) {
         let chunks = values.chunks_exact(S::f32s::LEN);
         let rest = chunks.remainder();
         for chunk in chunks {
             let values = S::f32s::from_slice(simd, chunk);
-            let below = values.simd_lt(S::f32s::splat(simd, self.bound));
-            let bits = below.to_bitmask();
-            if bits != 0 {
-                self.make_room();
-                let target = &mut self.buffer[self.length..self.length + S::f32s::LEN];
-                values.compress(below).store_slice(target);
-                self.length += bits.count_ones() as usize;
-            }
+            let below = values.simd_lt(S::f32s::splat(simd, self.bounds[row]));
+            self.take(simd, row, values, below);
         }
         for &value in rest {
-            if value < self.bound {
-                self.push(value);
+            if value < self.bounds[row] {
+                self.push(row, value);
             }
+        }
+    }
+
+    /// Takes in the values of a mask, which are below the bound.
+    #[inline(always)]
+    pub(super) fn take<S: Simd>(&mut self, _: S, row: usize, values: S::f32s, below: S::mask32s) {
+        let bits = below.to_bitmask();
+        if bits != 0 {
+            let at = self.starts[row] + self.lengths[row];
+            values.compress(below).store_slice(&mut self.values[at..at + S::f32s::LEN]);
+            self.added(row, bits.count_ones() as usize);
         }
     }
 
     /// Takes in a value that is below the bound.
-    #[inline]
-    pub(super) fn push(&mut self, value: f32) {
-        self.make_room();
-        self.buffer[self.length] = value;
-        self.length += 1;
+    #[inline(always)]
+    pub(super) fn push(&mut self, row: usize, value: f32) {
+        self.values[self.starts[row] + self.lengths[row]] = value;
+        self.added(row, 1);
     }
 
-    #[inline]
-    fn make_room(&mut self) {
-        while self.length + SLACK > self.buffer.len() {
-            self.grow_or_shrink();
-        }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn grow_or_shrink(&mut self) {
-        let full = self.capacity.saturating_add(2 * SLACK);
-        if self.buffer.len() < full {
-            let doubled = (2 * self.buffer.len()).max(64);
-            self.buffer.resize(doubled.min(full), 0.0);
-        } else {
-            self.select();
-        }
-    }
-
-    fn select(&mut self) {
-        if self.length > self.size {
-            let values = &mut self.buffer[..self.length];
-            let (_, bound, _) = values.select_nth_unstable_by_key(self.size - 1, |rank| rank.to_bits());
-            self.bound = *bound;
-            self.length = self.size;
+    #[inline(always)]
+    fn added(&mut self, row: usize, count: usize) {
+        self.lengths[row] += count;
+        if self.starts[row] + self.lengths[row] + SLACK > self.starts[row + 1] {
+            self.tighten(row);
         }
     }
 
     /// Lowers the bound to the largest value that still counts, where as many as are kept have come.
-    pub(super) fn tighten(&mut self) {
-        self.select();
+    #[cold]
+    #[inline(never)]
+    pub(super) fn tighten(&mut self, row: usize) {
+        let size = self.sizes[row];
+        if self.lengths[row] > size {
+            let values = &mut self.values[self.starts[row]..][..self.lengths[row]];
+            let (_, bound, _) = values.select_nth_unstable_by_key(size - 1, |rank| rank.to_bits());
+            self.bounds[row] = *bound;
+            self.lengths[row] = size;
+        }
     }
 
-    pub(super) fn sorted(mut self) -> Vec<f32> {
-        self.select();
-        self.buffer.truncate(self.length);
+    /// Takes over a row of another, that keeps as many.
+    pub(super) fn replace(&mut self, row: usize, other: &Self, other_row: usize) {
+        let length = other.lengths[other_row];
+        let from = other.starts[other_row];
+        let to = self.starts[row];
+        self.values[to..to + length].copy_from_slice(&other.values[from..from + length]);
+        self.lengths[row] = length;
+        self.bounds[row] = other.bounds[other_row];
+    }
+
+    /// What a row keeps, sorted.
+    pub(super) fn sorted(&mut self, row: usize) -> &mut [f32] {
+        self.tighten(row);
+        let values = &mut self.values[self.starts[row]..][..self.lengths[row]];
         // Ranks are not negative, so they are ordered like their bits, which sort faster.
-        let bits = sorted_bits(self.buffer.iter().map(|rank| rank.to_bits()).collect());
-        for (rank, bits) in self.buffer.iter_mut().zip(bits) {
-            *rank = f32::from_bits(bits);
+        if values.len() < COUNTED {
+            values.sort_unstable_by_key(|rank| rank.to_bits());
+        } else {
+            let bits = sorted_bits(values.iter().map(|rank| rank.to_bits()).collect());
+            for (rank, bits) in values.iter_mut().zip(bits) {
+                *rank = f32::from_bits(bits);
+            }
         }
-        self.buffer
+        values
     }
 }
 
@@ -110,8 +153,7 @@ const DIGIT: u32 = 11;
 
 /// Radix sort, lowest digit first.
 fn sorted_bits(mut bits: Vec<u32>) -> Vec<u32> {
-    if bits.len() < COUNTED {
-        bits.sort_unstable();
+    if bits.is_empty() {
         return bits;
     }
     let digit = |value: u32, place: u32| (value >> (place * DIGIT)) as usize & ((1 << DIGIT) - 1);
@@ -149,18 +191,20 @@ mod tests {
     proptest! {
         #[test]
         fn the_smallest_are_those_a_sort_would_give(
-            values in prop::collection::vec(prop_oneof![0f32..1.0, Just(0.5f32), Just(0.0f32)], 0..2000),
-            size in 1usize..300,
+            values in prop::collection::vec(prop_oneof![0f32..1.0, Just(0.5f32), Just(0.0f32)], 0..6000),
+            size in 1usize..1_500,
             cut in 1usize..200,
         ) {
-            let mut smallest = Smallest::new(size, f32::INFINITY);
+            let mut smallest = Smallest::new([(1, f32::INFINITY), (size, f32::INFINITY)].into_iter());
             for part in values.chunks(cut) {
-                smallest.offer(part);
+                smallest.offer(0, part);
+                smallest.offer(1, part);
             }
             let mut expected = values.clone();
             expected.sort_unstable_by(f32::total_cmp);
             expected.truncate(size);
-            prop_assert_eq!(smallest.sorted(), expected);
+            prop_assert_eq!(&*smallest.sorted(1), &expected[..]);
+            prop_assert_eq!(smallest.sorted(0).first(), expected.first(), "the neighbour is not touched");
         }
     }
 
@@ -177,8 +221,12 @@ mod tests {
 
     #[test]
     fn a_bound_leaves_out_what_lies_beyond() {
-        let mut smallest = Smallest::new(3, 0.5);
-        smallest.offer(&[0.1, 0.5, 0.4, 0.9]);
-        assert_eq!(smallest.sorted(), [0.1, 0.4]);
+        let mut smallest = Smallest::new([(3, 0.5)].into_iter());
+        smallest.offer(0, &[0.1, 0.5, 0.4, 0.9]);
+        assert_eq!(smallest.sorted(0), [0.1, 0.4]);
+        let mut other = Smallest::new([(3, 0.2)].into_iter());
+        other.replace(0, &smallest, 0);
+        other.offer(0, &[0.3, 0.6]);
+        assert_eq!(other.sorted(0), [0.1, 0.3, 0.4]);
     }
 }

@@ -10,7 +10,7 @@ use fearless_simd::{Level, Simd, dispatch, prelude::*};
 use rayon::prelude::*;
 
 use super::smallest::Smallest;
-use super::{Against, Rows, distances};
+use super::{Against, Rows, Work, distances};
 use crate::distance::Tile;
 use crate::error::Halt;
 use crate::metric::Metric;
@@ -21,11 +21,11 @@ const TILE_ROWS: usize = 96;
 const LARGEST_BLOCK: usize = 5 * TILE_ROWS;
 
 /// From so many dimensions on, half the distances cost more than offering values to two tails.
-const DIMENSIONS: usize = 48;
+const DIMENSIONS: usize = 8;
 
 /// Whether the rows are the columns, halves are worth it, and all tails fit the memory of the run at once.
 pub(super) fn pays(run: &Run<'_>, rows: &Rows<'_>, sizes: &[usize]) -> bool {
-    let bytes = |class: u32| 2 * size_of::<f32>() * sizes[class as usize].saturating_add(32).min(1 << 40);
+    let bytes = |class: u32| Smallest::bytes(sizes[class as usize].min(rows.indices.len()));
     rows.are_columns
         && rows.bounds.is_none()
         && rows.points.dimensions() >= DIMENSIONS
@@ -36,34 +36,27 @@ pub(super) fn pays(run: &Run<'_>, rows: &Rows<'_>, sizes: &[usize]) -> bool {
 /// The tails so far of a block of rows.
 struct Block {
     rows: Range<usize>,
-    smallest: Vec<Smallest>,
-    /// The bound of each, side by side.
-    bounds: Vec<f32>,
+    smallest: Smallest,
 }
 
 pub(super) fn stream<W: Default, R: Send>(
-    run: &Run<'_>,
+    work: &Work<'_>,
     stage: Stage,
     metric: &Metric,
-    rows: &Rows<'_>,
     against: Against<'_>,
-    sizes: &[usize],
     finish: impl Fn(usize, &[f32], &mut W) -> R + Sync,
 ) -> Result<Vec<R>, Halt> {
+    let rows = work.rows;
     let count = rows.indices.len();
     let share = count.div_ceil(8 * rayon::current_num_threads()).next_multiple_of(TILE_ROWS);
     let size = share.clamp(TILE_ROWS, LARGEST_BLOCK);
-    let blocks: Vec<Mutex<Block>> = (0..count)
-        .step_by(size)
-        .map(|start| {
-            let rows_of_block = start..(start + size).min(count);
-            let new = |row: usize| Smallest::new(sizes[rows.classes[row] as usize], f32::INFINITY);
-            let smallest: Vec<Smallest> = rows_of_block.clone().map(new).collect();
-            let bounds = vec![f32::INFINITY; smallest.len()];
-            Mutex::new(Block { rows: rows_of_block, smallest, bounds })
-        })
+    let starts: Vec<usize> = (0..count).step_by(size).collect();
+    let blocks: Result<Vec<Mutex<Block>>, Halt> = starts
+        .into_par_iter()
+        .map(|start| Ok(Mutex::new(Block::new(work, against, start..(start + size).min(count))?)))
         .collect();
-    let meter = run.meter(stage, count);
+    let blocks = blocks?;
+    let meter = work.run.meter(stage, count);
     for (round, pairs) in rounds(blocks.len()).enumerate() {
         pairs.into_par_iter().try_for_each(|(a, b)| {
             // A block is met by one other in a round, so nobody waits here.
@@ -75,15 +68,18 @@ pub(super) fn stream<W: Default, R: Send>(
         let before = (round * size).min(count);
         meter.advance(((round + 1) * size).min(count) - before)?;
     }
-    let finished: Vec<Vec<R>> = blocks
+    let finished: Result<Vec<Vec<R>>, Halt> = blocks
         .into_par_iter()
         .map_init(W::default, |workspace, block| {
-            let block = block.into_inner().unwrap_or_else(PoisonError::into_inner);
-            let tails = block.rows.zip(block.smallest);
-            tails.map(|(row, smallest)| finish(row, &distances(metric, smallest), workspace)).collect()
+            let mut block = block.into_inner().unwrap_or_else(PoisonError::into_inner);
+            work.complete(&meter, block.rows.start, &mut block.smallest)?;
+            let tails = block.rows.enumerate();
+            Ok(tails
+                .map(|(at, row)| finish(row, distances(metric, &mut block.smallest, at), workspace))
+                .collect())
         })
         .collect();
-    Ok(finished.into_iter().flatten().collect())
+    Ok(finished?.into_iter().flatten().collect())
 }
 
 /// Every pair of `count` blocks, once, and every block with itself, in rounds of pairs without a common block.
@@ -129,53 +125,74 @@ fn meet(
             let before = own.start.clamp(columns.start, columns.end) - columns.start;
             let after = (own.end.clamp(columns.start, columns.end) - columns.start).max(before);
             let ranks = tile.row(row);
-            let smallest = &mut first.smallest[tile_rows.start - start + row];
+            let at = tile_rows.start - start + row;
             for part in [0..before, after..ranks.len()] {
-                smallest.offer(&ranks[part.clone()]);
-                if let Some(second) = &mut second {
-                    second.offer_each(part.start, &ranks[part]);
+                match &mut second {
+                    Some(second) => {
+                        offer_both(&mut first.smallest, at, &mut second.smallest, part.start, &ranks[part]);
+                    }
+                    None => first.smallest.offer(at, &ranks[part]),
                 }
             }
-            first.bounds[tile_rows.start - start + row] = smallest.bound;
         }
     }
     Ok(())
 }
 
 impl Block {
-    /// Offers one value to each row, from the row `start` on.
-    fn offer_each(&mut self, start: usize, values: &[f32]) {
-        dispatch!(Level::new(), simd => self.offer_each_simd(simd, start, values));
+    fn new(work: &Work<'_>, against: Against<'_>, rows: Range<usize>) -> Result<Self, Halt> {
+        let mut bounds = vec![f32::INFINITY; rows.len()];
+        if let Some(sample) = work.sample {
+            let mut tile = Tile::default();
+            for (start, bounds) in rows.clone().step_by(TILE_ROWS).zip(bounds.chunks_mut(TILE_ROWS)) {
+                let part = start..start + bounds.len();
+                let block = against.columns.block(work.rows.points, &work.rows.indices[part.clone()]);
+                bounds.copy_from_slice(&sample.bounds(&block, &work.rows.classes[part], &mut tile)?);
+            }
+        }
+        let tails = rows.clone().zip(bounds).map(|(row, bound)| (work.tail(row).size, bound));
+        Ok(Self { smallest: Smallest::new(tails), rows })
     }
+}
 
-    #[inline(always)]
-    fn offer_each_simd<S: Simd>(&mut self, simd: S, start: usize, values: &[f32]) {
-        let lanes = S::f32s::LEN;
-        let chunks = values.chunks_exact(lanes);
-        let rest = chunks.remainder();
-        let mut row = start;
-        for chunk in chunks {
-            let bounds = S::f32s::from_slice(simd, &self.bounds[row..row + lanes]);
-            let mut bits = S::f32s::from_slice(simd, chunk).simd_lt(bounds).to_bitmask();
+/// Offers distances of one row to it, and each of them to its other end: the rows of `others` from `start` on.
+fn offer_both(one: &mut Smallest, row: usize, others: &mut Smallest, start: usize, values: &[f32]) {
+    dispatch!(Level::new(), simd => offer_both_simd(simd, one, row, others, start, values));
+}
+
+#[inline(always)]
+fn offer_both_simd<S: Simd>(
+    simd: S,
+    one: &mut Smallest,
+    row: usize,
+    others: &mut Smallest,
+    start: usize,
+    values: &[f32],
+) {
+    let lanes = S::f32s::LEN;
+    let chunks = values.chunks_exact(lanes);
+    let rest = chunks.remainder();
+    let mut other = start;
+    for chunk in chunks {
+        let values = S::f32s::from_slice(simd, chunk);
+        let bounds = S::f32s::from_slice(simd, &others.bounds()[other..other + lanes]);
+        let below = values.simd_lt(S::f32s::splat(simd, one.bounds()[row]));
+        let mut bits = values.simd_lt(bounds).to_bitmask();
+        if bits | below.to_bitmask() != 0 {
+            one.take(simd, row, values, below);
             while bits != 0 {
                 let lane = bits.trailing_zeros() as usize;
-                self.push(row + lane, chunk[lane]);
+                others.push(other + lane, chunk[lane]);
                 bits &= bits - 1;
             }
-            row += lanes;
         }
-        for (row, &value) in (row..).zip(rest) {
-            if value < self.bounds[row] {
-                self.push(row, value);
-            }
-        }
+        other += lanes;
     }
-
-    #[inline(always)]
-    fn push(&mut self, row: usize, value: f32) {
-        let smallest = &mut self.smallest[row];
-        smallest.push(value);
-        self.bounds[row] = smallest.bound;
+    one.offer(row, rest);
+    for (other, &value) in (other..).zip(rest) {
+        if value < others.bounds()[other] {
+            others.push(other, value);
+        }
     }
 }
 

@@ -1,7 +1,5 @@
 //! Psi of the extreme vectors to a decision: a known class, or unknown (Eq. 3).
 
-use std::ops::Range;
-
 use rayon::prelude::*;
 
 use crate::distance::{RowBlock, Tile};
@@ -12,7 +10,7 @@ use crate::params::TailModel;
 use crate::points::Points;
 use crate::progress::{Run, Stage};
 use crate::psi::{ln_psi, support_of, support_of_ln};
-use crate::support::{Scratch, keep_largest};
+use crate::support::{Best, Scratch, keep_largest};
 
 /// What the model says of a query.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -88,7 +86,26 @@ impl Evm {
 
     /// As [`decide`](Self::decide), watched and sized by `run`.
     pub fn decide_with(&self, run: &Run<'_>, queries: &Features<'_>) -> Result<Vec<Decision>, PredictError> {
-        self.for_each_query(run, queries, |_, scores| self.decision(scores))
+        if self.fused() > 1 || self.params.contrast > 0.0 {
+            return self.for_each_query(run, queries, |_, scores| self.decision(scores));
+        }
+        // The best class alone counts, and with it the one extreme vector of largest support.
+        let search = self.prepared().search(1);
+        let sweep = Sweep {
+            start: Best { support: f64::NEG_INFINITY, class: 0 },
+            offer: |first, ranks: &[f32], best: &mut Best, scratch: &mut Scratch| {
+                let metric = &self.params.metric;
+                search.offer_best(first, ranks, |rank| metric.distance_of_rank(rank), best, scratch);
+            },
+            merge: |best: &mut Best, other: &Best| {
+                if other.support > best.support {
+                    *best = *other;
+                }
+            },
+        };
+        self.sweep(run, queries, &sweep, |_, best| {
+            self.accepted(best.class, score(self.params.tail_model, &[best.support]))
+        })
     }
 
     /// P of every class for every query: `queries.rows()` rows of one value for each class. Rows do not sum to 1.
@@ -108,23 +125,57 @@ impl Evm {
         queries: &Features<'_>,
         each: impl Fn(usize, &[ClassScore]) -> R + Sync,
     ) -> Result<Vec<R>, PredictError> {
+        let search = self.prepared().search(self.fused());
+        let (fused, classes) = (search.fused, self.classes.len());
+        let sweep = Sweep {
+            start: vec![f64::NEG_INFINITY; classes * fused],
+            offer: |first, ranks: &[f32], best: &mut Vec<f64>, scratch: &mut Scratch| {
+                let metric = &self.params.metric;
+                search.offer(first, ranks, |rank| metric.distance_of_rank(rank), best, scratch);
+            },
+            merge: |best: &mut Vec<f64>, other: &Vec<f64>| {
+                for (best, other) in best.chunks_exact_mut(fused).zip(other.chunks_exact(fused)) {
+                    keep_largest(best, other);
+                }
+            },
+        };
+        self.sweep(run, queries, &sweep, |row, best| {
+            let supports = best.chunks_exact(fused).zip(&self.classes);
+            let scores: Vec<ClassScore> = supports
+                .map(|(supports, class)| score(self.params.tail_model, &supports[..fused.min(class.len())]))
+                .collect();
+            each(row, &scores)
+        })
+    }
+
+    /// Sweeps over all extreme vectors for each query, on many threads.
+    fn sweep<A, R, O, M>(
+        &self,
+        run: &Run<'_>,
+        queries: &Features<'_>,
+        sweep: &Sweep<A, O, M>,
+        each: impl Fn(usize, &A) -> R + Sync,
+    ) -> Result<Vec<R>, PredictError>
+    where
+        A: Clone + Send + Sync,
+        R: Send,
+        O: Fn(usize, &[f32], &mut A, &mut Scratch) + Sync,
+        M: Fn(&mut A, &A) + Sync,
+    {
         let points = self.query_points(queries)?;
         let prepared = self.prepared();
         let all: Vec<usize> = (0..points.len()).collect();
         let block_rows = run.block_rows(all.len());
-        let alone = all.len() <= block_rows;
+        // A block that is alone is shared by all threads.
+        let parts = if all.len() <= block_rows { rayon::current_num_threads() } else { 1 };
         let meter = run.meter(Stage::Predict, all.len());
         let blocks: Result<Vec<Vec<R>>, Halt> = all
             .par_chunks(block_rows)
             .map(|rows| {
                 meter.check()?;
-                let scores = self.score_block(run, prepared, &points, rows, alone)?;
-                let classes = self.classes.len();
-                let results = rows
-                    .iter()
-                    .zip(scores.chunks_exact(classes))
-                    .map(|(&row, scores)| each(row, scores))
-                    .collect();
+                let block = prepared.columns.block(&points, rows);
+                let found = sweep.block(run, prepared, &block, rows.len(), parts)?;
+                let results = rows.iter().zip(&found).map(|(&row, found)| each(row, found)).collect();
                 meter.advance(rows.len())?;
                 Ok(results)
             })
@@ -142,69 +193,6 @@ impl Evm {
     /// k, or the size of the largest class where that is less.
     pub(crate) fn fused(&self) -> usize {
         self.params.n_fused.min(self.classes.iter().map(ClassModel::len).max().unwrap_or(1))
-    }
-
-    /// Scores of each row for each class. A block that is `alone` is shared by all threads.
-    fn score_block(
-        &self,
-        run: &Run<'_>,
-        prepared: &Prepared,
-        points: &Points<'_>,
-        rows: &[usize],
-        alone: bool,
-    ) -> Result<Vec<ClassScore>, Halt> {
-        let fused = self.fused();
-        let block = prepared.columns.block(points, rows);
-        let count = prepared.columns.len();
-        let parts = if alone { rayon::current_num_threads() } else { 1 };
-        let width = count.div_ceil(parts).next_multiple_of(run.tile_columns);
-        let starts: Vec<usize> = (0..count).step_by(width).collect();
-        let best: Result<Vec<Vec<f64>>, Halt> = starts
-            .into_par_iter()
-            .map(|start| {
-                self.largest_supports(run, prepared, &block, rows.len(), start..(start + width).min(count))
-            })
-            .collect();
-        // Which are the largest does not depend on who found them.
-        let best = best?.into_iter().reduce(|mut best, other| {
-            for (best, other) in best.chunks_exact_mut(fused).zip(other.chunks_exact(fused)) {
-                keep_largest(best, other);
-            }
-            best
-        });
-        let classes = self.classes.len();
-        let best = best.unwrap_or_default();
-        let scores = best.chunks_exact(fused).enumerate().map(|(slot, supports)| {
-            let count = fused.min(self.classes[slot % classes].len());
-            score(self.params.tail_model, &supports[..count])
-        });
-        Ok(scores.collect())
-    }
-
-    /// By row and class, the k largest supports among the given extreme vectors.
-    fn largest_supports(
-        &self,
-        run: &Run<'_>,
-        prepared: &Prepared,
-        block: &RowBlock,
-        rows: usize,
-        vectors: Range<usize>,
-    ) -> Result<Vec<f64>, Halt> {
-        let metric = &self.params.metric;
-        let search = prepared.search(self.fused());
-        let width = self.classes.len() * search.fused;
-        let mut best = vec![f64::NEG_INFINITY; rows * width];
-        let mut tile = Tile::default();
-        let mut scratch = Scratch::default();
-        for start in vectors.clone().step_by(run.tile_columns) {
-            let end = (start + run.tile_columns).min(vectors.end);
-            prepared.columns.ranks(block, start..end, &mut tile)?;
-            for (row, best) in best.chunks_exact_mut(width).enumerate() {
-                let distance_of = |rank| metric.distance_of_rank(rank);
-                search.offer(start, tile.row(row), distance_of, best, &mut scratch);
-            }
-        }
-        Ok(best)
     }
 
     /// The decision that follows from the scores of one query, one for each class.
@@ -232,17 +220,19 @@ impl Evm {
                 second = second.max(score.support);
             }
         }
-        let score = self.contrasted(scores[best], second, contrast);
+        self.accepted(best, self.contrasted(scores[best], second, contrast))
+    }
+
+    /// Known if the score of the best class reaches delta.
+    fn accepted(&self, class: usize, score: ClassScore) -> Decision {
         // The cover tests support too, so that rounding cannot come between it and the decision.
         if score.support >= support_of(self.params.tail_model, self.params.rejection_threshold) {
-            Decision::Known { class: best, score }
+            Decision::Known { class, score }
         } else {
-            Decision::Unknown { nearest: best, score }
+            Decision::Unknown { nearest: class, score }
         }
     }
-}
 
-impl Evm {
     /// The best score, raised by its lead over the second best support. A lead that is not finite (one class in
     /// all, or a query that is an extreme vector) says nothing and raises nothing.
     fn contrasted(&self, best: ClassScore, second: f64, contrast: f64) -> ClassScore {
@@ -252,6 +242,56 @@ impl Evm {
         }
         let support = best.support + contrast * lead;
         ClassScore { ln_probability: ln_psi(self.params.tail_model, support), support }
+    }
+}
+
+/// What is gathered for a query on the way over the extreme vectors.
+struct Sweep<A, O, M> {
+    /// Before the first of them.
+    start: A,
+    /// Takes in the extreme vectors from a first one on, at the given ranks.
+    offer: O,
+    /// Takes in what was gathered over later ones. What comes out does not depend on where they were divided.
+    merge: M,
+}
+
+impl<A, O, M> Sweep<A, O, M>
+where
+    A: Clone + Send + Sync,
+    O: Fn(usize, &[f32], &mut A, &mut Scratch) + Sync,
+    M: Fn(&mut A, &A) + Sync,
+{
+    /// For each row of the block, with the extreme vectors in so many parts, one for a thread.
+    fn block(
+        &self,
+        run: &Run<'_>,
+        prepared: &Prepared,
+        block: &RowBlock,
+        rows: usize,
+        parts: usize,
+    ) -> Result<Vec<A>, Halt> {
+        let count = prepared.columns.len();
+        let width = count.div_ceil(parts).next_multiple_of(run.tile_columns);
+        let starts: Vec<usize> = (0..count).step_by(width).collect();
+        let part = |part: usize| -> Result<Vec<A>, Halt> {
+            let end = (part + width).min(count);
+            let mut gathered = vec![self.start.clone(); rows];
+            let (mut tile, mut scratch) = (Tile::default(), Scratch::default());
+            for start in (part..end).step_by(run.tile_columns) {
+                let columns = start..(start + run.tile_columns).min(end);
+                prepared.columns.ranks(block, columns, &mut tile)?;
+                for (row, gathered) in gathered.iter_mut().enumerate() {
+                    (self.offer)(start, tile.row(row), gathered, &mut scratch);
+                }
+            }
+            Ok(gathered)
+        };
+        let found: Result<Vec<Vec<A>>, Halt> = starts.into_par_iter().map(part).collect();
+        let merged = found?.into_iter().reduce(|mut all, later| {
+            all.iter_mut().zip(&later).for_each(|(all, later)| (self.merge)(all, later));
+            all
+        });
+        Ok(merged.unwrap_or_else(|| vec![self.start.clone(); rows]))
     }
 }
 

@@ -281,7 +281,7 @@ impl Evm {
             let curves = Curves::new(model, self.pooled_psi().map(|psi| Curve::new(model, &psi)).collect());
             Arc::new(Prepared {
                 columns: distance::columns(&self.params.metric, &points, &all),
-                estimates: Estimates::new(&curves, self.params.metric.ranks_are_squares()),
+                estimates: Estimates::new(&curves, self.dimensions, self.params.metric.ranks_are_squares()),
                 curves,
                 ranges: self.ranges(),
             })

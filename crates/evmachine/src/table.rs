@@ -116,7 +116,7 @@ impl Evm {
         let columns: Vec<u32> =
             self.extreme_vectors().map(|vector| table.by_source[&vector.source]).collect();
         let whole = columns.len() == table.columns && (0..).zip(&columns).all(|(i, &column)| i == column);
-        let estimates = Estimates::new(&prepared.curves, false);
+        let estimates = Estimates::new(&prepared.curves, self.dimensions, false);
         let search = Search { estimates: &estimates, ..prepared.search(self.fused()) };
         let fused = search.fused;
         (0..table.rows)

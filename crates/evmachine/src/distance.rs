@@ -30,6 +30,8 @@ pub(crate) trait Columns: Send + Sync {
 pub(crate) struct RowBlock {
     rows: usize,
     values: Vec<f32>,
+    /// The square of each row's length, padded like the rows; empty where nobody asks.
+    squares: Vec<f32>,
 }
 
 /// Ranks of a block of rows; its memory is used again by the next one.

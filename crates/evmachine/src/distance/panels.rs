@@ -13,6 +13,12 @@ use crate::points::Points;
 /// `||a - b||^2 / 2`, in `f64`.
 const NEAR: f32 = 1.0 / 64.0;
 
+/// From so many dimensions on, `|a|^2 + |b|^2 - 2ab` takes less time than `|a - b|^2`.
+const DIMENSIONS: usize = 32;
+/// Below this fraction of `|a|^2 + |b|^2` the former has lost too many digits, and the latter is taken. Either depends
+/// on the pair alone. Integers whose squares sum to less than 2^24 have the same distance both ways.
+const LOST: f32 = 1.0 / 32.0;
+
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Kind {
     Euclidean,
@@ -26,12 +32,45 @@ pub(super) struct Panels {
     count: usize,
     dimensions: usize,
     values: Vec<f32>,
+    /// The square of each column's length, padded with zeros to whole panels; empty where products are not used.
+    squares: Vec<f32>,
 }
 
 impl Panels {
     pub(super) fn new(kind: Kind, points: &Points<'_>, order: &[usize]) -> Self {
-        let values = pack::<PANEL>(points, order);
-        Self { kind, count: order.len(), dimensions: points.dimensions(), values }
+        let (count, dimensions) = (order.len(), points.dimensions());
+        let (values, squares) = pack::<PANEL>(points, order, by_products(kind, dimensions));
+        Self { kind, count, dimensions, values, squares }
+    }
+
+    /// `|a|^2 + |b|^2 - 2ab` for a whole tile of products of rows with the panels from `first` on.
+    fn finish_euclidean(&self, block: &RowBlock, first: usize, packed: &[f32], tile: &mut Tile) {
+        let d = self.dimensions;
+        let stride = tile.stride;
+        let mut differences = [0.0; GROUP * PANEL];
+        let groups = block.values.chunks_exact(GROUP * d).zip(block.squares.chunks_exact(GROUP));
+        for ((group, rows), tile) in groups.zip(tile.values.chunks_exact_mut(GROUP * stride)) {
+            let panels = packed.chunks_exact(PANEL * d).zip(self.squares[first..].chunks_exact(PANEL));
+            for (number, (panel, columns)) in panels.enumerate() {
+                let corner = &mut tile[number * PANEL..];
+                let lost =
+                    dispatch!(Level::new(), simd => squared_distances(simd, rows, columns, corner, stride));
+                if !lost {
+                    continue;
+                }
+                kernel::tile::<SquaredDifference>(d, group, panel, &mut differences);
+                for (row, (square, differences)) in
+                    rows.iter().zip(differences.chunks_exact(PANEL)).enumerate()
+                {
+                    let values = &mut corner[row * stride..row * stride + PANEL];
+                    for ((value, column), &difference) in values.iter_mut().zip(columns).zip(differences) {
+                        if *value < LOST * (square + column) {
+                            *value = difference;
+                        }
+                    }
+                }
+            }
+        }
     }
 
     /// `1 - a.b` for a row of the tile, with the near pairs computed again.
@@ -66,7 +105,9 @@ impl Columns for Panels {
     }
 
     fn block(&self, rows: &Points<'_>, indices: &[usize]) -> RowBlock {
-        RowBlock { rows: indices.len(), values: pack::<GROUP>(rows, indices) }
+        let by_products = by_products(self.kind, self.dimensions);
+        let (values, squares) = pack::<GROUP>(rows, indices, by_products);
+        RowBlock { rows: indices.len(), values, squares }
     }
 
     fn ranks(&self, block: &RowBlock, columns: Range<usize>, tile: &mut Tile) -> Result<(), MetricError> {
@@ -77,6 +118,10 @@ impl Columns for Panels {
         tile.shape(padded_rows, panels.len() * PANEL, columns.start - first, columns.len());
         let packed = &self.values[panels.start * PANEL * d..panels.end * PANEL * d];
         match self.kind {
+            Kind::Euclidean if by_products(self.kind, d) => {
+                kernel::tile::<Product>(d, &block.values, packed, &mut tile.values);
+                self.finish_euclidean(block, first, packed, tile);
+            }
             Kind::Euclidean => kernel::tile::<SquaredDifference>(d, &block.values, packed, &mut tile.values),
             Kind::Manhattan => kernel::tile::<AbsoluteDifference>(d, &block.values, packed, &mut tile.values),
             Kind::Cosine => {
@@ -91,20 +136,59 @@ impl Columns for Panels {
     }
 }
 
-/// Rows of `points` in groups of `WIDTH`, dimension by dimension within a group, the last one padded with zeros.
-fn pack<const WIDTH: usize>(points: &Points<'_>, order: &[usize]) -> Vec<f32> {
+fn by_products(kind: Kind, dimensions: usize) -> bool {
+    kind == Kind::Euclidean && dimensions >= DIMENSIONS
+}
+
+/// Rows of `points` in groups of `WIDTH`, dimension by dimension within a group, the last one padded with zeros; and the
+/// square of the length of each, if asked for.
+fn pack<const WIDTH: usize>(points: &Points<'_>, order: &[usize], squared: bool) -> (Vec<f32>, Vec<f32>) {
     let d = points.dimensions();
-    let mut packed = vec![0.0; order.len().div_ceil(WIDTH) * WIDTH * d];
+    let padded = order.len().div_ceil(WIDTH) * WIDTH;
+    let mut packed = vec![0.0; padded * d];
+    let mut squares = vec![0.0; if squared { padded } else { 0 }];
     let mut row = vec![0.0; d];
-    for (group, indices) in packed.chunks_exact_mut(WIDTH * d).zip(order.chunks(WIDTH)) {
+    for (number, (group, indices)) in packed.chunks_exact_mut(WIDTH * d).zip(order.chunks(WIDTH)).enumerate()
+    {
         for (lane, &index) in indices.iter().enumerate() {
             points.write_row(index, &mut row);
             for (slot, &value) in group[lane..].iter_mut().step_by(WIDTH).zip(&row) {
                 *slot = value;
             }
+            if squared {
+                let square: f64 = row.iter().map(|&value| f64::from(value) * f64::from(value)).sum();
+                squares[number * WIDTH + lane] = square as f32;
+            }
         }
     }
-    packed
+    (packed, squares)
+}
+
+/// Replaces each product of a group with a panel by the squared distance, and returns whether one of them has lost too
+/// many digits.
+#[inline(always)]
+fn squared_distances<S: Simd>(
+    simd: S,
+    rows: &[f32],
+    columns: &[f32],
+    products: &mut [f32],
+    stride: usize,
+) -> bool {
+    let minus_two = S::f32s::splat(simd, -2.0);
+    let fraction = S::f32s::splat(simd, LOST);
+    let mut least = S::f32s::splat(simd, f32::INFINITY);
+    for (row, &square) in rows.iter().enumerate() {
+        let square = S::f32s::splat(simd, square);
+        let products = &mut products[row * stride..row * stride + PANEL];
+        let lanes = columns.chunks_exact(S::f32s::LEN).zip(products.chunks_exact_mut(S::f32s::LEN));
+        for (columns, products) in lanes {
+            let sum = S::f32s::from_slice(simd, columns) + square;
+            let distance = S::f32s::from_slice(simd, products).mul_add(minus_two, sum);
+            least = least.min(distance - fraction * sum);
+            distance.store_slice(products);
+        }
+    }
+    least.reduce_min() < 0.0
 }
 
 /// Replaces each product of unit vectors by the cosine distance, and returns the smallest.

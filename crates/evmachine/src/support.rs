@@ -4,152 +4,15 @@
 //! largest lower bound of their class are passed over; the others are evaluated by their curve in `f64`. What is found
 //! is what evaluating all of them would give, bit for bit.
 
+mod estimate;
+
 use std::ops::Range;
 
 use fearless_simd::{Level, Simd, dispatch, f32x16, prelude::*};
 
-use crate::math;
-use crate::params::TailModel;
-use crate::psi::{Curve, Curves};
-
-const LANES: usize = 16;
-/// Relative error of a line's two terms: eight roundings.
-const ROUNDING: f32 = 1.0 / 2_097_152.0;
-/// More than any base-2 logarithm of an `f32`, and than its exponent with the bias.
-const LOGARITHM: f64 = 256.0;
-/// Beyond this a line may overflow; such a curve is always evaluated.
-const LARGEST: f64 = 1e18;
-/// From so many dimensions on, distances differ so little among each other that a finer logarithm pays.
-const FINE: usize = 64;
-
-/// What the lines are drawn over.
-#[derive(Debug, Clone, Copy, PartialEq)]
-enum Abscissa {
-    /// The base-2 logarithm of the value.
-    Logarithm,
-    /// The bits of the value as an integer: 2^23 times a logarithm that is straight between powers of 2.
-    Bits,
-    /// The value.
-    Value,
-    /// The square root of the value.
-    Root,
-}
-
-/// For each curve a line: its support is `intercept - slope x`, within `slack`; over distances and their roots, within
-/// `slack + ROUNDING slope x`.
-#[derive(Debug)]
-pub(crate) struct Estimates {
-    abscissa: Abscissa,
-    intercepts: Vec<f32>,
-    slopes: Vec<f32>,
-    slacks: Vec<f32>,
-}
-
-impl Estimates {
-    /// Lines over distances in so many dimensions, or over squares of distances.
-    pub(crate) fn new(curves: &Curves, dimensions: usize, squared: bool) -> Self {
-        let abscissa = match (curves.model(), squared) {
-            (TailModel::Gumbel, true) => Abscissa::Root,
-            (TailModel::Gumbel, false) => Abscissa::Value,
-            _ if dimensions < FINE => Abscissa::Bits,
-            _ => Abscissa::Logarithm,
-        };
-        let count = curves.len();
-        // Room to load whole vectors up to the last curve.
-        let padded = || vec![0.0; count + LANES];
-        let (mut intercepts, mut slopes, mut slacks) = (padded(), padded(), padded());
-        for i in 0..count {
-            (intercepts[i], slopes[i], slacks[i]) = line(curves.model(), curves.get(i), abscissa, squared);
-        }
-        Self { abscissa, intercepts, slopes, slacks }
-    }
-
-    /// Bounds of the supports of the curves from `first` on at the given values.
-    #[inline(always)]
-    fn bounds<S: Simd>(&self, simd: S, first: usize, values: &[f32], lower: &mut [f32], upper: &mut [f32]) {
-        match self.abscissa {
-            Abscissa::Logarithm => {
-                self.bounds_over(simd, first, values, lower, upper, |value| math::log2_estimate(simd, value));
-            }
-            Abscissa::Bits => {
-                self.bounds_over(simd, first, values, lower, upper, |value| value.to_bits().to_float());
-            }
-            Abscissa::Value => self.bounds_over(simd, first, values, lower, upper, |value| value),
-            Abscissa::Root => self.bounds_over(simd, first, values, lower, upper, SimdFloat::sqrt),
-        }
-    }
-
-    #[inline(always)]
-    fn bounds_over<S: Simd>(
-        &self,
-        simd: S,
-        first: usize,
-        values: &[f32],
-        lower: &mut [f32],
-        upper: &mut [f32],
-        abscissa: impl Fn(f32x16<S>) -> f32x16<S>,
-    ) {
-        let logarithmic = matches!(self.abscissa, Abscissa::Logarithm | Abscissa::Bits);
-        let mut least = f32x16::splat(simd, f32::INFINITY);
-        let whole = values.len() / LANES * LANES;
-        let mut padded = [1.0; LANES];
-        padded[..values.len() - whole].copy_from_slice(&values[whole..]);
-        let rest = if whole < values.len() { &padded[..] } else { &[] };
-        let parts = values[..whole].chunks_exact(LANES).chain(rest.chunks_exact(LANES));
-        let slopes = self.slopes[first..].chunks_exact(LANES);
-        let intercepts = self.intercepts[first..].chunks_exact(LANES);
-        let slacks = self.slacks[first..].chunks_exact(LANES);
-        let bounds = lower.chunks_exact_mut(LANES).zip(upper.chunks_exact_mut(LANES));
-        for ((((part, slope), intercept), slack), (lower, upper)) in
-            parts.zip(slopes).zip(intercepts).zip(slacks).zip(bounds)
-        {
-            let value = f32x16::from_slice(simd, part);
-            let fall = f32x16::from_slice(simd, slope) * abscissa(value);
-            let line = f32x16::from_slice(simd, intercept) - fall;
-            let mut slack = f32x16::from_slice(simd, slack);
-            if logarithmic {
-                least = least.min(value);
-            } else {
-                slack = fall.mul_add(ROUNDING, slack);
-            }
-            (line - slack).store_slice(lower);
-            (line + slack).store_slice(upper);
-        }
-        if logarithmic && least.reduce_min() < f32::MIN_POSITIVE {
-            // Zero has no logarithm, and the estimate takes no subnormal number.
-            for (i, _) in values.iter().enumerate().filter(|(_, value)| **value < f32::MIN_POSITIVE) {
-                (lower[i], upper[i]) = (f32::NEG_INFINITY, f32::INFINITY);
-            }
-        }
-    }
-}
-
-/// Intercept, slope and slack of one curve.
-fn line(model: TailModel, curve: &Curve, abscissa: Abscissa, squared: bool) -> (f32, f32, f32) {
-    const ALWAYS: (f32, f32, f32) = (0.0, 0.0, f32::INFINITY);
-    /// `log2(1 + f) - f` lies between 0 and twice this.
-    const STRAIGHT: f64 = 0.043_036;
-    let rounding = f64::from(ROUNDING);
-    let (intercept, slope, error) = match model {
-        TailModel::Weibull => {
-            let slope = curve.shape() * std::f64::consts::LN_2 / if squared { 2.0 } else { 1.0 };
-            let intercept = -curve.shape() * curve.inverse_scale().ln();
-            if abscissa == Abscissa::Bits {
-                let error = slope * (STRAIGHT + rounding * LOGARITHM);
-                (intercept + slope * (127.0 - STRAIGHT), slope / 8_388_608.0, error)
-            } else {
-                (intercept, slope, slope * (math::LOG2_ERROR + rounding * LOGARITHM))
-            }
-        }
-        TailModel::Gumbel => (curve.shape(), curve.shape() * curve.inverse_scale(), 0.0),
-        // Near the distance at which it is 0, a curve is steeper than any line.
-        TailModel::Libmr => return ALWAYS,
-    };
-    if !(intercept.abs() < LARGEST && slope < LARGEST) {
-        return ALWAYS;
-    }
-    (intercept as f32, slope as f32, (error + rounding * intercept.abs()) as f32)
-}
+pub(crate) use self::estimate::Estimates;
+use self::estimate::LANES;
+use crate::psi::Curves;
 
 /// Extreme vectors among which the largest supports are searched.
 pub(crate) struct Search<'a> {
@@ -335,7 +198,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::psi::{FitStatus, PsiModel};
+    use crate::params::TailModel;
+    use crate::psi::{Curve, FitStatus, PsiModel};
 
     proptest! {
         #[test]

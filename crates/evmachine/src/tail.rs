@@ -86,7 +86,7 @@ pub(crate) fn stream<W: Default, R: Send>(
     let sample = Sample::new(metric, rows, &tails);
     let work = Work { run, rows, against, tails: &tails, sample: sample.as_ref() };
     if let [columns] = against
-        && symmetric::pays(run, rows, sizes)
+        && symmetric::pays(&work)
     {
         return symmetric::stream(&work, stage, metric, *columns, finish);
     }

@@ -11,10 +11,10 @@ use rayon::prelude::*;
 
 use super::smallest::Smallest;
 use super::{Against, Rows, Work, distances};
-use crate::distance::Tile;
+use crate::distance::{RowBlock, Tile};
 use crate::error::Halt;
 use crate::metric::Metric;
-use crate::progress::{Run, Stage};
+use crate::progress::Stage;
 
 /// Rows of a tile; a block has a multiple of them, in whole groups and panels of the kernel.
 const TILE_ROWS: usize = 96;
@@ -24,19 +24,27 @@ const LARGEST_BLOCK: usize = 5 * TILE_ROWS;
 const DIMENSIONS: usize = 8;
 
 /// Whether the rows are the columns, halves are worth it, and all tails fit the memory of the run at once.
-pub(super) fn pays(run: &Run<'_>, rows: &Rows<'_>, sizes: &[usize]) -> bool {
-    let bytes = |class: u32| Smallest::bytes(sizes[class as usize].min(rows.indices.len()));
+pub(super) fn pays(work: &Work<'_>) -> bool {
+    let rows = work.rows;
     rows.are_columns
         && rows.bounds.is_none()
         && rows.points.dimensions() >= DIMENSIONS
         && rows.indices.len() > 2 * TILE_ROWS
-        && rows.classes.iter().map(|&class| bytes(class)).fold(0, usize::saturating_add) <= run.memory
+        && memory(work) <= work.run.memory
+}
+
+/// Bytes that all tails take.
+fn memory(work: &Work<'_>) -> usize {
+    let bytes = work.rows.classes.iter().map(|&class| Smallest::bytes(work.tails[class as usize].size));
+    bytes.fold(0, usize::saturating_add)
 }
 
 /// The tails so far of a block of rows.
 struct Block {
     rows: Range<usize>,
     smallest: Smallest,
+    /// The rows, `TILE_ROWS` at a time, if there is room to keep them laid out.
+    packed: Option<Vec<RowBlock>>,
 }
 
 pub(super) fn stream<W: Default, R: Send>(
@@ -51,9 +59,10 @@ pub(super) fn stream<W: Default, R: Send>(
     let share = count.div_ceil(8 * rayon::current_num_threads()).next_multiple_of(TILE_ROWS);
     let size = share.clamp(TILE_ROWS, LARGEST_BLOCK);
     let starts: Vec<usize> = (0..count).step_by(size).collect();
+    let keep = memory(work) + count * rows.points.dimensions() * size_of::<f32>() <= work.run.memory;
     let blocks: Result<Vec<Mutex<Block>>, Halt> = starts
         .into_par_iter()
-        .map(|start| Ok(Mutex::new(Block::new(work, against, start..(start + size).min(count))?)))
+        .map(|start| Ok(Mutex::new(Block::new(work, against, start..(start + size).min(count), keep)?)))
         .collect();
     let blocks = blocks?;
     let meter = work.run.meter(stage, count);
@@ -118,8 +127,14 @@ fn meet(
         if alone.is_some_and(|&class| own(class).start <= columns.start && columns.end <= own(class).end) {
             continue;
         }
-        let block = against.columns.block(rows.points, &rows.indices[tile_rows.clone()]);
-        against.columns.ranks(&block, columns.clone(), &mut tile)?;
+        let laid_out;
+        let block = if let Some(packed) = &first.packed {
+            &packed[(tile_start - start) / TILE_ROWS]
+        } else {
+            laid_out = against.columns.block(rows.points, &rows.indices[tile_rows.clone()]);
+            &laid_out
+        };
+        against.columns.ranks(block, columns.clone(), &mut tile)?;
         for (row, &class) in classes.iter().enumerate() {
             let own = own(class);
             let before = own.start.clamp(columns.start, columns.end) - columns.start;
@@ -140,18 +155,25 @@ fn meet(
 }
 
 impl Block {
-    fn new(work: &Work<'_>, against: Against<'_>, rows: Range<usize>) -> Result<Self, Halt> {
+    fn new(work: &Work<'_>, against: Against<'_>, rows: Range<usize>, keep: bool) -> Result<Self, Halt> {
         let mut bounds = vec![f32::INFINITY; rows.len()];
-        if let Some(sample) = work.sample {
-            let mut tile = Tile::default();
-            for (start, bounds) in rows.clone().step_by(TILE_ROWS).zip(bounds.chunks_mut(TILE_ROWS)) {
-                let part = start..start + bounds.len();
-                let block = against.columns.block(work.rows.points, &work.rows.indices[part.clone()]);
+        let mut packed = keep.then(Vec::new);
+        let mut tile = Tile::default();
+        for (start, bounds) in rows.clone().step_by(TILE_ROWS).zip(bounds.chunks_mut(TILE_ROWS)) {
+            let part = start..start + bounds.len();
+            if work.sample.is_none() && !keep {
+                break;
+            }
+            let block = against.columns.block(work.rows.points, &work.rows.indices[part.clone()]);
+            if let Some(sample) = work.sample {
                 bounds.copy_from_slice(&sample.bounds(&block, &work.rows.classes[part], &mut tile)?);
+            }
+            if let Some(packed) = &mut packed {
+                packed.push(block);
             }
         }
         let tails = rows.clone().zip(bounds).map(|(row, bound)| (work.tail(row).size, bound));
-        Ok(Self { smallest: Smallest::new(tails), rows })
+        Ok(Self { smallest: Smallest::new(tails), rows, packed })
     }
 }
 

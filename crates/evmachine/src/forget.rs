@@ -80,7 +80,7 @@ fn distances_to(run: &Run<'_>, model: &Evm, old: &Old<'_>, gone: &ClassModel) ->
     let bounds = old.bounds();
     let rows = Rows {
         are_columns: false,
-        points: &old.points,
+        points: &old.points(),
         indices: &old.all,
         classes: &old.classes,
         bounds: Some(&bounds),
@@ -100,7 +100,7 @@ fn filled(
 ) -> Result<Vec<Change>, Halt> {
     let classes: Vec<u32> = hit.iter().map(|&row| old.classes[row]).collect();
     let rows =
-        Rows { are_columns: false, points: &old.points, indices: hit, classes: &classes, bounds: None };
+        Rows { are_columns: false, points: &old.points(), indices: hit, classes: &classes, bounds: None };
     let params = &model.params;
     let finish = |position: usize, nearest: &[f32], workspace: &mut Workspace| {
         let row = hit[position];

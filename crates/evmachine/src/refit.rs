@@ -1,5 +1,7 @@
 //! What new points do to the Psi-models that are in the model already.
 
+use rayon::prelude::*;
+
 use crate::error::Halt;
 use crate::model::{Evm, OPEN_TAIL};
 use crate::params::{Refit, TailMemory};
@@ -16,13 +18,15 @@ pub(crate) type Change = Option<(PsiModel, Vec<f32>)>;
 /// Takes the batch, the last of `against`, into the tails of the extreme vectors, fits again what changed, and
 /// returns how many that were.
 ///
-/// With full tails the merge is exact. Otherwise an affected tail is gathered anew, from the extreme vectors and
+/// With full tails the merge is exact, and `found` may hold the distances of each extreme vector to the batch that lie
+/// within its tail, sorted. Otherwise an affected tail is gathered anew, from the extreme vectors and
 /// the batch.
 pub(crate) fn refit(
     run: &Run<'_>,
     model: &mut Evm,
     against: &[Against<'_>],
     sizes: &[usize],
+    found: Option<&[Vec<f32>]>,
 ) -> Result<usize, Halt> {
     if model.params.refit == Refit::New || model.extreme_vector_count() == 0 {
         return Ok(0);
@@ -30,7 +34,10 @@ pub(crate) fn refit(
     let old = Old::new(model, sizes);
     let batch = &against[against.len() - 1..];
     let changes = match model.tail_memory {
-        TailMemory::Full => old.merged(run, batch)?,
+        TailMemory::Full => match found {
+            Some(found) => old.merged(run, found)?,
+            None => old.measured(run, batch)?,
+        },
         TailMemory::Max if model.params.refit == Refit::Affected => {
             let affected = old.affected(run, batch)?;
             old.gathered(run, &affected, against)?
@@ -58,7 +65,6 @@ pub(crate) struct Old<'a> {
     model: &'a Evm,
     /// By class, tau.
     pub(crate) sizes: &'a [usize],
-    pub(crate) points: Points<'static>,
     pub(crate) all: Vec<usize>,
     /// Class of each.
     pub(crate) classes: Vec<u32>,
@@ -68,18 +74,20 @@ pub(crate) struct Old<'a> {
 
 impl<'a> Old<'a> {
     pub(crate) fn new(model: &'a Evm, sizes: &'a [usize]) -> Self {
-        let points = Points::ready(model.vectors(), model.dimensions);
         let numbered = || (0u32..).zip(&model.classes);
         Self {
             model,
             sizes,
-            all: (0..points.len()).collect(),
-            points,
+            all: (0..model.extreme_vector_count()).collect(),
             classes: numbered()
                 .flat_map(|(number, class)| std::iter::repeat_n(number, class.len()))
                 .collect(),
             tails: numbered().flat_map(|(_, class)| class.tails.iter().map(Vec::as_slice)).collect(),
         }
+    }
+
+    pub(crate) fn points(&self) -> Points<'static> {
+        Points::ready(self.model.vectors(), self.model.dimensions)
     }
 
     /// Largest ranks of interest: what lies beyond the end of a full tail cannot enter it.
@@ -96,26 +104,47 @@ impl<'a> Old<'a> {
         self.tails.iter().zip(&self.classes).map(bound).collect()
     }
 
-    /// Old tails merged with the distances to the batch.
-    fn merged(&self, run: &Run<'_>, batch: &[Against<'_>]) -> Result<Vec<Change>, Halt> {
+    /// Old tails merged with distances to the batch.
+    fn merged(&self, run: &Run<'_>, found: &[Vec<f32>]) -> Result<Vec<Change>, Halt> {
+        let meter = run.meter(Stage::Refit, found.len());
+        let size = run.block_rows(found.len());
+        let blocks: Result<Vec<Vec<Change>>, Halt> = found
+            .par_chunks(size)
+            .enumerate()
+            .map(|(block, found)| {
+                meter.check()?;
+                let mut workspace = Workspace::default();
+                let rows = (block * size..).zip(found);
+                let changes = rows.map(|(row, found)| self.merge(row, found, &mut workspace)).collect();
+                meter.advance(found.len())?;
+                Ok(changes)
+            })
+            .collect();
+        Ok(blocks?.concat())
+    }
+
+    /// Old tails merged with the distances to the batch, which are measured first.
+    fn measured(&self, run: &Run<'_>, batch: &[Against<'_>]) -> Result<Vec<Change>, Halt> {
         let bounds = self.bounds();
         let rows = Rows {
             are_columns: false,
-            points: &self.points,
+            points: &self.points(),
             indices: &self.all,
             classes: &self.classes,
             bounds: Some(&bounds),
         };
+        let finish = |row: usize, found: &[f32], workspace: &mut Workspace| self.merge(row, found, workspace);
+        tail::stream(run, Stage::Refit, &self.model.params.metric, &rows, batch, self.sizes, finish)
+    }
+
+    fn merge(&self, row: usize, found: &[f32], workspace: &mut Workspace) -> Change {
         let params = &self.model.params;
-        let finish = |row: usize, found: &[f32], workspace: &mut Workspace| {
-            let merged = merge_sorted(self.tails[row], found, self.sizes[self.classes[row] as usize]);
-            if merged.is_none() && params.refit != Refit::All {
-                return None;
-            }
-            let tail = merged.unwrap_or_else(|| self.tails[row].to_vec());
-            (!tail.is_empty()).then(|| (fit_tail(&tail, params, workspace), tail))
-        };
-        tail::stream(run, Stage::Refit, &params.metric, &rows, batch, self.sizes, finish)
+        let merged = merge_sorted(self.tails[row], found, self.sizes[self.classes[row] as usize]);
+        if merged.is_none() && params.refit != Refit::All {
+            return None;
+        }
+        let tail = merged.unwrap_or_else(|| self.tails[row].to_vec());
+        (!tail.is_empty()).then(|| (fit_tail(&tail, params, workspace), tail))
     }
 
     /// The extreme vectors into whose tail a new negative falls.
@@ -123,7 +152,7 @@ impl<'a> Old<'a> {
         let bounds = self.bounds();
         let rows = Rows {
             are_columns: false,
-            points: &self.points,
+            points: &self.points(),
             indices: &self.all,
             classes: &self.classes,
             bounds: Some(&bounds),
@@ -146,8 +175,13 @@ impl<'a> Old<'a> {
         against: &[Against<'_>],
     ) -> Result<Vec<Change>, Halt> {
         let classes: Vec<u32> = some.iter().map(|&row| self.classes[row]).collect();
-        let rows =
-            Rows { are_columns: false, points: &self.points, indices: some, classes: &classes, bounds: None };
+        let rows = Rows {
+            are_columns: false,
+            points: &self.points(),
+            indices: some,
+            classes: &classes,
+            bounds: None,
+        };
         let params = &self.model.params;
         let finish = |row: usize, tail: &[f32], workspace: &mut Workspace| {
             let psi = (!tail.is_empty()).then(|| fit_tail(tail, params, workspace))?;
@@ -163,7 +197,7 @@ impl<'a> Old<'a> {
 }
 
 /// The `size` smallest of two sorted lists, or `None` where they are those of `old`.
-fn merge_sorted(old: &[f32], new: &[f32], size: usize) -> Option<Vec<f32>> {
+pub(crate) fn merge_sorted(old: &[f32], new: &[f32], size: usize) -> Option<Vec<f32>> {
     let enters = |value: &f32| old.len() < size || value < &old[size - 1];
     if !new.first().is_some_and(enters) {
         return None;

@@ -5,6 +5,7 @@
 //! dimensions, most pairs are never measured; in many rows, a sample tells where tails end, and what lies beyond is
 //! never stored. The tails are the same, bit for bit.
 
+mod exchange;
 mod leaves;
 mod sample;
 mod smallest;
@@ -20,6 +21,7 @@ use crate::metric::Metric;
 use crate::points::Points;
 use crate::progress::{Meter, Run, Stage};
 
+pub(crate) use self::exchange::{Exchange, Exchanged};
 use self::leaves::Leaves;
 use self::sample::Sample;
 use self::smallest::Smallest;

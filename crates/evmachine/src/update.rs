@@ -18,15 +18,15 @@ use crate::features::Features;
 use crate::labels::Labels;
 use crate::metric::Metric;
 use crate::model::{ClassModel, Evm, OPEN_TAIL};
-use crate::params::{Budget, Params, ReduceWhen, TailMemory};
+use crate::params::{Budget, Params, ReduceWhen, Refit, TailMemory};
 use crate::points::Points;
 use crate::progress::{Run, Stage};
 use crate::psi::PsiModel;
 use crate::reduce::Originals;
-use crate::refit;
+use crate::refit::{self, merge_sorted};
 use crate::report::{Report, StageTimes};
 use crate::smoothing::{self, ClassRows, Smoothing};
-use crate::tail::{self, Against, Rows};
+use crate::tail::{self, Against, Exchange, Exchanged, Rows};
 use crate::weibull::{self, Workspace};
 
 impl Evm {
@@ -119,11 +119,13 @@ pub(crate) fn learn(
     let old_ranges = model.ranges();
     let against = against(old, columns.as_ref(), &batch, &old_ranges);
     let keep_tails = keeps_tails(&model, old.extreme_vector_count(), &batch);
-    let fits = fit_batch(run, &model, &batch, &against, &sizes, keep_tails)?;
+    let exchanged = exchange(run, &model, &batch, &against, &sizes)?;
+    let fits = fit_batch(run, &model, &batch, &against, &sizes, keep_tails, exchanged.as_ref())?;
     times.tails = clock.elapsed();
 
     let clock = Instant::now();
-    let refitted = refit::refit(run, &mut model, &against, &sizes)?;
+    let found = exchanged.map(|exchanged| exchanged.old);
+    let refitted = refit::refit(run, &mut model, &against, &sizes, found.as_deref())?;
     times.refit = clock.elapsed();
 
     let clock = Instant::now();
@@ -182,6 +184,16 @@ impl<'a> Batch<'a> {
         let start = |class: u32| sorted.partition_point(|&id| id < class);
         let ranges = (0..classes as u32).map(|class| start(class)..start(class + 1)).collect();
         Self { points, order, classes: sorted, ranges }
+    }
+
+    fn rows(&self) -> Rows<'_> {
+        Rows {
+            are_columns: true,
+            points: &self.points,
+            indices: &self.order,
+            classes: &self.classes,
+            bounds: None,
+        }
     }
 }
 
@@ -253,6 +265,32 @@ pub(crate) fn remembered(tail: &[f32], size: usize, memory: TailMemory) -> Vec<f
 
 type Fit = (PsiModel, Vec<f32>);
 
+/// Distances between the batch and the extreme vectors, measured once where both sides need them.
+fn exchange(
+    run: &Run<'_>,
+    model: &Evm,
+    batch: &Batch<'_>,
+    against: &[Against<'_>],
+    sizes: &[usize],
+) -> Result<Option<Exchanged>, Halt> {
+    let [old, _] = against else { return Ok(None) };
+    if model.tail_memory != TailMemory::Full || model.params.refit == Refit::New {
+        return Ok(None);
+    }
+    let vectors = refit::Old::new(model, sizes);
+    let exchange = Exchange {
+        metric: &model.params.metric,
+        new: batch.rows(),
+        old: *old,
+        old_classes: &vectors.classes,
+        old_bounds: &vectors.bounds(),
+        sizes,
+    };
+    exchange.measure(run)
+}
+
+/// Fits the tails of the batch: those among `against`, or what was exchanged with the first of them and what is found
+/// within the batch.
 fn fit_batch(
     run: &Run<'_>,
     model: &Evm,
@@ -260,29 +298,29 @@ fn fit_batch(
     against: &[Against<'_>],
     sizes: &[usize],
     keep_tails: bool,
+    exchanged: Option<&Exchanged>,
 ) -> Result<Vec<Fit>, Halt> {
     let params = &model.params;
     let memory = match model.tail_memory {
         TailMemory::Full if !keep_tails => TailMemory::Max,
         memory => memory,
     };
-    let rows = Rows {
-        are_columns: true,
-        points: &batch.points,
-        indices: &batch.order,
-        classes: &batch.classes,
-        bounds: None,
-    };
+    let against = if exchanged.is_some() { &against[against.len() - 1..] } else { against };
     tail::stream(
         run,
         Stage::Tails,
         &params.metric,
-        &rows,
+        &batch.rows(),
         against,
         sizes,
         |row, tail, workspace: &mut Workspace| {
-            let psi = fit_tail(tail, params, workspace);
-            (psi, remembered(tail, sizes[batch.classes[row] as usize], memory))
+            let size = sizes[batch.classes[row] as usize];
+            let merged = exchanged.map(|exchanged| {
+                let nearest = &exchanged.new[row];
+                merge_sorted(nearest, tail, size).unwrap_or_else(|| nearest.clone())
+            });
+            let tail = merged.as_deref().unwrap_or(tail);
+            (fit_tail(tail, params, workspace), remembered(tail, size, memory))
         },
     )
 }

@@ -146,6 +146,53 @@ impl Smallest {
     }
 }
 
+/// Offers distances of one row to it, and each of them to its other end: the rows of `others` from `start` on.
+pub(super) fn offer_both(
+    one: &mut Smallest,
+    row: usize,
+    others: &mut Smallest,
+    start: usize,
+    values: &[f32],
+) {
+    dispatch!(Level::new(), simd => offer_both_simd(simd, one, row, others, start, values));
+}
+
+#[inline(always)]
+fn offer_both_simd<S: Simd>(
+    simd: S,
+    one: &mut Smallest,
+    row: usize,
+    others: &mut Smallest,
+    start: usize,
+    values: &[f32],
+) {
+    let lanes = S::f32s::LEN;
+    let chunks = values.chunks_exact(lanes);
+    let rest = chunks.remainder();
+    let mut other = start;
+    for chunk in chunks {
+        let values = S::f32s::from_slice(simd, chunk);
+        let bounds = S::f32s::from_slice(simd, &others.bounds()[other..other + lanes]);
+        let below = values.simd_lt(S::f32s::splat(simd, one.bounds()[row]));
+        let mut bits = values.simd_lt(bounds).to_bitmask();
+        if bits | below.to_bitmask() != 0 {
+            one.take(simd, row, values, below);
+            while bits != 0 {
+                let lane = bits.trailing_zeros() as usize;
+                others.push(other + lane, chunk[lane]);
+                bits &= bits - 1;
+            }
+        }
+        other += lanes;
+    }
+    one.offer(row, rest);
+    for (other, &value) in (other..).zip(rest) {
+        if value < others.bounds()[other] {
+            others.push(other, value);
+        }
+    }
+}
+
 /// From so many values on, counting digits is faster than comparing values.
 const COUNTED: usize = 1_024;
 /// Bits of a digit; three digits make a `u32`.

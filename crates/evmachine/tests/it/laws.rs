@@ -24,7 +24,7 @@ fn as_set(evm: &Evm) -> Vec<(String, [u64; 3], Vec<u32>)> {
     all
 }
 
-fn learn_in_batches(set: &Set, params: &Params, cuts: &[usize]) -> Evm {
+fn learn_in_batches(run: &Run<'_>, set: &Set, params: &Params, cuts: &[usize]) -> Evm {
     let mut bounds: Vec<usize> = cuts.iter().map(|cut| cut % set.len()).chain([0, set.len()]).collect();
     bounds.sort_unstable();
     bounds.dedup();
@@ -35,7 +35,7 @@ fn learn_in_batches(set: &Set, params: &Params, cuts: &[usize]) -> Evm {
         let batch = set.rows(&rows);
         match &mut model {
             Some(model) => {
-                model.update(&batch.features, &batch.labels).unwrap();
+                model.update_with(run, &batch.features, &batch.labels).unwrap();
             }
             // The first batch must have two classes; it grows until it does.
             None if batch.labels.names().len() < 2 => continue,
@@ -157,11 +157,14 @@ proptest! {
     #[test]
     fn batches_give_the_model_of_one_fit(
         set in any_set(), params in any_params(), cuts in prop::collection::vec(any::<usize>(), 0..5),
-        size in 1usize..40,
+        size in 1usize..40, threads in 1usize..4, memory in prop::sample::select(vec![0usize, 1 << 30]),
+        columns in 1usize..80,
     ) {
         let params = Params { cover_threshold: 1.0, tail_size: TailSize::Count(size), ..params };
         let whole = set.fit(&params).to_bytes().unwrap();
-        let parts = learn_in_batches(&set, &params, &cuts).to_bytes().unwrap();
+        let run = Run::new().memory(memory).tile(12, columns);
+        let parts = with_threads(threads, || learn_in_batches(&run, &set, &params, &cuts));
+        let parts = parts.to_bytes().unwrap();
         prop_assert!(whole == parts, "the bytes of the model files differ");
     }
 
@@ -179,7 +182,7 @@ proptest! {
         let starts = (2..set.labels.names().len() as u32).map(|class| {
             set.labels.ids().iter().position(|&id| id == class).unwrap()
         });
-        let parts = learn_in_batches(&set, &params, &starts.collect::<Vec<_>>()).to_bytes().unwrap();
+        let parts = learn_in_batches(&Run::new(), &set, &params, &starts.collect::<Vec<_>>()).to_bytes().unwrap();
         prop_assert!(set.fit(&params).to_bytes().unwrap() == parts, "the bytes of the model files differ");
     }
 

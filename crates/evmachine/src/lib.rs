@@ -62,6 +62,7 @@ mod smoothing;
 mod support;
 mod table;
 mod tail;
+mod tail_memory;
 mod update;
 mod weibull;
 

@@ -9,7 +9,8 @@ use crate::points::Points;
 use crate::progress::{Run, Stage};
 use crate::psi::PsiModel;
 use crate::tail::{self, Against, Rows};
-use crate::update::{fit_tail, remembered};
+use crate::tail_memory::remembered;
+use crate::update::fit_tail;
 use crate::weibull::Workspace;
 
 /// The new state of one extreme vector, if it changed.

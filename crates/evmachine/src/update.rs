@@ -17,7 +17,7 @@ use crate::error::{FeatureError, FitError, Halt, LabelError};
 use crate::features::Features;
 use crate::labels::Labels;
 use crate::metric::Metric;
-use crate::model::{ClassModel, Evm, OPEN_TAIL};
+use crate::model::{ClassModel, Evm};
 use crate::params::{Budget, Params, ReduceWhen, Refit, TailMemory};
 use crate::points::Points;
 use crate::progress::{Run, Stage};
@@ -27,6 +27,7 @@ use crate::refit::{self, merge_sorted};
 use crate::report::{Report, StageTimes};
 use crate::smoothing::{self, ClassRows, Smoothing};
 use crate::tail::{self, Against, Exchange, Exchanged, Rows};
+use crate::tail_memory::{keeps_tails, remember_tails, remembered};
 use crate::weibull::{self, Workspace};
 
 impl Evm {
@@ -117,24 +118,27 @@ pub(crate) fn learn(
     let clock = Instant::now();
     let columns = distance::columns(metric, &batch.points, &batch.order);
     let old_ranges = model.ranges();
-    let against = against(old, columns.as_ref(), &batch, &old_ranges);
+    let met = against(old, columns.as_ref(), &batch, &old_ranges);
     let keep_tails = keeps_tails(&model, old.extreme_vector_count(), &batch);
-    let exchanged = exchange(run, &model, &batch, &against, &sizes)?;
-    let fits = fit_batch(run, &model, &batch, &against, &sizes, keep_tails, exchanged.as_ref())?;
+    let exchanged = exchange(run, &model, &batch, &met, &sizes)?;
+    let fits = fit_batch(run, &model, &batch, &met, &sizes, keep_tails, exchanged.as_ref())?;
     times.tails = clock.elapsed();
 
     let clock = Instant::now();
     let found = exchanged.map(|exchanged| exchanged.old);
-    let refitted = refit::refit(run, &mut model, &against, &sizes, found.as_deref())?;
+    let refitted = refit::refit(run, &mut model, &met, &sizes, found.as_deref())?;
     times.refit = clock.elapsed();
 
     let clock = Instant::now();
+    // Packed rows are let go before the model takes in its own copy of them, unless tails are measured once more.
+    let columns = (model.tail_memory == TailMemory::Full && !keep_tails).then_some(columns);
     let report_fits = fits.iter().map(|(psi, _)| psi).collect();
     append(&mut model, &batch, fits, old.points_seen);
     let counts: Vec<usize> = old_ranges.iter().map(Range::len).collect();
     let covers = reduce_after(run, &mut model, &batch, originals.as_ref())?;
     let (added, dropped) = count_changes(covers.as_deref(), &counts, &batch);
-    remember_tails(run, &mut model, &batch, &against, &sizes, keep_tails)?;
+    let again = columns.as_deref().map(|columns| against(old, columns, &batch, &old_ranges));
+    remember_tails(run, &mut model, &batch, again.as_deref(), &sizes)?;
     times.cover = clock.elapsed();
 
     let with_data =
@@ -239,28 +243,6 @@ fn against<'a>(
         return vec![batch];
     }
     vec![Against { columns: old.prepared().columns.as_ref(), own: old_ranges }, batch]
-}
-
-/// Whether the tails of all new points may be held until it is known which of them stay.
-fn keeps_tails(model: &Evm, old_vectors: usize, batch: &Batch<'_>) -> bool {
-    let per_class = model.classes.iter().zip(&batch.ranges).map(|(class, range)| {
-        let negatives = old_vectors - class.len() + batch.order.len() - range.len();
-        (range.len() as u64).saturating_mul(class.tail_size.min(negatives) as u64)
-    });
-    let values = per_class.fold(0, u64::saturating_add);
-    model.tail_memory == TailMemory::Full && values <= model.params.tail_memory_limit / BYTES
-}
-
-const BYTES: u64 = size_of::<f32>() as u64;
-
-/// The tail as it is remembered: whole, or its largest value alone.
-pub(crate) fn remembered(tail: &[f32], size: usize, memory: TailMemory) -> Vec<f32> {
-    match memory {
-        TailMemory::Full => tail.to_vec(),
-        TailMemory::Max if tail.len() < size => vec![OPEN_TAIL],
-        TailMemory::Max => tail.last().copied().into_iter().collect(),
-        TailMemory::None => Vec::new(),
-    }
 }
 
 type Fit = (PsiModel, Vec<f32>);
@@ -377,69 +359,4 @@ fn count_changes(
         let old_kept = cover.order.iter().filter(|&&position| position < old).count();
         (added + cover.order.len() - old_kept, dropped + old - old_kept)
     })
-}
-
-/// Brings the tails of the model within the memory limit: all of them whole, or none.
-fn remember_tails(
-    run: &Run<'_>,
-    model: &mut Evm,
-    batch: &Batch<'_>,
-    against: &[Against<'_>],
-    sizes: &[usize],
-    kept: bool,
-) -> Result<(), Halt> {
-    if model.tail_memory != TailMemory::Full {
-        return Ok(());
-    }
-    let first_new = model.points_seen - batch.order.len() as u64;
-    let rows = batch.order.len() + model.extreme_vector_count();
-    // What is not held yet has at most one distance to each row and each extreme vector.
-    let length = |class: &ClassModel, i: usize| {
-        if kept || class.sources[i] < first_new { class.tails[i].len() } else { class.tail_size.min(rows) }
-    };
-    let lengths =
-        model.classes.iter().flat_map(|class| (0..class.len()).map(move |i| length(class, i) as u64));
-    let whole = lengths.fold(0, u64::saturating_add) <= model.params.tail_memory_limit / BYTES;
-    if whole && !kept {
-        let metric: &Metric = &model.params.metric;
-        let chosen: Vec<(usize, usize)> = new_extreme_vectors(model, first_new);
-        let indices: Vec<usize> =
-            chosen.iter().map(|&(class, i)| (model.classes[class].sources[i] - first_new) as usize).collect();
-        let classes: Vec<u32> = chosen.iter().map(|&(class, _)| class as u32).collect();
-        let rows = Rows {
-            are_columns: false,
-            points: &batch.points,
-            indices: &indices,
-            classes: &classes,
-            bounds: None,
-        };
-        let tails =
-            tail::stream(run, Stage::Tails, metric, &rows, against, sizes, |_, tail, (): &mut ()| {
-                tail.to_vec()
-            })?;
-        for ((class, i), tail) in chosen.into_iter().zip(tails) {
-            model.classes[class].tails[i] = tail;
-        }
-    }
-    if !whole {
-        model.tail_memory = TailMemory::Max;
-        for class in &mut model.classes {
-            for (tail, &source) in class.tails.iter_mut().zip(&class.sources) {
-                if kept || source < first_new {
-                    *tail = remembered(tail, class.tail_size, TailMemory::Max);
-                }
-            }
-        }
-    }
-    Ok(())
-}
-
-fn new_extreme_vectors(model: &Evm, first_new: u64) -> Vec<(usize, usize)> {
-    let classes = model.classes.iter().enumerate();
-    classes
-        .flat_map(|(number, class)| {
-            let sources = class.sources.iter().enumerate();
-            sources.filter(move |(_, source)| **source >= first_new).map(move |(i, _)| (number, i))
-        })
-        .collect()
 }

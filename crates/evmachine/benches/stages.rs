@@ -4,8 +4,9 @@
 #![allow(clippy::unwrap_used, reason = "a benchmark ends where something unexpected happens")]
 
 use std::hint::black_box;
+use std::time::Duration;
 
-use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use criterion::{BenchmarkId, Criterion, SamplingMode, Throughput, criterion_group, criterion_main};
 use evmachine::{
     Budget, Evm, Features, Labels, Metric, Params, PsiModel, Reduction, Run, TailModel, TailSize,
 };
@@ -47,20 +48,29 @@ fn distances(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// What it saves to look only where a near point can be, by dimensions, and to compute each distance once.
+/// What it saves to look only where a near point can be, by rows and dimensions.
+fn crossover(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("crossover");
+    group.sample_size(10).sampling_mode(SamplingMode::Flat).warm_up_time(Duration::from_millis(300));
+    for rows in [5_000, 20_000, 100_000] {
+        for d in [2, 3, 4, 5, 6, 8] {
+            let (features, labels) = clumps(rows, d, 20, 3);
+            for (name, divide) in [("leaves", true), ("all_pairs", false)] {
+                group.bench_function(BenchmarkId::new(name, format!("{rows}x{d}")), |bencher| {
+                    let run = Run::new().leaves(divide);
+                    bencher.iter(|| Evm::fit_with(&run, &all(75), black_box(&features), &labels).unwrap());
+                });
+            }
+        }
+    }
+    group.finish();
+}
+
+/// What it saves to compute each distance once.
 fn savings(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("savings");
     group.sample_size(10);
-    for (rows, d) in [(20_000, 2), (20_000, 8), (20_000, 16), (100_000, 2), (100_000, 4), (100_000, 8)] {
-        let (features, labels) = clumps(rows, d, 20, 3);
-        for (name, divide) in [("leaves", true), ("all_pairs", false)] {
-            group.bench_function(BenchmarkId::new(name, format!("{rows}x{d}")), |bencher| {
-                let run = Run::new().leaves(divide);
-                bencher.iter(|| Evm::fit_with(&run, &all(75), black_box(&features), &labels).unwrap());
-            });
-        }
-    }
-    for d in [32, 128, 512] {
+    for d in [8, 32, 128, 512] {
         let (features, labels) = clumps(8_000, d, 20, 3);
         for (name, memory) in [("once", 1 << 30), ("twice", 0)] {
             group.bench_function(BenchmarkId::new(name, format!("8000x{d}")), |bencher| {
@@ -148,5 +158,5 @@ fn fit_update_predict(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(stages, distances, tails, savings, fits, cover, fit_update_predict);
+criterion_group!(stages, distances, tails, crossover, savings, fits, cover, fit_update_predict);
 criterion_main!(stages);

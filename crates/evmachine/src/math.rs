@@ -125,6 +125,28 @@ fn ln_simd<S: Simd>(simd: S, values: &mut [f64]) {
     }
 }
 
+/// Mean and variance.
+pub(crate) fn moments(t: &[f64]) -> [f64; 2] {
+    let n = t.len() as f64;
+    let mean = dispatch!(Level::new(), simd => sums(simd, t, 0.0))[0] / n;
+    [mean, dispatch!(Level::new(), simd => sums(simd, t, mean))[1] / n]
+}
+
+/// Sums of `t - origin` and of its square.
+#[inline(always)]
+fn sums<S: Simd>(simd: S, t: &[f64], origin: f64) -> [f64; 2] {
+    let mut sums = [f64x8::splat(simd, 0.0); 2];
+    let chunks = t.chunks_exact(LANES);
+    let rest = chunks.remainder();
+    for chunk in chunks {
+        let difference = f64x8::from_slice(simd, chunk) - origin;
+        sums = [sums[0] + difference, difference.mul_add(difference, sums[1])];
+    }
+    let rest = rest.iter().map(|t| t - origin);
+    let rest = rest.fold([0.0, 0.0], |[first, second], t| [first + t, second + t * t]);
+    [sums[0].reduce_sum() + rest[0], sums[1].reduce_sum() + rest[1]]
+}
+
 /// `sum e^(beta t)`, `sum t e^(beta t)` and `sum t^2 e^(beta t)` over t, all of which are <= 0.
 pub(crate) fn exponential_sums(t: &[f64], beta: f64) -> [f64; 3] {
     dispatch!(Level::new(), simd => exponential_sums_simd(simd, t, beta))

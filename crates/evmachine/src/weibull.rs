@@ -143,8 +143,7 @@ fn solve(t: &[f64], cap: f64, sparse: &mut Vec<f64>) -> Root {
 
 fn newton(t: &[f64], cap: f64, tolerance: f64, start: Option<f64>) -> Root {
     let n = t.len() as f64;
-    let mean = t.iter().sum::<f64>() / n;
-    let variance = t.iter().map(|t| (t - mean) * (t - mean)).sum::<f64>() / n;
+    let [mean, variance] = math::moments(t);
     if variance == 0.0 {
         return Root::at(t, cap, FitStatus::EqualMargins);
     }

@@ -50,7 +50,7 @@ impl Sample {
             })
             .collect();
         // Bounds that most values pass spare nothing.
-        let useful = order.iter().filter(|&&order| 2 * order < size).count();
+        let useful = order.iter().filter(|&&order| 4 * order < 3 * size).count();
         if 2 * useful < order.len() {
             return None;
         }

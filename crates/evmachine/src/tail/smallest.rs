@@ -131,7 +131,11 @@ impl Smallest {
 
     /// What a row keeps, sorted.
     pub(super) fn sorted(&mut self, row: usize) -> &mut [f32] {
-        self.tighten(row);
+        // Counting digits of a few more values takes less time than choosing among them.
+        let (size, length) = (self.sizes[row], self.lengths[row]);
+        if length < COUNTED || length > size + size / 2 {
+            self.tighten(row);
+        }
         let values = &mut self.values[self.starts[row]..][..self.lengths[row]];
         // Ranks are not negative, so they are ordered like their bits, which sort faster.
         if values.len() < COUNTED {
@@ -142,7 +146,8 @@ impl Smallest {
                 *rank = f32::from_bits(bits);
             }
         }
-        values
+        self.lengths[row] = length.min(size);
+        &mut self.values[self.starts[row]..][..length.min(size)]
     }
 }
 
@@ -194,7 +199,7 @@ fn offer_both_simd<S: Simd>(
 }
 
 /// From so many values on, counting digits is faster than comparing values.
-const COUNTED: usize = 1_024;
+const COUNTED: usize = 512;
 /// Bits of a digit; three digits make a `u32`.
 const DIGIT: u32 = 11;
 

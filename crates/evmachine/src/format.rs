@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use safetensors::tensor::{Dtype, SafeTensors, View};
 use serde::{Deserialize, Serialize};
@@ -17,9 +17,11 @@ use crate::metric::Metric;
 use crate::model::{ClassModel, Evm};
 use crate::params::{Params, TailMemory};
 use crate::psi::{FitStatus, PoolSums, PsiModel};
+use crate::whitening::Whitening;
 
-/// The version that this library writes. It reads this one and all before it.
-pub const FORMAT_VERSION: u32 = 1;
+/// The latest version that this library writes. It reads this one and all before it, and writes the first that holds
+/// what the model has: 2 with whitening, else 1.
+pub const FORMAT_VERSION: u32 = 2;
 
 /// Counts of rows stay exact in every number that is made of them.
 const MOST_POINTS: u64 = 1 << 53;
@@ -109,7 +111,7 @@ impl Evm {
             serde_json::to_value(Params::clone(&self.params)).map_err(|e| inconsistent(e.to_string()))?;
         let header = Header {
             checksum: "0".repeat(CHECKSUM_DIGITS),
-            format_version: FORMAT_VERSION,
+            format_version: if self.whitening.is_some() { FORMAT_VERSION } else { 1 },
             library_version: env!("CARGO_PKG_VERSION").to_owned(),
             params,
             dimensions: self.dimensions,
@@ -217,7 +219,10 @@ impl Evm {
         };
         let tails = || classes.iter().flat_map(|class| &class.tails);
         let tail_values: usize = tails().map(Vec::len).sum();
-        vec![
+        let d = self.dimensions;
+        let whitening =
+            self.whitening.iter().map(|whitening| ("whitening", f32s(vec![d, d], &mut whitening.rows())));
+        let tensors = vec![
             ("class_points_seen", by_class(&|class| class.points_seen)),
             ("class_sizes", by_class(&|class| class.len() as u64)),
             ("class_tail_sizes", by_class(&|class| class.tail_size as u64)),
@@ -243,7 +248,8 @@ impl Evm {
                     &mut classes.iter().flat_map(|class| class.vectors.iter().copied()),
                 ),
             ),
-        ]
+        ];
+        tensors.into_iter().chain(whitening).collect()
     }
 }
 
@@ -384,6 +390,7 @@ fn model_of(header: Header, tensors: &Tensors<'_>, metric: Option<Metric>) -> Re
     if !enough || sum.is_none_or(|sum| sum > header.points_seen) {
         return Err(inconsistent("the classes do not add up to the rows learned from"));
     }
+    let whitening = whitening_of(tensors, header.format_version, params.whitening, d)?;
     let mut vectors = tensors.f32s("vectors", &[count, d], |value| value.abs() <= LARGEST)?.into_iter();
     let shapes = tensors.f64s("shape", count, |value| value > 0.0)?;
     let scales = tensors.f64s("scale", count, |value| value >= 0.0)?;
@@ -440,9 +447,33 @@ fn model_of(header: Header, tensors: &Tensors<'_>, metric: Option<Metric>) -> Re
         points_seen: header.points_seen,
         dropped: header.dropped,
         tail_memory: header.tail_memory,
+        whitening,
         feature_names: header.feature_names,
         prepared: OnceLock::new(),
     })
+}
+
+/// There where the parameters say so, and nowhere else.
+fn whitening_of(
+    tensors: &Tensors<'_>,
+    version: u32,
+    fraction: f64,
+    d: usize,
+) -> Result<Option<Arc<Whitening>>, FormatError> {
+    const NAME: &str = "whitening";
+    if fraction == 0.0 {
+        return match tensors.0.tensor(NAME) {
+            Ok(_) => Err(inconsistent("tensor \"whitening\" is there, but the parameters say whitening = 0")),
+            Err(_) => Ok(None),
+        };
+    }
+    if version < 2 {
+        return Err(inconsistent("whitening in a file of format 1"));
+    }
+    let values = tensors.f32s(NAME, &[d, d], |_| true)?;
+    let whitening = Whitening::from_rows(&values, d)
+        .ok_or_else(|| inconsistent("tensor \"whitening\" is not the inverse of a Cholesky factor"))?;
+    Ok(Some(Arc::new(whitening)))
 }
 
 fn tails_of(tensors: &Tensors<'_>, count: usize) -> Result<Vec<Vec<f32>>, FormatError> {

@@ -12,7 +12,7 @@ from sklearn.preprocessing import StandardScaler
 from evmachine import ExtremeValueMachine, ExtremeValueMachineCV, _native, _parameters
 from evmachine.metrics import open_set_report
 
-SPACE = {"smoothing": [(0.0, 10), (0.5, 5)], "tail_size": [0.02, 0.1], "pooling": [0.0, 0.5], "n_fused": [1]}
+SPACE = {"whitening": [0.0, 0.5], "smoothing": [(0.0, 10), (0.5, 5)], "tail_size": [0.02, 0.1], "pooling": [0.0, 0.5], "n_fused": [1]}
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +82,7 @@ def test_two_classes_are_trained_with_the_papers_parameters(few):
     [
         ({"space": "wide"}, 'space = "wide": must be "full", "paper" or a dict'),
         ({"space": None}, "space = null: must be"),
-        ({"space": {"tail": [1]}}, 'space has "tail"; it takes smoothing'),
+        ({"space": {"tail": [1]}}, 'space has "tail"; it takes whitening, smoothing'),
         ({"space": {"pooling": 0.5}}, 'space\\["pooling"\\]'),
         ({"space": {"pooling": []}}, "the space to search is empty"),
         ({"space": {"pooling": [3.0]}}, "pooling = 3: must be between 0 and 1"),

@@ -7,10 +7,10 @@ use rand::SeedableRng;
 use rand::rngs::StdRng;
 use tpe::{TpeOptimizer, histogram_estimator, parzen_estimator};
 
-use crate::space::{Position, Space};
+use crate::space::{MEASURED, PARAMETERS, Position, Space, TAIL_MODEL};
 use crate::tune::TuneError;
 
-/// Trials that share a smoothing, because distances are measured once for each.
+/// Trials that share whitening and smoothing, because distances are measured once for each.
 const ROUND: usize = 4;
 
 /// The presets first; then rounds that ask the estimators, and rounds beside the best position so far, in turn.
@@ -21,7 +21,7 @@ pub(crate) struct Course<'a> {
     random: StdRng,
     tried: HashSet<Position>,
     best: (f64, Position),
-    smoothing: usize,
+    measured: [usize; MEASURED],
 }
 
 impl<'a> Course<'a> {
@@ -34,7 +34,7 @@ impl<'a> Course<'a> {
             random: StdRng::seed_from_u64(seed),
             tried: HashSet::new(),
             best: (f64::NEG_INFINITY, Position::default()),
-            smoothing: 0,
+            measured: [0; MEASURED],
         })
     }
 
@@ -47,7 +47,7 @@ impl<'a> Course<'a> {
         });
         let at = at.or_else(|| self.space.grid().find(|at| !self.tried.contains(at))).unwrap_or_default();
         self.tried.insert(at);
-        self.smoothing = at[0];
+        self.measured.copy_from_slice(&at[..MEASURED]);
         at
     }
 
@@ -64,7 +64,7 @@ impl<'a> Course<'a> {
             self.space.beside(self.best.1, starts, &mut self.random)
         };
         if !starts {
-            at[0] = self.smoothing;
+            at[..MEASURED].copy_from_slice(&self.measured);
         }
         at
     }
@@ -81,7 +81,7 @@ impl<'a> Course<'a> {
 /// A Bayesian search (tree-structured Parzen estimators), one estimator for each parameter.
 struct Bayesian {
     estimators: Vec<TpeOptimizer>,
-    sizes: [usize; 7],
+    sizes: [usize; PARAMETERS],
 }
 
 impl Bayesian {
@@ -89,15 +89,14 @@ impl Bayesian {
     fn new(space: &Space) -> Option<Self> {
         let sizes = space.sizes();
         let estimators = sizes.iter().enumerate().map(|(parameter, &size)| {
-            // The tail model is a name; all others are ordered.
-            let estimator = if parameter == 1 { histogram_estimator() } else { parzen_estimator() };
+            let estimator = if parameter == TAIL_MODEL { histogram_estimator() } else { parzen_estimator() };
             tpe::categorical_range(size).ok().map(|range| TpeOptimizer::new(estimator, range))
         });
         Some(Self { estimators: estimators.collect::<Option<_>>()?, sizes })
     }
 
     fn ask(&mut self, random: &mut StdRng) -> Position {
-        let mut at = [0; 7];
+        let mut at = [0; PARAMETERS];
         for ((at, estimator), size) in at.iter_mut().zip(&mut self.estimators).zip(self.sizes) {
             *at = estimator.ask(random).map_or(0, |value| (value as usize).min(size - 1));
         }
@@ -125,7 +124,7 @@ mod tests {
         let mut late = 0.0;
         for trial in 0..150 {
             let at = search.ask(&mut random);
-            let value = -(at[2] as f64 - 6.0).powi(2) - (at[4] as f64 - 5.0).powi(2);
+            let value = -(at[3] as f64 - 6.0).powi(2) - (at[5] as f64 - 5.0).powi(2);
             search.tell(at, value);
             if trial >= 100 {
                 late += value / 50.0;
@@ -155,7 +154,7 @@ mod tests {
         let mut course = Course::new(&space, &Params::default(), 1).unwrap();
         // A ridge that single parameters do not show.
         let value =
-            |at: Position| -((at[3] + at[4]) as f64 - 9.0).abs() - 0.5 * (at[2] as f64 - at[4] as f64).abs();
+            |at: Position| -((at[4] + at[5]) as f64 - 9.0).abs() - 0.5 * (at[3] as f64 - at[5] as f64).abs();
         for trial in 0..100 {
             let at = course.next(trial);
             course.tell(at, value(at));

@@ -107,8 +107,12 @@ struct Version {
 impl Evm {
     /// The model as the bytes of a file. The same model always gives the same bytes.
     pub fn to_bytes(&self) -> Result<Vec<u8>, FormatError> {
-        let params =
+        let mut params =
             serde_json::to_value(Params::clone(&self.params)).map_err(|e| inconsistent(e.to_string()))?;
+        if let (None, Some(params)) = (&self.whitening, params.as_object_mut()) {
+            // Readers of version 1 refuse names that they do not know.
+            params.remove("whitening");
+        }
         let header = Header {
             checksum: "0".repeat(CHECKSUM_DIGITS),
             format_version: if self.whitening.is_some() { FORMAT_VERSION } else { 1 },

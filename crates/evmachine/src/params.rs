@@ -157,7 +157,6 @@ pub struct Params {
     /// The covariance is that of the first batch, and updates keep to it. So the law that batches give the model of one
     /// fit holds for 0. The model holds a matrix of dimensions x dimensions, and distances, scales and the vectors that it
     /// shows are those of the whitened space.
-    #[serde(skip_serializing_if = "is_zero")]
     pub whitening: f64,
     /// The fraction of the way that each training point moves to the mean of its nearest points of the class.
     pub smoothing: f64,
@@ -324,12 +323,6 @@ impl Deref for CheckedParams {
     fn deref(&self) -> &Params {
         &self.0
     }
-}
-
-/// What is off is not written, so that readers from before it was there read the rest.
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
-fn is_zero(value: &f64) -> bool {
-    *value == 0.0
 }
 
 fn write_metric<S: Serializer>(metric: &Metric, serializer: S) -> Result<S::Ok, S::Error> {

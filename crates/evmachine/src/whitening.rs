@@ -102,6 +102,20 @@ impl Whitening {
         entries.map(|(i, k)| self.across[k * self.size + i] as f32)
     }
 
+    /// The x of which `vector` is `W x`, by forward substitution.
+    fn undo(&self, vector: &[f32]) -> Vec<f32> {
+        let mut rest: Vec<f64> = vector.iter().map(|&value| f64::from(value)).collect();
+        for k in 0..self.dimensions {
+            let column = &self.across[k * self.size + k..k * self.size + self.dimensions];
+            rest[k] /= column[0];
+            let value = rest[k];
+            for (rest, multiple) in rest[k + 1..].iter_mut().zip(&column[1..]) {
+                *rest -= multiple * value;
+            }
+        }
+        rest.into_iter().map(|value| value as f32).collect()
+    }
+
     /// `W x` for every row. The result for a row depends on that row alone.
     pub(crate) fn apply(&self, points: &Points<'_>) -> Vec<f32> {
         let d = self.dimensions;
@@ -137,6 +151,24 @@ impl Whitening {
 }
 
 impl Evm {
+    /// Where a vector of the model, such as that of an [`ExtremeVector`](crate::ExtremeVector), lies among the features:
+    /// the vector itself without whitening. Of unit length for cosine.
+    ///
+    /// # Panics
+    ///
+    /// If the vector is not of the model's dimension.
+    pub fn in_feature_space(&self, vector: &[f32]) -> Vec<f32> {
+        assert_eq!(vector.len(), self.dimensions, "a vector of the model has its dimension");
+        match &self.whitening {
+            Some(whitening) => {
+                let points =
+                    Points::scaled(whitening.undo(vector).into(), self.dimensions, &self.params.metric);
+                points.gather(&[0])
+            }
+            None => vector.to_vec(),
+        }
+    }
+
     /// Points made ready for the metric, in the space that the model measures distances in.
     pub(crate) fn whitened<'a>(&self, points: Points<'a>) -> Result<Points<'a>, FeatureError> {
         match &self.whitening {

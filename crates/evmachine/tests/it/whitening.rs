@@ -148,6 +148,22 @@ proptest! {
 }
 
 #[test]
+fn vectors_find_back_to_where_they_were() {
+    for (metric, whitening) in [(Metric::Euclidean, 0.9), (Metric::Cosine, 0.9), (Metric::Euclidean, 0.0)] {
+        let set = clumps(20, 60, 3);
+        let evm = set.fit(&Params { metric: metric.clone(), ..with(whitening) });
+        for vector in evm.extreme_vectors() {
+            let row = set.features.row(vector.source as usize);
+            let norm =
+                if metric == Metric::Cosine { row.iter().map(|v| v * v).sum::<f32>().sqrt() } else { 1.0 };
+            for (found, value) in evm.in_feature_space(vector.vector).iter().zip(row) {
+                assert!((found - value / norm).abs() < 1e-5, "{found} {}", value / norm);
+            }
+        }
+    }
+}
+
+#[test]
 fn awkward_features_can_be_whitened() {
     let names = |rows: usize| Labels::new((0..rows).map(|row| (row % 2).to_string())).unwrap();
     let fit = |values: Vec<f32>, d: usize, params: &Params| {

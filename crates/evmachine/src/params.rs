@@ -154,9 +154,9 @@ pub struct Params {
     /// mean variance in all directions: 0 leaves them as they are, 1 makes classes equally wide in every direction. For
     /// Euclidean and cosine distances alone.
     ///
-    /// The covariance is that of the first batch, and updates keep to it. So the law that batches give the model of one
-    /// fit holds for 0. The model holds a matrix of dimensions x dimensions, and distances, scales and the vectors that it
-    /// shows are those of the whitened space.
+    /// The covariance is that of the first batch, and updates keep to it; so batches give the model of one fit for 0 alone.
+    /// The model holds a matrix of dimensions x dimensions, and its distances, scales and vectors are those of the whitened
+    /// space ([`Evm::in_feature_space`](crate::Evm::in_feature_space) leads back).
     pub whitening: f64,
     /// The fraction of the way that each training point moves to the mean of its nearest points of the class.
     pub smoothing: f64,

@@ -1,7 +1,7 @@
 //! The model file: round trips, and every way in which a file can be wrong.
 
 use crate::common::{any_params, any_set};
-use evmachine::{Evm, Features, FormatError, Labels, Metric, Params, TailMemory, TailSize};
+use evmachine::{Decision, Evm, Features, FormatError, Labels, Metric, Params, TailMemory, TailSize};
 use proptest::prelude::*;
 
 fn model() -> Evm {
@@ -240,4 +240,13 @@ fn files_of_every_version_keep_loading() {
         decisions.iter().map(|decision| decision.class().map(|class| names[class])).collect();
     assert_eq!(said, [Some("dots"), Some("diamonds"), Some("stars"), None, Some("stars")]);
     assert!((decisions[4].probability() - 0.071_029_716_196).abs() < 1e-9);
+
+    let evm = Evm::from_bytes(include_bytes!("../golden/model-2.safetensors")).unwrap();
+    assert_eq!(evm.params().whitening, 0.5);
+    assert_eq!(evm.whitening_matrix().unwrap(), [1.074_172_3, 0.0, -0.036_148_775, 0.939_868_2]);
+    let queries = Features::new(vec![1.1, 2.2, 4.2, 1.0, 7.7, 8.2, 2.8, 1.8, 30.0, 1.0], 2).unwrap();
+    let decisions = evm.decide(&queries).unwrap();
+    let classes: Vec<Option<usize>> = decisions.iter().map(Decision::class).collect();
+    assert_eq!(classes, [Some(0), Some(1), Some(2), Some(1), None]);
+    assert!((decisions[3].probability() - 0.840_195_414_8).abs() < 1e-9);
 }

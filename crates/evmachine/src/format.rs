@@ -1,13 +1,14 @@
 //! The model file: safetensors, as `docs/model-format.md` specifies it.
 
-use std::borrow::Cow;
+mod tensors;
+
 use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use safetensors::tensor::{Dtype, SafeTensors, View};
+use safetensors::tensor::{Dtype, SafeTensors};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use xxhash_rust::xxh3::Xxh3;
@@ -18,6 +19,7 @@ use crate::model::{ClassModel, Evm};
 use crate::params::{Params, TailMemory};
 use crate::psi::{FitStatus, PoolSums, PsiModel};
 use crate::whitening::Whitening;
+use tensors::{Column, Tensors};
 
 /// The latest version that this library writes. It reads this one and all before it, and writes the first that holds
 /// what the model has: 2 with whitening, else 1.
@@ -281,77 +283,6 @@ fn checksum(bytes: &[u8], digits: usize) -> u64 {
     hash.digest()
 }
 
-struct Column {
-    dtype: Dtype,
-    shape: Vec<usize>,
-    bytes: Vec<u8>,
-}
-
-impl View for Column {
-    fn dtype(&self) -> Dtype {
-        self.dtype
-    }
-    fn shape(&self) -> &[usize] {
-        &self.shape
-    }
-    fn data(&self) -> Cow<'_, [u8]> {
-        Cow::Borrowed(&self.bytes)
-    }
-    fn data_len(&self) -> usize {
-        self.bytes.len()
-    }
-}
-
-/// The tensors of a file, by name, with the checks that each must pass.
-struct Tensors<'a>(SafeTensors<'a>);
-
-impl Tensors<'_> {
-    fn bytes(&self, name: &str, dtype: Dtype, shape: &[usize]) -> Result<&[u8], FormatError> {
-        let tensor = self.0.tensor(name).map_err(|_| inconsistent(format!("tensor {name:?} is missing")))?;
-        if tensor.dtype() != dtype || tensor.shape() != shape {
-            let (found, found_shape) = (tensor.dtype(), tensor.shape());
-            let detail =
-                format!("tensor {name:?} is {found:?} {found_shape:?}, expected {dtype:?} {shape:?}");
-            return Err(inconsistent(detail));
-        }
-        Ok(tensor.data())
-    }
-
-    fn u64s(&self, name: &str, count: usize) -> Result<Vec<u64>, FormatError> {
-        Ok(numbers(self.bytes(name, Dtype::U64, &[count])?, u64::from_le_bytes))
-    }
-
-    fn counts(&self, name: &str, count: usize) -> Result<Vec<usize>, FormatError> {
-        let values = self.u64s(name, count)?.into_iter().map(usize::try_from).collect::<Result<_, _>>();
-        values.map_err(|_| inconsistent(format!("tensor {name:?} has a count beyond this machine")))
-    }
-
-    fn f64s(&self, name: &str, count: usize, valid: fn(f64) -> bool) -> Result<Vec<f64>, FormatError> {
-        let values = numbers(self.bytes(name, Dtype::F64, &[count])?, f64::from_le_bytes);
-        match values.iter().position(|&value| !(value.is_finite() && valid(value))) {
-            Some(at) => Err(inconsistent(format!("{name}[{at}] = {} is not possible", values[at]))),
-            None => Ok(values),
-        }
-    }
-
-    fn f32s(&self, name: &str, shape: &[usize], valid: fn(f32) -> bool) -> Result<Vec<f32>, FormatError> {
-        let values = numbers(self.bytes(name, Dtype::F32, shape)?, f32::from_le_bytes);
-        match values.iter().position(|&value| !(value.is_finite() && valid(value))) {
-            Some(at) => Err(inconsistent(format!("{name}[{at}] = {} is not possible", values[at]))),
-            None => Ok(values),
-        }
-    }
-
-    fn length(&self, name: &str) -> Result<usize, FormatError> {
-        let tensor = self.0.tensor(name).map_err(|_| inconsistent(format!("tensor {name:?} is missing")))?;
-        Ok(tensor.shape().first().copied().unwrap_or(0))
-    }
-}
-
-fn numbers<const N: usize, T>(bytes: &[u8], read: fn([u8; N]) -> T) -> Vec<T> {
-    bytes.as_chunks::<N>().0.iter().map(|chunk| read(*chunk)).collect()
-}
-
 fn params_of(mut value: serde_json::Value, metric: Option<Metric>) -> Result<Params, FormatError> {
     let name = value.get("metric").and_then(|name| name.as_str()).unwrap_or_default().to_owned();
     let known = Metric::from_name(&name);
@@ -466,9 +397,10 @@ fn whitening_of(
 ) -> Result<Option<Arc<Whitening>>, FormatError> {
     const NAME: &str = "whitening";
     if fraction == 0.0 {
-        return match tensors.0.tensor(NAME) {
-            Ok(_) => Err(inconsistent("tensor \"whitening\" is there, but the parameters say whitening = 0")),
-            Err(_) => Ok(None),
+        return if tensors.has(NAME) {
+            Err(inconsistent("tensor \"whitening\" is there, but the parameters say whitening = 0"))
+        } else {
+            Ok(None)
         };
     }
     if version < 2 {

@@ -88,7 +88,9 @@ def test_whitening_stays_with_the_model(few, strangers):
     at_once = ExtremeValueMachine(whitening=0.5).fit(X, y)
     assert at_once._model != machine._model, "the matrix is that of the first batch"
     vectors = machine._model.feature_vectors
-    np.testing.assert_allclose(vectors, X[np.argsort(~first, kind="stable")][machine.extreme_vector_indices_], atol=1e-4)
+    np.testing.assert_allclose(
+        vectors, X[np.argsort(~first, kind="stable")][machine.extreme_vector_indices_], atol=1e-4
+    )
     assert np.abs(machine.extreme_vectors_ - vectors).max() > 1.0
     with pytest.raises(ValueError, match="whitening = 0.5: applies to the metrics euclidean and cosine alone"):
         ExtremeValueMachine(whitening=0.5, metric="manhattan").fit(X, y)

@@ -34,6 +34,8 @@ pub type Position = [usize; PARAMETERS];
 pub(crate) const PARAMETERS: usize = 8;
 /// The first so many of a position, whitening and smoothing, change distances; the others share them.
 pub(crate) const MEASURED: usize = 2;
+/// The place of whitening.
+pub(crate) const WHITENING: usize = 0;
 /// The place of the tail model, which has no order.
 pub(crate) const TAIL_MODEL: usize = 2;
 
@@ -143,12 +145,11 @@ impl Space {
         ]
     }
 
-    /// `at` with one or two parameters moved, by a step or anywhere; those that change distances only if `may_measure`.
-    pub(crate) fn beside(&self, at: Position, may_measure: bool, random: &mut StdRng) -> Position {
+    /// `at` with one or two parameters moved, by a step or anywhere; only those from the place `first` on.
+    pub(crate) fn beside(&self, at: Position, first: usize, random: &mut StdRng) -> Position {
         let sizes = self.sizes();
         let mut moved = at;
         for _ in 0..random.random_range(1..=2) {
-            let first = if may_measure { 0 } else { MEASURED };
             let parameter = random.random_range(first..sizes.len());
             let (size, old) = (sizes[parameter], at[parameter]);
             moved[parameter] = if random.random_bool(0.3) {

@@ -243,7 +243,7 @@ fn search(
             }
         }
         Search::Bayesian { trials } => {
-            let mut course = Course::new(&options.space, &options.base, options.seed)?;
+            let mut course = Course::new(&options.space, &options.base, trials, options.seed)?;
             for trial in 0..trials.clamp(1, options.space.len()) {
                 let at = course.next(trial);
                 let value = run(at, trials, bench)?;

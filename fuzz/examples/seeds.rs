@@ -94,6 +94,7 @@ fn models() -> Result<Vec<(&'static str, Evm)>, Box<dyn Error>> {
     let all = [
         ("euclidean", &line, Params { cover_threshold: 1.0, ..base() }),
         ("cosine", &plane, Params { metric: Metric::Cosine, n_fused: 2, ..base() }),
+        ("whitened", &plane, Params { whitening: 0.5, ..base() }),
         ("manhattan", &plane, Params { metric: Metric::Manhattan, tail_memory: TailMemory::Max, ..base() }),
         ("libmr", &line, Params { tail_model: TailModel::Libmr, pooling: 0.5, ..base() }),
         ("gumbel", &line, Params { tail_model: TailModel::Gumbel, tail_memory: TailMemory::None, ..base() }),

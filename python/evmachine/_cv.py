@@ -46,7 +46,7 @@ class ExtremeValueMachineCV(OpenSetClassifier):
     max_extreme_vectors : None, int, float or dict, default=None
         A limit on the size of the model, as for :class:`ExtremeValueMachine`.
     space : {"full", "paper"} or dict, default="full"
-        What is searched. A dict has lists for some of ``smoothing`` (pairs of fraction and neighbours),
+        What is searched. A dict has lists for some of ``whitening``, ``smoothing`` (pairs of fraction and neighbours),
         ``tail_model``, ``tail_size`` (fractions), ``distance_multiplier``, ``pooling``, ``n_fused``,
         ``cover_threshold`` and ``contrast``; the rest is as in "full".
     search : {"bayesian", "grid"}, default="bayesian"

@@ -38,6 +38,10 @@ class ExtremeValueMachine(ModelFiles):
         A shape (kappa) to use instead of the fitted one, for ``tail_model="weibull"``.
     distance_multiplier : float, default=0.5
         A margin is this fraction of a distance to another class.
+    whitening : float, default=0.0
+        The share of the within-class covariance in the matrix that features are whitened with, the rest being its mean
+        variance in all directions; for ``metric="euclidean"`` and ``"cosine"``. 1 makes classes equally wide in every
+        direction. The matrix is that of the first ``fit`` or ``partial_fit``, and later ones keep to it.
     smoothing : float, default=0.0
         The fraction of the way that each training point moves to the mean of its nearest points of the class.
     smoothing_neighbors : int, default=10
@@ -81,7 +85,7 @@ class ExtremeValueMachine(ModelFiles):
     unknown_label_
         What unknowns are called.
     extreme_vectors_ : ndarray of shape (n_extreme_vectors, n_features), float32
-        Of unit length for cosine, moved where smoothing is on.
+        Whitened where whitening is on, of unit length for cosine, moved where smoothing is on.
     extreme_vector_classes_ : ndarray of shape (n_extreme_vectors,)
         Their labels.
     extreme_vector_indices_ : ndarray of shape (n_extreme_vectors,)
@@ -127,6 +131,7 @@ class ExtremeValueMachine(ModelFiles):
         tail_model: str = "weibull",
         fixed_shape: float | None = None,
         distance_multiplier: float = 0.5,
+        whitening: float = 0.0,
         smoothing: float = 0.0,
         smoothing_neighbors: int = 10,
         pooling: float = 0.0,
@@ -149,6 +154,7 @@ class ExtremeValueMachine(ModelFiles):
         self.tail_model = tail_model
         self.fixed_shape = fixed_shape
         self.distance_multiplier = distance_multiplier
+        self.whitening = whitening
         self.smoothing = smoothing
         self.smoothing_neighbors = smoothing_neighbors
         self.pooling = pooling

@@ -75,8 +75,9 @@ def psi_contours(
     if model.dimensions != 2:
         raise ValueError(f"psi contours need 2 features; the model has {model.dimensions}")
     ax = _axes(ax)
-    points = model.vectors if X is None else np.asarray(X, dtype=np.float32)
-    everything = np.vstack([model.vectors, points])
+    vectors = model.feature_vectors
+    points = vectors if X is None else np.asarray(X, dtype=np.float32)
+    everything = np.vstack([vectors, points])
     low, high = everything.min(axis=0), everything.max(axis=0)
     pad = 0.15 * np.maximum(high - low, 1e-6)
     sides = [np.linspace(low[i] - pad[i], high[i] + pad[i], resolution, dtype=np.float32) for i in (0, 1)]

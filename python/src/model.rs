@@ -298,6 +298,15 @@ impl Model {
         values.into_pyarray(py).reshape([self.evm.extreme_vector_count(), self.evm.dimensions()])
     }
 
+    /// The same in the space of the features.
+    #[getter]
+    fn feature_vectors<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f32>>> {
+        let evm = &self.evm;
+        let values: Vec<f32> =
+            evm.extreme_vectors().flat_map(|vector| evm.in_feature_space(vector.vector)).collect();
+        values.into_pyarray(py).reshape([evm.extreme_vector_count(), evm.dimensions()])
+    }
+
     #[getter]
     fn vector_classes<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<i64>> {
         self.column(py, |vector| number(vector.class as u64))

@@ -65,7 +65,8 @@ fn list<T: DeserializeOwned + Clone>(space: &Map<String, Value>, name: &str, or:
     }
 }
 
-const SPACE: [&str; 8] = [
+const SPACE: [&str; 9] = [
+    "whitening",
     "smoothing",
     "tail_model",
     "tail_size",
@@ -91,14 +92,15 @@ fn space(value: &Value) -> PyResult<Space> {
     }
     let full = Space::full();
     Ok(Space {
-        smoothing: list(given, SPACE[0], &full.smoothing)?,
-        tail_model: list(given, SPACE[1], &full.tail_model)?,
-        tail_fraction: list(given, SPACE[2], &full.tail_fraction)?,
-        multiplier: list(given, SPACE[3], &full.multiplier)?,
-        pooling: list(given, SPACE[4], &full.pooling)?,
-        n_fused: list(given, SPACE[5], &full.n_fused)?,
-        cover_threshold: list(given, SPACE[6], &full.cover_threshold)?,
-        contrast: list(given, SPACE[7], &full.contrast)?,
+        whitening: list(given, SPACE[0], &full.whitening)?,
+        smoothing: list(given, SPACE[1], &full.smoothing)?,
+        tail_model: list(given, SPACE[2], &full.tail_model)?,
+        tail_fraction: list(given, SPACE[3], &full.tail_fraction)?,
+        multiplier: list(given, SPACE[4], &full.multiplier)?,
+        pooling: list(given, SPACE[5], &full.pooling)?,
+        n_fused: list(given, SPACE[6], &full.n_fused)?,
+        cover_threshold: list(given, SPACE[7], &full.cover_threshold)?,
+        contrast: list(given, SPACE[8], &full.contrast)?,
         ..full
     })
 }

@@ -1,10 +1,13 @@
 """The behaviour of the estimator beyond what scikit-learn asks."""
 
+import copy
 import inspect
 import json
+import pickle
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from evmachine import ExtremeValueMachine, _native, _parameters
@@ -55,6 +58,42 @@ def test_delta_is_compared_with_the_score_of_the_sample(few, strangers):
     np.testing.assert_array_equal(machine.predict(X) == "unknown", scores < 0.6)
     assert (scores >= machine.class_scores(X).max(axis=1) - 1e-12).all()
     assert (scores > machine.class_scores(X).max(axis=1) + 0.01).any(), "leads count"
+
+
+def within_class_covariance(X, y):
+    centred = np.vstack([X[y == label] - X[y == label].mean(axis=0) for label in np.unique(y)])
+    return centred.T @ centred / len(X)
+
+
+def test_whitening_measures_as_mahalanobis_does(few, strangers):
+    X, y = few[0].astype(np.float64), few[1]
+    covariance = within_class_covariance(X, y)
+    variance = np.trace(covariance) / 16
+    shrunk = 0.6 * covariance + 0.4 * variance * np.eye(16)
+    by_hand = np.linalg.cholesky(variance * np.linalg.inv(shrunk))
+    white = ExtremeValueMachine(whitening=0.6).fit(*few)
+    same = ExtremeValueMachine().fit(X @ by_hand, y)
+    np.testing.assert_allclose(white.class_scores(strangers[0]), same.class_scores(strangers[0] @ by_hand), atol=1e-3)
+    assert np.abs(white.class_scores(few[0]) - ExtremeValueMachine().fit(*few).class_scores(few[0])).max() > 0.1
+
+
+def test_whitening_stays_with_the_model(few, strangers):
+    X, y = few
+    first = np.isin(y, ["A", "B", "C"])
+    machine = ExtremeValueMachine(whitening=0.5).fit(X[first], y[first]).partial_fit(X[~first], y[~first])
+    assert clone(machine).whitening == 0.5
+    for other in (pickle.loads(pickle.dumps(machine)), copy.deepcopy(machine)):
+        assert other._model == machine._model
+        np.testing.assert_array_equal(other.class_scores(strangers[0]), machine.class_scores(strangers[0]))
+    at_once = ExtremeValueMachine(whitening=0.5).fit(X, y)
+    assert at_once._model != machine._model, "the matrix is that of the first batch"
+    vectors = machine._model.feature_vectors
+    np.testing.assert_allclose(
+        vectors, X[np.argsort(~first, kind="stable")][machine.extreme_vector_indices_], atol=1e-4
+    )
+    assert np.abs(machine.extreme_vectors_ - vectors).max() > 1.0
+    with pytest.raises(ValueError, match="whitening = 0.5: applies to the metrics euclidean and cosine alone"):
+        ExtremeValueMachine(whitening=0.5, metric="manhattan").fit(X, y)
 
 
 def test_predicting_changes_nothing(few, strangers):

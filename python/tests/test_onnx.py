@@ -63,6 +63,15 @@ def test_contrast(few, strangers, n_fused):
     assert (agree(raised, X) != agree(plain, X)).any()
 
 
+@pytest.mark.parametrize("share", [0.5, 1.0])
+@pytest.mark.parametrize("metric", ["euclidean", "cosine"])
+def test_whitening(few, strangers, metric, share):
+    X = np.vstack([strangers[0], few[0]])
+    white = ExtremeValueMachine(metric=metric, whitening=share, n_fused=2).fit(*few)
+    plain = ExtremeValueMachine(metric=metric, n_fused=2).fit(*few)
+    assert (agree(white, X, tolerance=5e-5) != agree(plain, X, tolerance=5e-5)).any()
+
+
 def test_directions_close_together(few, strangers):
     """Just above 1/64 the library's own cosine distances are rounded to some 5e-6 of themselves."""
     agree(ExtremeValueMachine(metric="cosine").fit(*few), strangers[0], tolerance=5e-5)

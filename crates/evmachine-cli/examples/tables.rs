@@ -1,4 +1,4 @@
-//! How smoothing, pooling, contrast and the cover threshold change accuracy, AUROC and OSCR on real features.
+//! How whitening, smoothing, pooling, contrast and the cover threshold change accuracy, AUROC and OSCR on real features.
 //!
 //! ```text
 //! cargo run --release -p evmachine-cli --example tables                       # UCI Letter, in the box
@@ -58,6 +58,10 @@ fn table(task: &Task) -> Result<(), Box<dyn Error>> {
             Params { contrast: 0.25, ..smoothed(0.8, 10, 0.8, 0.7) },
         ),
     ];
+    for whitening in [0.1, 0.5, 1.0] {
+        let name = format!("the same, whitening {whitening}");
+        rows.push((name, Params { whitening, contrast: 0.25, ..smoothed(0.8, 10, 0.8, 0.7) }));
+    }
     for threshold in [0.99, 0.9, 0.5] {
         let name = format!("smoothing (0.5, 10), pooling 0.5, threshold {threshold}");
         rows.push((name, Params { cover_threshold: threshold, ..smoothed(0.5, 10, 0.5, 0.5) }));

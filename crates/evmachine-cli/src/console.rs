@@ -133,6 +133,7 @@ impl Drop for Progress {
 
 fn name(stage: Stage) -> &'static str {
     match stage {
+        Stage::Whitening => "whitening",
         Stage::Smoothing => "smoothing",
         Stage::Tails => "fitting tails",
         Stage::Refit => "refitting",

@@ -96,6 +96,10 @@ pub(crate) struct ParameterArguments {
     #[arg(long, value_name = "FRACTION")]
     pub(crate) distance_multiplier: Option<f64>,
 
+    /// Whiten features by this share of the within-class covariance; euclidean and cosine alone [paper, robust: 0].
+    #[arg(long, value_name = "SHARE")]
+    pub(crate) whitening: Option<f64>,
+
     /// Move points this fraction of the way to the mean of their nearest points of the class [paper: 0, robust: 0.8].
     #[arg(long, value_name = "FRACTION")]
     pub(crate) smoothing: Option<f64>,
@@ -196,6 +200,7 @@ impl ParameterArguments {
         set(&mut params.tail_size, self.tail_size.map(|size| size.0));
         set(&mut params.tail_model, self.tail_model);
         set(&mut params.distance_multiplier, self.distance_multiplier);
+        set(&mut params.whitening, self.whitening);
         set(&mut params.smoothing, self.smoothing);
         set(&mut params.smoothing_neighbors, self.smoothing_neighbors);
         set(&mut params.pooling, self.pooling);

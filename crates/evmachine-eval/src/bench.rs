@@ -1,4 +1,4 @@
-//! The folds of a tuning run, measured once for each smoothing, and trials on them.
+//! The folds of a tuning run, measured once for each whitening and smoothing, and trials on them.
 
 use std::collections::VecDeque;
 
@@ -36,7 +36,7 @@ impl FoldData {
     }
 }
 
-/// A fold, measured for one smoothing.
+/// A fold, measured once.
 struct Measured {
     base: Evm,
     table: DistanceTable,
@@ -64,12 +64,28 @@ pub(crate) struct Bench<'a> {
     /// How often an unknown row of the folds counts in F1, so that all classes, left out or not, count alike.
     weight: f64,
     pub(crate) options: &'a TuneOptions,
-    cache: VecDeque<(Smoothing, Vec<Measured>)>,
+    cache: VecDeque<(Measure, Vec<Measured>)>,
 }
 
-type Smoothing = (f64, usize);
+/// What distances depend on.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Measure {
+    whitening: f64,
+    smoothing: f64,
+    smoothing_neighbors: usize,
+}
 
-/// Smoothings whose distances are kept.
+impl Measure {
+    /// The distances of the features as they are.
+    const PLAIN: Self = Self { whitening: 0.0, smoothing: 0.0, smoothing_neighbors: 10 };
+
+    pub(crate) fn of(params: &Params) -> Self {
+        let &Params { whitening, smoothing, smoothing_neighbors, .. } = params;
+        Self { whitening, smoothing, smoothing_neighbors }
+    }
+}
+
+/// Measures whose distances are kept.
 const CACHED: usize = 3;
 
 impl<'a> Bench<'a> {
@@ -83,23 +99,20 @@ impl<'a> Bench<'a> {
         Self { folds, classes, weight, options, cache: VecDeque::new() }
     }
 
-    fn measured(&mut self, smoothing: Smoothing) -> Result<&[Measured], TuneError> {
-        if let Some(position) = self.cache.iter().position(|(key, _)| *key == smoothing) {
+    fn measured(&mut self, measure: Measure) -> Result<&[Measured], TuneError> {
+        if let Some(position) = self.cache.iter().position(|(key, _)| *key == measure) {
             self.cache.swap(0, position);
         } else {
             let folds =
-                self.folds.iter().map(|fold| self.measure(fold, smoothing)).collect::<Result<Vec<_>, _>>()?;
+                self.folds.iter().map(|fold| self.measure(fold, measure)).collect::<Result<Vec<_>, _>>()?;
             self.cache.truncate(CACHED - 1);
-            self.cache.push_front((smoothing, folds));
+            self.cache.push_front((measure, folds));
         }
         Ok(&self.cache[0].1)
     }
 
-    fn measure(
-        &self,
-        fold: &FoldData,
-        (smoothing, smoothing_neighbors): Smoothing,
-    ) -> Result<Measured, TuneError> {
+    fn measure(&self, fold: &FoldData, measure: Measure) -> Result<Measured, TuneError> {
+        let Measure { whitening, smoothing, smoothing_neighbors } = measure;
         let (features, labels) = &fold.train;
         let rows = features.rows();
         let largest = self.options.space.tail_fraction.iter().copied().fold(0.0, f64::max);
@@ -108,6 +121,7 @@ impl<'a> Bench<'a> {
         let tail = ((largest * rows as f64).ceil() as usize).max(points.min(rows / 2)).max(20);
         let params = Params {
             metric: self.options.base.metric.clone(),
+            whitening,
             smoothing,
             smoothing_neighbors,
             tail_size: TailSize::Count(tail),
@@ -127,7 +141,7 @@ impl<'a> Bench<'a> {
     /// For each contrast, the answers of the parameters on each fold; and the mean vector ratio.
     fn answers(&mut self, params: &Params, contrasts: &[f64]) -> Result<(Vec<Vec<Answers>>, f64), TuneError> {
         let count = self.folds.len();
-        self.measured((params.smoothing, params.smoothing_neighbors))?;
+        self.measured(Measure::of(params))?;
         let mut all = vec![Vec::with_capacity(count); contrasts.len()];
         let mut ratios = Vec::with_capacity(count);
         for (fold, data) in self.cache[0].1.iter_mut().zip(&self.folds) {
@@ -213,7 +227,7 @@ impl<'a> Bench<'a> {
     pub(crate) fn rivals(&mut self) -> Result<Vec<RivalResult>, TuneError> {
         let (objective, weight) = (self.options.objective, self.weight);
         let queries: Vec<Features<'static>> = self.folds.iter().map(|fold| fold.queries.clone()).collect();
-        let folds = self.measured((0.0, 10))?;
+        let folds = self.measured(Measure::PLAIN)?;
         let mut results = Vec::new();
         for rival in [
             Rival::NearestNeighbors(1),

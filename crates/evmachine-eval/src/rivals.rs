@@ -54,7 +54,8 @@ pub fn class_distances(model: &Evm, table: &DistanceTable, k: usize) -> Vec<Vec<
         .collect()
 }
 
-/// Answers of the nearest class mean. Means are taken of unit vectors for cosine.
+/// Answers of the nearest class mean. Means are taken of unit vectors for cosine. `model` keeps every point where it was,
+/// without whitening and smoothing.
 pub fn nearest_class_mean(model: &Evm, queries: &Features<'_>, truth: &[Option<usize>]) -> Answers {
     let d = model.dimensions();
     let classes = model.classes().len();

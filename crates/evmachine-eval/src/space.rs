@@ -1,12 +1,14 @@
 //! The choices that tuning has.
 
-use evmachine::{Params, TailModel, TailSize};
+use evmachine::{Metric, Params, TailModel, TailSize};
 use rand::RngExt;
 use rand::rngs::StdRng;
 
 /// For each parameter, the values to choose from, in rising order where they have one.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Space {
+    /// Share of the within-class covariance in what features are whitened with.
+    pub whitening: Vec<f64>,
     /// Fraction of the way towards the neighbours, and how many of them.
     pub smoothing: Vec<(f64, usize)>,
     /// The curve fitted to a tail.
@@ -27,12 +29,21 @@ pub struct Space {
 }
 
 /// A position in a [`Space`]: an index into each of its lists but the contrasts, in the order of its fields.
-pub type Position = [usize; 7];
+pub type Position = [usize; PARAMETERS];
+
+pub(crate) const PARAMETERS: usize = 8;
+/// The first so many of a position, whitening and smoothing, change distances; the others share them.
+pub(crate) const MEASURED: usize = 2;
+/// The place of whitening.
+pub(crate) const WHITENING: usize = 0;
+/// The place of the tail model, which has no order.
+pub(crate) const TAIL_MODEL: usize = 2;
 
 impl Space {
     /// What the paper searches: tail size and k, at its cover threshold.
     pub fn paper() -> Self {
         Self {
+            whitening: vec![0.0],
             smoothing: vec![(0.0, 10)],
             tail_model: vec![TailModel::Weibull],
             tail_fraction: vec![0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.4],
@@ -47,6 +58,7 @@ impl Space {
     /// Everything, every point kept; the size of the model is chosen afterwards.
     pub fn full() -> Self {
         Self {
+            whitening: vec![0.0, 0.1, 0.5],
             smoothing: [0.0, 0.3, 0.5, 0.65, 0.8]
                 .into_iter()
                 .flat_map(|a| [5, 10, 20, 50].map(|m| (a, m)))
@@ -62,8 +74,16 @@ impl Space {
         }
     }
 
-    pub(crate) fn sizes(&self) -> [usize; 7] {
+    /// The same without what the metric does not allow.
+    pub fn for_metric(mut self, metric: &Metric) -> Self {
+        let linear = matches!(metric, Metric::Euclidean | Metric::Cosine);
+        self.whitening.retain(|&whitening| linear || whitening == 0.0);
+        self
+    }
+
+    pub(crate) fn sizes(&self) -> [usize; PARAMETERS] {
         [
+            self.whitening.len(),
             self.smoothing.len(),
             self.tail_model.len(),
             self.tail_fraction.len(),
@@ -86,16 +106,17 @@ impl Space {
 
     /// `base` with the values at a position, without contrast.
     pub fn params(&self, base: &Params, at: Position) -> Params {
-        let (smoothing, smoothing_neighbors) = self.smoothing[at[0]];
+        let (smoothing, smoothing_neighbors) = self.smoothing[at[1]];
         Params {
+            whitening: self.whitening[at[0]],
             smoothing,
             smoothing_neighbors,
-            tail_model: self.tail_model[at[1]],
-            tail_size: TailSize::Fraction(self.tail_fraction[at[2]]),
-            distance_multiplier: self.multiplier[at[3]],
-            pooling: self.pooling[at[4]],
-            n_fused: self.n_fused[at[5]],
-            cover_threshold: self.cover_threshold[at[6]],
+            tail_model: self.tail_model[at[2]],
+            tail_size: TailSize::Fraction(self.tail_fraction[at[3]]),
+            distance_multiplier: self.multiplier[at[4]],
+            pooling: self.pooling[at[5]],
+            n_fused: self.n_fused[at[6]],
+            cover_threshold: self.cover_threshold[at[7]],
             contrast: 0.0,
             ..base.clone()
         }
@@ -110,6 +131,7 @@ impl Space {
         let to = |value: f64| move |other: &f64| (other - value).abs();
         let (a, m) = (params.smoothing, params.smoothing_neighbors as f64);
         [
+            closest(self.whitening.iter().map(to(params.whitening))),
             closest(self.smoothing.iter().map(|s| 10.0 * (s.0 - a).abs() + (s.1 as f64 / m).ln().abs())),
             closest(self.tail_model.iter().map(|model| f64::from(u8::from(*model != params.tail_model)))),
             match params.tail_size {
@@ -123,12 +145,12 @@ impl Space {
         ]
     }
 
-    /// `at` with one or two parameters moved, by a step or anywhere, smoothing only where it `may_move`.
-    pub(crate) fn beside(&self, at: Position, may_move: bool, random: &mut StdRng) -> Position {
+    /// `at` with one or two parameters moved, by a step or anywhere; only those from the place `first` on.
+    pub(crate) fn beside(&self, at: Position, first: usize, random: &mut StdRng) -> Position {
         let sizes = self.sizes();
         let mut moved = at;
         for _ in 0..random.random_range(1..=2) {
-            let parameter = random.random_range(usize::from(!may_move)..sizes.len());
+            let parameter = random.random_range(first..sizes.len());
             let (size, old) = (sizes[parameter], at[parameter]);
             moved[parameter] = if random.random_bool(0.3) {
                 random.random_range(0..size)
@@ -141,11 +163,11 @@ impl Space {
         moved
     }
 
-    /// All positions, those of equal smoothing together, because they share distances.
+    /// All positions, those of equal whitening and smoothing together, because they share distances.
     pub fn grid(&self) -> impl Iterator<Item = Position> + use<> {
         let sizes = self.sizes();
         (0..self.len()).map(move |mut index| {
-            let mut at = [0; 7];
+            let mut at = [0; PARAMETERS];
             for (position, size) in at.iter_mut().zip(sizes).rev() {
                 *position = index % size;
                 index /= size;
@@ -160,11 +182,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_grid_is_complete_and_keeps_smoothing_together() {
-        let space = Space { smoothing: vec![(0.0, 10), (0.5, 10)], ..Space::paper() };
+    fn the_grid_is_complete_and_keeps_together_what_shares_distances() {
+        let space =
+            Space { whitening: vec![0.0, 0.5], smoothing: vec![(0.0, 10), (0.5, 10)], ..Space::paper() };
         let grid: Vec<Position> = space.grid().collect();
-        assert_eq!(grid.len(), 2 * 8 * 5);
+        assert_eq!(grid.len(), 2 * 2 * 8 * 5);
         assert!(grid.is_sorted());
         assert!(grid.iter().all(|&at| space.params(&Params::default(), at).check().is_ok()));
+    }
+    #[test]
+    fn what_a_metric_does_not_allow_is_left_out() {
+        assert_eq!(Space::full().for_metric(&Metric::Cosine), Space::full());
+        assert_eq!(Space::full().for_metric(&Metric::Manhattan).whitening, [0.0]);
     }
 }

@@ -1,6 +1,6 @@
 //! Parameters chosen on training data alone, by cross-class validation.
 //!
-//! Distances are computed once for each fold and smoothing; trials derive their models from them. The search
+//! Distances are computed once for each fold, whitening and smoothing; trials derive their models from them. The search
 //! keeps every point; how small the model can be made is asked of the winner alone.
 
 use std::ops::ControlFlow;
@@ -9,7 +9,7 @@ use evmachine::{Features, FitError, Labels, Params, PredictError};
 use serde::Serialize;
 use thiserror::Error;
 
-use crate::bench::{self, Bench, FoldData};
+use crate::bench::{self, Bench, FoldData, Measure};
 use crate::course::Course;
 use crate::evaluation::Evaluation;
 use crate::folds::{self, FoldError, FoldSizes};
@@ -49,7 +49,7 @@ pub enum Delta {
 pub struct TuneOptions {
     /// What is not searched stays as it is here: metric, budget, update policies.
     pub base: Params,
-    /// What is searched.
+    /// What is searched, as far as the metric allows.
     pub space: Space,
     /// How.
     pub search: Search,
@@ -121,8 +121,8 @@ pub struct Tuned {
     pub trials: Vec<Trial>,
     /// The best of them and of the presets, leaving out those whose delta rounds to 0 or 1.
     pub best: Trial,
-    /// The best parameters of the best three smoothings at smaller sizes, largest first; empty where the size was not
-    /// asked about.
+    /// The best parameters of the best three ways to measure distances (whitening and smoothing) at smaller sizes,
+    /// largest first; empty where the size was not asked about.
     pub sizes: Vec<Trial>,
     /// The chosen one: [`best`](Self::best), or one of [`sizes`](Self::sizes).
     pub chosen: Trial,
@@ -172,6 +172,8 @@ pub fn tune(
     options: &TuneOptions,
     progress: &mut dyn FnMut(usize, usize, f64) -> ControlFlow<()>,
 ) -> Result<Tuned, TuneError> {
+    let space = options.space.clone().for_metric(&options.base.metric);
+    let options = &TuneOptions { space, ..options.clone() };
     if options.space.is_empty() {
         return Err(TuneError::EmptySpace);
     }
@@ -206,13 +208,13 @@ pub fn tune(
     Ok(Tuned { params, trials, best, sizes, chosen, paper, robust, rivals, at_delta })
 }
 
-/// The best trial of each of the best few smoothings: what is best with all points may not be with few.
+/// The best trial of each of the best few measures: what is best with all points may not be with few.
 fn unlike<'a>(ranked: &[&'a Trial]) -> Vec<&'a Trial> {
     const COUNT: usize = 3;
     let mut chosen: Vec<&Trial> = Vec::new();
     for trial in ranked {
-        let smoothing = |trial: &Trial| (trial.params.smoothing, trial.params.smoothing_neighbors);
-        if chosen.len() < COUNT && chosen.iter().all(|other| smoothing(other) != smoothing(trial)) {
+        let measure = |trial: &Trial| Measure::of(&trial.params);
+        if chosen.len() < COUNT && chosen.iter().all(|other| measure(other) != measure(trial)) {
             chosen.push(trial);
         }
     }
@@ -241,7 +243,7 @@ fn search(
             }
         }
         Search::Bayesian { trials } => {
-            let mut course = Course::new(&options.space, &options.base, options.seed)?;
+            let mut course = Course::new(&options.space, &options.base, trials, options.seed)?;
             for trial in 0..trials.clamp(1, options.space.len()) {
                 let at = course.next(trial);
                 let value = run(at, trials, bench)?;

@@ -7,7 +7,7 @@ mod letter;
 
 use std::ops::ControlFlow;
 
-use evmachine::{Evm, Features, Labels, Params, Run, TailSize};
+use evmachine::{Evm, Features, Labels, Params, Run, TailModel, TailSize};
 use evmachine_eval::folds::FoldSizes;
 use evmachine_eval::tune::Delta;
 use evmachine_eval::{Answers, Evaluation, Objective, Search, Space, TuneError, TuneOptions, tune};
@@ -21,6 +21,7 @@ fn data() -> (Features<'static>, Labels) {
 fn options() -> TuneOptions {
     TuneOptions {
         space: Space {
+            whitening: vec![0.0],
             smoothing: vec![(0.0, 10), (0.5, 5)],
             tail_fraction: vec![0.01, 0.05],
             pooling: vec![0.0, 0.5],
@@ -59,8 +60,10 @@ fn the_winner_beats_the_paper_and_the_rivals_on_the_folds() {
 #[test]
 fn a_trial_is_what_training_and_asking_would_give() {
     let (features, labels) = data();
-    let options = options();
+    let space = Space { whitening: vec![0.0, 0.5], tail_model: vec![TailModel::Weibull], ..options().space };
+    let options = TuneOptions { space, ..options() };
     let tuned = tune(&features, &labels, &options, &mut quietly).unwrap();
+    assert_eq!([tuned.trials[0].params.whitening, tuned.trials[11].params.whitening], [0.0, 0.5]);
     let folds = evmachine_eval::folds::folds(&labels, options.folds, options.sizes, options.seed).unwrap();
     for trial in [&tuned.trials[0], &tuned.trials[11], &tuned.paper] {
         for (fold, &expected) in folds.iter().zip(&trial.folds) {

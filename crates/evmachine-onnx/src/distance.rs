@@ -23,6 +23,7 @@ pub(crate) fn distances(builder: &mut Builder, evm: &Evm, features: &str) -> Res
     let vectors = builder.constant("vectors", shape, Data::Floats(values));
     let vectors = builder.cast(&vectors, Kind::Double);
     let queries = builder.cast(features, Kind::Double);
+    let queries = whitened(builder, evm, queries);
     Ok(match metric {
         Metric::Cosine => cosine(builder, &queries, &vectors),
         Metric::Manhattan => manhattan(builder, evm, &queries, &vectors),
@@ -67,14 +68,33 @@ fn squared(builder: &mut Builder, queries: &str, vectors: &str, product: &str) -
     builder.apply("Where", &[&vanishes, &zero, &squared])
 }
 
-/// `1 - ab` of unit vectors, or half their squared difference where they are near. Unit vectors are rounded to `f32`,
-/// as the library's are.
-fn cosine(builder: &mut Builder, queries: &str, vectors: &str) -> Name {
+/// `W x`, x being of unit length for cosine, where the model whitens.
+fn whitened(builder: &mut Builder, evm: &Evm, queries: Name) -> Name {
+    let Some(matrix) = evm.whitening_matrix() else { return queries };
+    let queries = if evm.params().metric == Metric::Cosine { unit(builder, &queries) } else { queries };
+    let d = evm.dimensions();
+    let matrix = builder.constant("whitening", vec![d, d], Data::Floats(matrix));
+    let matrix = builder.cast(&matrix, Kind::Double);
+    let whitened = product(builder, &queries, &matrix);
+    rounded(builder, &whitened)
+}
+
+/// Rounded to `f32`, as the library's vectors are.
+fn rounded(builder: &mut Builder, values: &str) -> Name {
+    let narrow = builder.cast(values, Kind::Float);
+    builder.cast(&narrow, Kind::Double)
+}
+
+fn unit(builder: &mut Builder, queries: &str) -> Name {
     let squares = builder.reduce("ReduceSumSquare", queries, 1, true);
     let norms = builder.apply("Sqrt", &[&squares]);
     let unit = builder.apply("Div", &[queries, &norms]);
-    let rounded = builder.cast(&unit, Kind::Float);
-    let unit = builder.cast(&rounded, Kind::Double);
+    rounded(builder, &unit)
+}
+
+/// `1 - ab` of unit vectors, or half their squared difference where they are near.
+fn cosine(builder: &mut Builder, queries: &str, vectors: &str) -> Name {
+    let unit = unit(builder, queries);
     let product = product(builder, &unit, vectors);
     let squared = squared(builder, &unit, vectors, &product);
     let (half, one, two, limit) =

@@ -68,6 +68,23 @@ fn every_choice_gives_a_graph_whose_values_are_defined() {
     }
 }
 
+#[test]
+fn whitening_is_a_product_in_front() {
+    let features = Features::new(vec![1.0, 0.1, 0.2, 5.0, 5.1, 5.2, 2.0, 9.0, 9.1, 9.5], 2).unwrap();
+    let labels = Labels::new(["low", "low", "high", "high", "high"]).unwrap();
+    for metric in [Metric::Euclidean, Metric::Cosine] {
+        let params = Params { metric, whitening: 0.5, ..Params::default() };
+        let (evm, _) = Evm::fit(&params, &features, &labels).unwrap();
+        let bytes = to_onnx(&evm, UNKNOWN_LABEL).unwrap();
+        let graph = onnx_rs::parse(&bytes).unwrap().graph.unwrap();
+        check(&graph, &HashSet::new());
+        let products = graph.node.iter().filter(|node| node.op_type == OpType::MatMul).count();
+        assert_eq!(products, 2);
+        let matrix = graph.initializer.iter().find(|tensor| tensor.name().starts_with("whitening")).unwrap();
+        assert_eq!(matrix.as_f32().unwrap().as_ref(), evm.whitening_matrix().unwrap());
+    }
+}
+
 #[derive(Debug)]
 struct Own;
 

@@ -82,6 +82,29 @@ fn savings(criterion: &mut Criterion) {
     group.finish();
 }
 
+/// The covariance, its factor and inverse against a fit without them; then queries, whitened and not.
+fn whitening(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("whitening");
+    group.sample_size(10);
+    for d in [384, 1_280, 4_096] {
+        let (features, labels) = clumps(1_000, d, 20, 1);
+        for whitening in [0.0, 0.5] {
+            let params =
+                Params { whitening, max_extreme_vectors: Some(Budget::PerClass(5)), ..Params::default() };
+            group.bench_function(
+                BenchmarkId::new(format!("fit_{whitening}"), format!("1000x{d}")),
+                |bencher| {
+                    bencher.iter(|| Evm::fit(&params, black_box(&features), &labels).unwrap());
+                },
+            );
+            let (evm, _) = Evm::fit(&params, &features, &labels).unwrap();
+            let name = BenchmarkId::new(format!("queries_{whitening}"), format!("1000x{d}"));
+            group.bench_function(name, |bencher| bencher.iter(|| evm.decide(black_box(&features)).unwrap()));
+        }
+    }
+    group.finish();
+}
+
 /// Distances, selection and fits; with threshold 1 there is no cover.
 fn tails(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("tails_and_fits");
@@ -158,5 +181,5 @@ fn fit_update_predict(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(stages, distances, tails, crossover, savings, fits, cover, fit_update_predict);
+criterion_group!(stages, distances, whitening, tails, crossover, savings, fits, cover, fit_update_predict);
 criterion_main!(stages);

@@ -187,7 +187,7 @@ impl Evm {
         if queries.columns() != self.dimensions {
             return Err(FeatureError::Dimensions { expected: self.dimensions, found: queries.columns() });
         }
-        Points::prepare(queries, &self.params.metric)
+        self.whitened(Points::prepare(queries, &self.params.metric)?)
     }
 
     /// k, or the size of the largest class where that is less.

@@ -57,6 +57,14 @@ pub enum FeatureError {
         /// Row, from 0.
         row: usize,
     },
+    /// A row that leaves the range of [`TooLarge`](Self::TooLarge) when it is whitened.
+    #[error("row {row} has a value above {limit:e} after whitening; scale the features down")]
+    TooLargeWhitened {
+        /// Row, from 0.
+        row: usize,
+        /// Largest magnitude accepted.
+        limit: f32,
+    },
     /// As many dimensions as the model has are needed.
     #[error("the features have {found} columns, the model was trained on {expected}")]
     Dimensions {
@@ -126,7 +134,7 @@ pub enum FitError {
     Metric(#[from] MetricError),
     /// Other parameters would need distances that the model does not have.
     #[error(
-        "these parameters cannot be derived from this model: it must keep every point and whole tails of at least that size, with the same metric and smoothing"
+        "these parameters cannot be derived from this model: it must keep every point and whole tails of at least that size, with the same metric, whitening and smoothing"
     )]
     NotDerivable,
     /// The observer asked to stop.

@@ -17,7 +17,7 @@ impl Evm {
     /// Removes a class, and the margins to its extreme vectors from the tails of the others, which are filled up
     /// from the extreme vectors that remain and fitted again. A model keeps at least two classes.
     ///
-    /// With every point kept and whole tails, what remains has the Psi-models of a fit without the class. Where the
+    /// With every point kept, whole tails and no whitening, what remains has the Psi-models of a fit without the class. Where the
     /// model refits nothing ([`Refit::New`]), the others stay as they are.
     pub fn forget_class(&mut self, name: &str) -> Result<(), ClassError> {
         self.forget_class_with(&Run::new(), name)

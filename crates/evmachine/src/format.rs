@@ -1,13 +1,14 @@
 //! The model file: safetensors, as `docs/model-format.md` specifies it.
 
-use std::borrow::Cow;
+mod tensors;
+
 use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
-use safetensors::tensor::{Dtype, SafeTensors, View};
+use safetensors::tensor::{Dtype, SafeTensors};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use xxhash_rust::xxh3::Xxh3;
@@ -17,9 +18,12 @@ use crate::metric::Metric;
 use crate::model::{ClassModel, Evm};
 use crate::params::{Params, TailMemory};
 use crate::psi::{FitStatus, PoolSums, PsiModel};
+use crate::whitening::Whitening;
+use tensors::{Column, Tensors};
 
-/// The version that this library writes. It reads this one and all before it.
-pub const FORMAT_VERSION: u32 = 1;
+/// The latest version that this library writes. It reads this one and all before it, and writes the first that holds
+/// what the model has: 2 with whitening, else 1.
+pub const FORMAT_VERSION: u32 = 2;
 
 /// Counts of rows stay exact in every number that is made of them.
 const MOST_POINTS: u64 = 1 << 53;
@@ -105,11 +109,15 @@ struct Version {
 impl Evm {
     /// The model as the bytes of a file. The same model always gives the same bytes.
     pub fn to_bytes(&self) -> Result<Vec<u8>, FormatError> {
-        let params =
+        let mut params =
             serde_json::to_value(Params::clone(&self.params)).map_err(|e| inconsistent(e.to_string()))?;
+        if let (None, Some(params)) = (&self.whitening, params.as_object_mut()) {
+            // Readers of version 1 refuse names that they do not know.
+            params.remove("whitening");
+        }
         let header = Header {
             checksum: "0".repeat(CHECKSUM_DIGITS),
-            format_version: FORMAT_VERSION,
+            format_version: if self.whitening.is_some() { FORMAT_VERSION } else { 1 },
             library_version: env!("CARGO_PKG_VERSION").to_owned(),
             params,
             dimensions: self.dimensions,
@@ -217,7 +225,10 @@ impl Evm {
         };
         let tails = || classes.iter().flat_map(|class| &class.tails);
         let tail_values: usize = tails().map(Vec::len).sum();
-        vec![
+        let d = self.dimensions;
+        let whitening =
+            self.whitening.iter().map(|whitening| ("whitening", f32s(vec![d, d], &mut whitening.rows())));
+        let tensors = vec![
             ("class_points_seen", by_class(&|class| class.points_seen)),
             ("class_sizes", by_class(&|class| class.len() as u64)),
             ("class_tail_sizes", by_class(&|class| class.tail_size as u64)),
@@ -243,7 +254,8 @@ impl Evm {
                     &mut classes.iter().flat_map(|class| class.vectors.iter().copied()),
                 ),
             ),
-        ]
+        ];
+        tensors.into_iter().chain(whitening).collect()
     }
 }
 
@@ -269,77 +281,6 @@ fn checksum(bytes: &[u8], digits: usize) -> u64 {
     hash.update(&[b'0'; CHECKSUM_DIGITS]);
     hash.update(&bytes[digits + CHECKSUM_DIGITS..]);
     hash.digest()
-}
-
-struct Column {
-    dtype: Dtype,
-    shape: Vec<usize>,
-    bytes: Vec<u8>,
-}
-
-impl View for Column {
-    fn dtype(&self) -> Dtype {
-        self.dtype
-    }
-    fn shape(&self) -> &[usize] {
-        &self.shape
-    }
-    fn data(&self) -> Cow<'_, [u8]> {
-        Cow::Borrowed(&self.bytes)
-    }
-    fn data_len(&self) -> usize {
-        self.bytes.len()
-    }
-}
-
-/// The tensors of a file, by name, with the checks that each must pass.
-struct Tensors<'a>(SafeTensors<'a>);
-
-impl Tensors<'_> {
-    fn bytes(&self, name: &str, dtype: Dtype, shape: &[usize]) -> Result<&[u8], FormatError> {
-        let tensor = self.0.tensor(name).map_err(|_| inconsistent(format!("tensor {name:?} is missing")))?;
-        if tensor.dtype() != dtype || tensor.shape() != shape {
-            let (found, found_shape) = (tensor.dtype(), tensor.shape());
-            let detail =
-                format!("tensor {name:?} is {found:?} {found_shape:?}, expected {dtype:?} {shape:?}");
-            return Err(inconsistent(detail));
-        }
-        Ok(tensor.data())
-    }
-
-    fn u64s(&self, name: &str, count: usize) -> Result<Vec<u64>, FormatError> {
-        Ok(numbers(self.bytes(name, Dtype::U64, &[count])?, u64::from_le_bytes))
-    }
-
-    fn counts(&self, name: &str, count: usize) -> Result<Vec<usize>, FormatError> {
-        let values = self.u64s(name, count)?.into_iter().map(usize::try_from).collect::<Result<_, _>>();
-        values.map_err(|_| inconsistent(format!("tensor {name:?} has a count beyond this machine")))
-    }
-
-    fn f64s(&self, name: &str, count: usize, valid: fn(f64) -> bool) -> Result<Vec<f64>, FormatError> {
-        let values = numbers(self.bytes(name, Dtype::F64, &[count])?, f64::from_le_bytes);
-        match values.iter().position(|&value| !(value.is_finite() && valid(value))) {
-            Some(at) => Err(inconsistent(format!("{name}[{at}] = {} is not possible", values[at]))),
-            None => Ok(values),
-        }
-    }
-
-    fn f32s(&self, name: &str, shape: &[usize], valid: fn(f32) -> bool) -> Result<Vec<f32>, FormatError> {
-        let values = numbers(self.bytes(name, Dtype::F32, shape)?, f32::from_le_bytes);
-        match values.iter().position(|&value| !(value.is_finite() && valid(value))) {
-            Some(at) => Err(inconsistent(format!("{name}[{at}] = {} is not possible", values[at]))),
-            None => Ok(values),
-        }
-    }
-
-    fn length(&self, name: &str) -> Result<usize, FormatError> {
-        let tensor = self.0.tensor(name).map_err(|_| inconsistent(format!("tensor {name:?} is missing")))?;
-        Ok(tensor.shape().first().copied().unwrap_or(0))
-    }
-}
-
-fn numbers<const N: usize, T>(bytes: &[u8], read: fn([u8; N]) -> T) -> Vec<T> {
-    bytes.as_chunks::<N>().0.iter().map(|chunk| read(*chunk)).collect()
 }
 
 fn params_of(mut value: serde_json::Value, metric: Option<Metric>) -> Result<Params, FormatError> {
@@ -384,6 +325,7 @@ fn model_of(header: Header, tensors: &Tensors<'_>, metric: Option<Metric>) -> Re
     if !enough || sum.is_none_or(|sum| sum > header.points_seen) {
         return Err(inconsistent("the classes do not add up to the rows learned from"));
     }
+    let whitening = whitening_of(tensors, header.format_version, params.whitening, d)?;
     let mut vectors = tensors.f32s("vectors", &[count, d], |value| value.abs() <= LARGEST)?.into_iter();
     let shapes = tensors.f64s("shape", count, |value| value > 0.0)?;
     let scales = tensors.f64s("scale", count, |value| value >= 0.0)?;
@@ -440,9 +382,34 @@ fn model_of(header: Header, tensors: &Tensors<'_>, metric: Option<Metric>) -> Re
         points_seen: header.points_seen,
         dropped: header.dropped,
         tail_memory: header.tail_memory,
+        whitening,
         feature_names: header.feature_names,
         prepared: OnceLock::new(),
     })
+}
+
+/// There where the parameters say so, and nowhere else.
+fn whitening_of(
+    tensors: &Tensors<'_>,
+    version: u32,
+    fraction: f64,
+    d: usize,
+) -> Result<Option<Arc<Whitening>>, FormatError> {
+    const NAME: &str = "whitening";
+    if fraction == 0.0 {
+        return if tensors.has(NAME) {
+            Err(inconsistent("tensor \"whitening\" is there, but the parameters say whitening = 0"))
+        } else {
+            Ok(None)
+        };
+    }
+    if version < 2 {
+        return Err(inconsistent("whitening in a file of format 1"));
+    }
+    let values = tensors.f32s(NAME, &[d, d], |_| true)?;
+    let whitening = Whitening::from_rows(&values, d)
+        .ok_or_else(|| inconsistent("tensor \"whitening\" is not the inverse of a Cholesky factor"))?;
+    Ok(Some(Arc::new(whitening)))
 }
 
 fn tails_of(tensors: &Tensors<'_>, count: usize) -> Result<Vec<Vec<f32>>, FormatError> {

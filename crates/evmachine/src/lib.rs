@@ -22,6 +22,7 @@
 //!
 //! 1. [`Features`] and [`Labels`] come in and are checked once; [`Params`] says what to do with them.
 //! 2. [`Metric`] says how far apart two vectors are; tiles of distances are computed by a kernel of its own.
+//!    Where there is whitening, features are whitened before anything else is done with them.
 //! 3. The smallest distances to other classes make the tail of a point, of [`TailSize`] values.
 //! 4. [`TailModel`] says which curve is fitted to it; the fit is a [`PsiModel`] with a [`FitStatus`].
 //! 5. The cover chooses the extreme vectors, by threshold or [`Budget`].
@@ -65,6 +66,7 @@ mod tail;
 mod tail_memory;
 mod update;
 mod weibull;
+mod whitening;
 
 pub use decision::{ClassScore, Decision};
 pub use error::{ClassError, FeatureError, FitError, LabelError, ParamsError, PredictError, UpdateError};

@@ -8,6 +8,7 @@ use crate::params::{CheckedParams, TailMemory};
 use crate::points::Points;
 use crate::psi::{Curve, Curves, PoolSums, PsiModel};
 use crate::support::{Estimates, Search};
+use crate::whitening::Whitening;
 
 /// The Extreme Value Machine.
 ///
@@ -24,6 +25,8 @@ pub struct Evm {
     pub(crate) dropped: PoolSums,
     /// What tails are remembered as.
     pub(crate) tail_memory: TailMemory,
+    /// Estimated from the first batch, where [`Params::whitening`](crate::Params::whitening) is above 0.
+    pub(crate) whitening: Option<Arc<Whitening>>,
     /// One for each dimension, or none at all.
     pub(crate) feature_names: Vec<String>,
     pub(crate) prepared: OnceLock<Arc<Prepared>>,
@@ -97,7 +100,7 @@ pub struct ClassInfo<'a> {
 pub struct ExtremeVector<'a> {
     /// Class, by position in [`Evm::classes`].
     pub class: usize,
-    /// The vector: of unit length for cosine, moved where smoothing is on.
+    /// The vector: whitened where whitening is on, of unit length for cosine, moved where smoothing is on.
     pub vector: &'a [f32],
     /// The fitted Psi-model, before pooling.
     pub psi: PsiModel,
@@ -118,6 +121,7 @@ impl Evm {
             points_seen: 0,
             dropped: PoolSums::default(),
             tail_memory,
+            whitening: None,
             feature_names: Vec::new(),
             prepared: OnceLock::new(),
         }
@@ -144,6 +148,12 @@ impl Evm {
         if names.len() == self.dimensions {
             self.feature_names = names;
         }
+    }
+
+    /// The matrix W that features are whitened with, row after row, where [`Params::whitening`](crate::Params::whitening)
+    /// is above 0: a query x, of unit length for cosine, becomes W x. Lower triangular.
+    pub fn whitening_matrix(&self) -> Option<Vec<f32>> {
+        self.whitening.as_ref().map(|whitening| whitening.rows().collect())
     }
 
     /// What the model remembers of tails.
@@ -234,6 +244,7 @@ impl Evm {
             params: self.params.clone(),
             classes,
             tail_memory: TailMemory::None,
+            whitening: self.whitening.clone(),
             feature_names: self.feature_names.clone(),
             prepared: OnceLock::new(),
             ..*self
@@ -298,6 +309,7 @@ impl PartialEq for Evm {
             && self.points_seen == other.points_seen
             && self.dropped == other.dropped
             && self.tail_memory == other.tail_memory
+            && self.whitening == other.whitening
             && self.feature_names == other.feature_names
     }
 }

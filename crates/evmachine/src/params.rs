@@ -150,6 +150,14 @@ pub struct Params {
     pub fixed_shape: Option<f64>,
     /// A margin is this fraction of a distance to another class; 0.5 is half-way.
     pub distance_multiplier: f64,
+    /// The share of the within-class covariance in the matrix that the features are whitened with, the rest being its
+    /// mean variance in all directions: 0 leaves them as they are, 1 makes classes equally wide in every direction. For
+    /// Euclidean and cosine distances alone.
+    ///
+    /// The covariance is that of the first batch, and updates keep to it; so batches give the model of one fit for 0 alone.
+    /// The model holds a matrix of dimensions x dimensions, and its distances, scales and vectors are those of the whitened
+    /// space ([`Evm::in_feature_space`](crate::Evm::in_feature_space) leads back).
+    pub whitening: f64,
     /// The fraction of the way that each training point moves to the mean of its nearest points of the class.
     pub smoothing: f64,
     /// How many nearest points that mean is taken over, the point itself included.
@@ -188,6 +196,7 @@ impl Default for Params {
             tail_model: TailModel::Weibull,
             fixed_shape: None,
             distance_multiplier: 0.5,
+            whitening: 0.0,
             smoothing: 0.0,
             smoothing_neighbors: 10,
             pooling: 0.0,
@@ -254,6 +263,15 @@ impl Params {
         }
         let multiplier = self.distance_multiplier;
         rule(positive(multiplier), "distance_multiplier", multiplier, "must be a positive number")?;
+        let whitening = self.whitening;
+        rule(fraction(whitening), "whitening", whitening, "must be between 0 and 1")?;
+        let linear = matches!(self.metric, Metric::Euclidean | Metric::Cosine);
+        rule(
+            whitening == 0.0 || linear,
+            "whitening",
+            whitening,
+            "applies to the metrics euclidean and cosine alone",
+        )?;
         rule(fraction(self.smoothing), "smoothing", self.smoothing, "must be between 0 and 1")?;
         let neighbors = self.smoothing_neighbors;
         rule(neighbors >= 1, "smoothing_neighbors", neighbors, "must be at least 1, the point itself")?;
@@ -333,6 +351,9 @@ mod tests {
             ("fixed_shape", Params { fixed_shape: Some(1.0), tail_model: TailModel::Gumbel, ..base() }),
             ("distance_multiplier", Params { distance_multiplier: -1.0, ..base() }),
             ("distance_multiplier", Params { distance_multiplier: f64::INFINITY, ..base() }),
+            ("whitening", Params { whitening: -0.1, ..base() }),
+            ("whitening", Params { whitening: f64::NAN, ..base() }),
+            ("whitening", Params { whitening: 0.5, metric: Metric::Manhattan, ..base() }),
             ("smoothing", Params { smoothing: 1.1, ..base() }),
             ("smoothing_neighbors", Params { smoothing_neighbors: 0, ..base() }),
             ("pooling", Params { pooling: -0.1, ..base() }),

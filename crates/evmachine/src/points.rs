@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use crate::error::FeatureError;
-use crate::features::Features;
+use crate::features::{Features, LARGEST};
 use crate::metric::Metric;
 
 /// Vectors as the metric wants them: of unit length for cosine, as they are for the others.
@@ -21,7 +21,23 @@ pub(crate) struct Points<'a> {
 impl<'a> Points<'a> {
     /// Checks what the metric asks of a vector: for cosine, that it is not all zeros.
     pub(crate) fn prepare(features: &'a Features<'_>, metric: &Metric) -> Result<Self, FeatureError> {
-        let points = Self::scaled(Cow::Borrowed(features.values()), features.columns(), metric);
+        Self::checked(Cow::Borrowed(features.values()), features.columns(), metric)
+    }
+
+    /// As [`prepare`](Self::prepare), for rows that were whitened.
+    pub(crate) fn whitened(
+        values: Vec<f32>,
+        dimensions: usize,
+        metric: &Metric,
+    ) -> Result<Self, FeatureError> {
+        match values.iter().position(|value| value.abs() > LARGEST) {
+            Some(at) => Err(FeatureError::TooLargeWhitened { row: at / dimensions, limit: LARGEST }),
+            None => Self::checked(Cow::Owned(values), dimensions, metric),
+        }
+    }
+
+    fn checked(values: Cow<'a, [f32]>, dimensions: usize, metric: &Metric) -> Result<Self, FeatureError> {
+        let points = Self::scaled(values, dimensions, metric);
         match points.inverse_norms.iter().position(|norm| norm.is_infinite()) {
             Some(row) => Err(FeatureError::ZeroVector { row }),
             None => Ok(points),

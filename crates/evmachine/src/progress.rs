@@ -11,6 +11,8 @@ use crate::error::Halt;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Stage {
+    /// The within-class covariance is taken; counted in points.
+    Whitening,
     /// Points move towards their neighbours; counted in points.
     Smoothing,
     /// Tails are gathered and Psi-models fitted to them; counted in points.
@@ -26,6 +28,7 @@ pub enum Stage {
 impl fmt::Display for Stage {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
+            Stage::Whitening => "whitening",
             Stage::Smoothing => "smoothing",
             Stage::Tails => "fitting tails",
             Stage::Refit => "refitting",

@@ -41,6 +41,8 @@ pub struct Report {
 /// Wall-clock time of each stage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct StageTimes {
+    /// The matrix of the first batch, and the new rows whitened with it.
+    pub whitening: Duration,
     /// Moving points towards their neighbours.
     pub smoothing: Duration,
     /// Distances, tails and fits of the new rows.

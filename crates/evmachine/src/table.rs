@@ -144,8 +144,8 @@ impl Evm {
 
     /// The model that training with `params` on the same features, which it was trained on, would have given.
     ///
-    /// Only for a model that keeps every point (cover threshold 1) and its tails whole. Metric and smoothing must
-    /// be its own, and the tail size at most its own; everything else may differ. Costs fits, and a cover where
+    /// Only for a model that keeps every point (cover threshold 1) and its tails whole. Metric, whitening and
+    /// smoothing must be its own, and the tail size at most its own; everything else may differ. Costs fits, and a cover where
     /// one is asked for, but no distances between classes. The model remembers no tails, whatever `params` says.
     pub fn derive(&self, params: &Params, features: &Features<'_>) -> Result<Evm, FitError> {
         self.derive_with(&self.fit_tails(params)?, params, features)
@@ -184,6 +184,7 @@ impl Evm {
     ) -> Result<Evm, FitError> {
         let params = params.check()?;
         let same = params.metric == self.params.metric
+            && params.whitening == self.params.whitening
             && params.smoothing == self.params.smoothing
             && (params.smoothing_neighbors == self.params.smoothing_neighbors || params.smoothing == 0.0);
         let same = same && features.rows() as u64 == self.points_seen;

@@ -4,11 +4,11 @@
 //! With full tail memory, the merge of an old tail and new distances is the tail over all data that the extreme
 //! vector was ever compared with. So with cover threshold 1 and a tail size given as a count, learning in any
 //! number of batches gives the very model of learning all at once; with smoothing too, as long as no class is
-//! spread over several batches.
+//! spread over several batches. With whitening it does not hold: its matrix is that of the first batch.
 
 use std::collections::HashMap;
 use std::ops::Range;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use crate::cover::{Cover, Target};
@@ -29,6 +29,7 @@ use crate::smoothing::{self, ClassRows, Smoothing};
 use crate::tail::{self, Against, Exchange, Exchanged, Rows};
 use crate::tail_memory::{keeps_tails, remember_tails, remembered};
 use crate::weibull::{self, Workspace};
+use crate::whitening::{self, Whitening};
 
 impl Evm {
     /// Learns new points, of known classes or new ones. On an error the model is as it was.
@@ -102,6 +103,18 @@ pub(crate) fn learn(
     }
     let mut batch = Batch::new(Points::prepare(features, metric)?, &ids, model.classes.len());
     let mut times = StageTimes::default();
+
+    let clock = Instant::now();
+    if old.params.whitening > 0.0 {
+        if old.classes.is_empty() {
+            let rows =
+                whitening::Rows { points: &batch.points, order: &batch.order, classes: &batch.classes };
+            let estimated = Whitening::estimate(run, old.params.whitening, &rows)?;
+            model.whitening = Some(Arc::new(estimated));
+        }
+        batch.points = model.whitened(batch.points)?;
+    }
+    times.whitening = clock.elapsed();
 
     let clock = Instant::now();
     let mut originals = None;

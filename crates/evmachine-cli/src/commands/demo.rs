@@ -149,6 +149,7 @@ fn chosen_params(features: &Features<'_>, labels: &Labels, console: &Console) ->
     let options = TuneOptions {
         base: Params { max_extreme_vectors: None, ..Params::default() },
         space: Space {
+            whitening: vec![0.0],
             smoothing: vec![(0.5, 10)],
             tail_model: vec![TailModel::Weibull],
             tail_fraction: vec![0.01],

@@ -116,7 +116,7 @@ fn points_by_class(evm: &Evm, data: Option<&Labelled>) -> Vec<(String, Vec<Vec<f
         }
         None => {
             for vector in evm.extreme_vectors() {
-                classes[vector.class].1.push(vector.vector.to_vec());
+                classes[vector.class].1.push(evm.in_feature_space(vector.vector));
             }
         }
     }
@@ -140,7 +140,8 @@ fn contours(
         .collect();
     let classes: Vec<PointClass<'_>> =
         classes.iter().map(|(name, points)| PointClass { name, points }).collect();
-    let vectors: Vec<[f64; 2]> = evm.extreme_vectors().map(|vector| pair(vector.vector)).collect();
+    let vectors: Vec<[f64; 2]> =
+        evm.extreme_vectors().map(|vector| pair(&evm.in_feature_space(vector.vector))).collect();
     let queries: Vec<[f64; 2]> = (0..unknown.rows()).map(|row| pair(unknown.row(row))).collect();
     let psi = |x: f64, y: f64| {
         let query = Features::new(vec![x as f32, y as f32], 2);

@@ -76,7 +76,7 @@ pub(crate) fn say_report(console: &Console, report: &Report) {
     console.detail(format!("tail size {sizes}; fits: {}", report.fits));
     let times = report.times;
     console.detail(format!(
-        "smoothing {:.2?}, tails {:.2?}, refit {:.2?}, cover {:.2?}",
-        times.smoothing, times.tails, times.refit, times.cover
+        "whitening {:.2?}, smoothing {:.2?}, tails {:.2?}, refit {:.2?}, cover {:.2?}",
+        times.whitening, times.smoothing, times.tails, times.refit, times.cover
     ));
 }

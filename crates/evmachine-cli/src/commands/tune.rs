@@ -19,7 +19,7 @@ use crate::{files, interrupt};
 enum SpaceName {
     /// Tail size and k, as in the paper.
     Paper,
-    /// Smoothing, tail model, tail size, multiplier, pooling, k and contrast; then the size of the model.
+    /// Whitening, smoothing, tail model, tail size, multiplier, pooling, k and contrast; then the size of the model.
     Full,
 }
 
@@ -146,9 +146,10 @@ impl Arguments {
             SpaceName::Paper => Space::paper(),
             SpaceName::Full => Space::full(),
         };
+        let base = self.parameters.build()?;
         Ok(TuneOptions {
-            base: self.parameters.build()?,
-            space,
+            space: space.for_metric(&base.metric),
+            base,
             search: if self.grid { Search::Grid } else { Search::Bayesian { trials: self.trials } },
             objective,
             delta,
@@ -168,6 +169,7 @@ fn summary(tuned: &Tuned, top: usize) -> String {
     let header = [
         "objective",
         "+-",
+        "whitening",
         "smoothing",
         "of",
         "tail model",
@@ -244,6 +246,7 @@ fn line(trial: &Trial) -> Vec<String> {
     vec![
         format!("{:.4}", trial.mean),
         format!("{:.4}", trial.error),
+        params.whitening.to_string(),
         params.smoothing.to_string(),
         neighbors,
         format!("{:?}", params.tail_model).to_lowercase(),

@@ -100,14 +100,30 @@ fn an_export_is_an_onnx_file() {
 fn tuning_writes_parameters_that_train_reads() {
     let place = Place::new();
     let csv = fixture("letters.csv");
-    let command = ["tune", &csv, "--label", "class", "--trials", "4", "--folds", "2", "--max-rows", "100"];
+    let command = [
+        "tune",
+        &csv,
+        "--label",
+        "class",
+        "--trials",
+        "12",
+        "--folds",
+        "2",
+        "--max-rows",
+        "100",
+        "--seed",
+        "4",
+    ];
     let first = place.ok(&command);
     insta::assert_snapshot!("tune", first);
     place.ok(&["train", &csv, "--label", "class", "--params", "params.toml", "-o", "m.safetensors"]);
     let tuned = place.read("params.toml");
     assert!(tuned.contains("rejection_threshold") && tuned.contains("[tail_size]"), "{tuned}");
     let inspected = place.ok(&["inspect", "m.safetensors"]);
-    for line in tuned.lines().filter(|line| line.starts_with("pooling") || line.starts_with("smoothing")) {
+    for line in tuned
+        .lines()
+        .filter(|line| ["whitening", "smoothing", "pooling"].iter().any(|name| line.starts_with(name)))
+    {
         assert!(inspected.contains(line), "{line}\n{inspected}");
     }
     let grid = place.ok(&[

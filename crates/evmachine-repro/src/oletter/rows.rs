@@ -33,6 +33,8 @@ pub struct Row {
     pub unknown_accuracy: Option<f64>,
     /// Area under the ROC curve of known against unknown.
     pub auroc: Option<f64>,
+    /// Area under the OSCR curve: known letters accepted and named right against unknown ones accepted.
+    pub oscr: Option<f64>,
     /// Vectors kept.
     pub vectors: usize,
     /// Points trained on.
@@ -67,6 +69,7 @@ impl Row {
             known_accuracy: rounded(evaluation.known_accuracy.unwrap_or(0.0)),
             unknown_accuracy: evaluation.unknown_accuracy.map(rounded),
             auroc: evaluation.auroc.map(rounded),
+            oscr: evaluation.oscr.map(rounded),
             vectors: 0,
             points: 0,
             fit_seconds: 0.0,

@@ -145,6 +145,7 @@ fn entry(rule: Rule, kind: Kind) -> Entry {
 /// short tails, margins half-way as in the paper, little smoothing.
 pub(super) fn tune_options(seed: u64) -> TuneOptions {
     let space = Space {
+        whitening: vec![0.0, 0.1, 0.5],
         smoothing: vec![(0.0, 10), (0.3, 5), (0.3, 10), (0.5, 5), (0.5, 10)],
         tail_model: vec![TailModel::Weibull, TailModel::Gumbel],
         tail_fraction: vec![0.005, 0.01, 0.02, 0.05],

@@ -81,13 +81,17 @@ pub(crate) fn any_params() -> impl Strategy<Value = Params> {
         (1usize..40).prop_map(TailSize::Count),
         (0.01f64..1.0).prop_map(TailSize::Fraction)
     ];
-    (any_metric(), prop::sample::select(TailModel::ALL.to_vec()), tail_size, 0.05f64..0.62, 0f64..1.0)
-        .prop_map(|(metric, tail_model, tail_size, cover_threshold, pooling)| Params {
+    let whitening = prop::sample::select(vec![0.0, 0.0, 0.3, 1.0]);
+    let tail_model = prop::sample::select(TailModel::ALL.to_vec());
+    (any_metric(), tail_model, tail_size, 0.05f64..0.62, 0f64..1.0, whitening).prop_map(
+        |(metric, tail_model, tail_size, cover_threshold, pooling, whitening)| Params {
+            whitening: if matches!(metric, Metric::Euclidean | Metric::Cosine) { whitening } else { 0.0 },
             metric,
             tail_model,
             tail_size,
             cover_threshold,
             pooling: if pooling < 0.5 { 0.0 } else { pooling },
             ..Params::default()
-        })
+        },
+    )
 }

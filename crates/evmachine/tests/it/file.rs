@@ -1,7 +1,7 @@
 //! The model file: round trips, and every way in which a file can be wrong.
 
 use crate::common::{any_params, any_set};
-use evmachine::{Evm, Features, FormatError, Labels, Metric, Params, TailMemory, TailSize};
+use evmachine::{Decision, Evm, Features, FormatError, Labels, Metric, Params, TailMemory, TailSize};
 use proptest::prelude::*;
 
 fn model() -> Evm {
@@ -84,7 +84,11 @@ fn a_memory_map_can_be_loaded() {
 
 /// Rewrites the file of [`model`] with its checksum made right again, so that what lies behind it is tested.
 fn tampered(change: impl FnOnce(&mut String, &mut Vec<u8>)) -> FormatError {
-    let bytes = model().to_bytes().unwrap();
+    tampered_with(&model(), change)
+}
+
+fn tampered_with(evm: &Evm, change: impl FnOnce(&mut String, &mut Vec<u8>)) -> FormatError {
+    let bytes = evm.to_bytes().unwrap();
     let length = u64::from_le_bytes(bytes[..8].try_into().unwrap()) as usize;
     let mut header = String::from_utf8(bytes[8..8 + length].to_vec()).unwrap();
     let mut data = bytes[8 + length..].to_vec();
@@ -113,7 +117,7 @@ fn inconsistent_files_say_what_contradicts_what() {
     };
     assert_eq!(
         replaced(r#"\"format_version\":1"#, r#"\"format_version\":9"#),
-        "model format 9, but this version reads up to 1; update evmachine"
+        "model format 9, but this version reads up to 2; update evmachine"
     );
     assert_eq!(
         replaced(r#""shape":[8,1]"#, r#""shape":[4,2]"#),
@@ -173,6 +177,45 @@ fn numbers_that_cannot_be_are_refused() {
 }
 
 #[test]
+fn a_whitening_matrix_is_there_when_it_should_be_and_sound() {
+    let features =
+        Features::new(vec![0.0, 0.1, 1.2, 0.3, 0.1, 1.1, 5.0, 5.1, 6.3, 4.0, 5.1, 6.0], 2).unwrap();
+    let labels = Labels::new(["low", "low", "low", "high", "high", "high"]).unwrap();
+    let (evm, _) = Evm::fit(&Params { whitening: 0.5, ..Params::default() }, &features, &labels).unwrap();
+    let bytes = evm.to_bytes().unwrap();
+    assert_eq!(Evm::from_bytes(&bytes).unwrap(), evm);
+    let header = String::from_utf8_lossy(&bytes);
+    assert!(header.contains(r#"\"format_version\":2"#), "readers of version 1 must refuse it");
+    assert!(
+        String::from_utf8_lossy(&model().to_bytes().unwrap()).contains(r#"\"format_version\":1"#),
+        "and need not refuse the others"
+    );
+    let replaced = |from: &str, to: &str| {
+        tampered_with(&evm, |header, _| {
+            assert!(header.contains(from), "{header}");
+            *header = header.replace(from, to);
+        })
+        .to_string()
+    };
+    assert!(replaced(r#"\"format_version\":2"#, r#"\"format_version\":1"#).contains("file of format 1"));
+    assert!(replaced(r#"\"whitening\":0.5"#, r#"\"whitening\":0.0"#).contains("say whitening = 0"));
+    assert!(replaced(r#""whitening":{"#, r#""blackening":{"#).contains("\"whitening\" is missing"));
+    assert!(replaced(r#""shape":[2,2]"#, r#""shape":[4,1]"#).contains("F32 [4, 1], expected F32 [2, 2]"));
+    let entry = |at: usize, value: f32| {
+        tampered_with(&evm, |header, data| {
+            let json: serde_json::Value = serde_json::from_str(header).unwrap();
+            let start = json["whitening"]["data_offsets"][0].as_u64().unwrap() as usize + 4 * at;
+            data[start..start + 4].copy_from_slice(&value.to_le_bytes());
+        })
+        .to_string()
+    };
+    for (at, value) in [(0, 0.0), (0, -1.0), (0, 1e4), (1, 1e-9), (2, 1e4)] {
+        assert!(entry(at, value).contains("not the inverse of a Cholesky factor"), "[{at}] = {value}");
+    }
+    assert!(entry(2, f32::NAN).contains("whitening[2] = NaN is not possible"));
+}
+
+#[test]
 fn a_built_in_metric_cannot_be_replaced() {
     let bytes = model().to_bytes().unwrap();
     assert!(matches!(
@@ -197,4 +240,13 @@ fn files_of_every_version_keep_loading() {
         decisions.iter().map(|decision| decision.class().map(|class| names[class])).collect();
     assert_eq!(said, [Some("dots"), Some("diamonds"), Some("stars"), None, Some("stars")]);
     assert!((decisions[4].probability() - 0.071_029_716_196).abs() < 1e-9);
+
+    let evm = Evm::from_bytes(include_bytes!("../golden/model-2.safetensors")).unwrap();
+    assert_eq!(evm.params().whitening, 0.5);
+    assert_eq!(evm.whitening_matrix().unwrap(), [1.074_172_3, 0.0, -0.036_148_775, 0.939_868_2]);
+    let queries = Features::new(vec![1.1, 2.2, 4.2, 1.0, 7.7, 8.2, 2.8, 1.8, 30.0, 1.0], 2).unwrap();
+    let decisions = evm.decide(&queries).unwrap();
+    let classes: Vec<Option<usize>> = decisions.iter().map(Decision::class).collect();
+    assert_eq!(classes, [Some(0), Some(1), Some(2), Some(1), None]);
+    assert!((decisions[3].probability() - 0.840_195_414_8).abs() < 1e-9);
 }

@@ -3,6 +3,7 @@
 //! - `golden`: fits against reference numbers;
 //! - `laws`: what holds for every training set, metric and tail model;
 //! - `letter`: figures on UCI Letter;
+//! - `whitening`: the matrix, what it does to distances, and who keeps it;
 //! - `update`: increments under every policy, errors, progress and cancellation;
 //! - `pool`: the open-world loop;
 //! - `explain`: the reasons of a decision;
@@ -23,3 +24,4 @@ mod letter;
 mod pool;
 mod table;
 mod update;
+mod whitening;

@@ -15,7 +15,8 @@ proptest! {
     ) {
         let params = Params { smoothing, smoothing_neighbors: 3, ..params };
         let base = set.fit(&Params {
-            metric: params.metric.clone(), tail_size: TailSize::Count(30), cover_threshold: 1.0,
+            metric: params.metric.clone(), whitening: params.whitening, tail_size: TailSize::Count(30),
+            cover_threshold: 1.0,
             smoothing: params.smoothing, smoothing_neighbors: params.smoothing_neighbors, ..Params::default()
         });
         let params = Params {

@@ -265,14 +265,18 @@ fn progress_counts_up_to_the_total() {
         ControlFlow::Continue(())
     };
     let (features, labels) = two();
-    let params = Params { smoothing: 0.5, ..base() };
+    let params = Params { whitening: 0.5, smoothing: 0.5, ..base() };
     let run = Run::new().observer(&watch);
     let (evm, _) = Evm::fit_with(&run, &params, &features, &labels).unwrap();
     evm.decide_with(&run, &features).unwrap();
     let seen = seen.into_inner().unwrap();
-    for (stage, total) in
-        [(Stage::Smoothing, 80), (Stage::Tails, 80), (Stage::Cover, 2), (Stage::Predict, 80)]
-    {
+    for (stage, total) in [
+        (Stage::Whitening, 80),
+        (Stage::Smoothing, 80),
+        (Stage::Tails, 80),
+        (Stage::Cover, 2),
+        (Stage::Predict, 80),
+    ] {
         assert!(seen.contains(&(stage, total, total)), "{stage}");
     }
 }

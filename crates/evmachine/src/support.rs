@@ -82,10 +82,18 @@ impl Search<'_> {
 
     #[inline(always)]
     fn choose_best<S: Simd>(&self, simd: S, first: usize, values: &[f32], least: f32, scratch: &mut Scratch) {
-        self.bounds(simd, first, values, scratch);
-        let Scratch { lower, upper, largest, chosen, .. } = scratch;
-        let bound = least.max(kth_largest(simd, &lower[..values.len()], 1, largest));
-        not_below(simd, &upper[..values.len()], bound, |position| chosen.push((position, 0)));
+        let Scratch { upper, chosen, .. } = scratch;
+        chosen.clear();
+        upper.clear();
+        let bound = self.estimates.largest(simd, first, values, least, |position, above| {
+            chosen.push((position, 0));
+            upper.push(above);
+        });
+        let mut above = upper.iter();
+        // Not below, or no number.
+        chosen.retain(|_| above.next().is_none_or(|above| !above.lt(&bound)));
+        chosen.sort_unstable();
+        chosen.dedup();
     }
 
     #[inline(always)]

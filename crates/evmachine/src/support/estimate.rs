@@ -120,6 +120,78 @@ impl Estimates {
         }
     }
 
+    /// Calls `each` with the position and the upper bound of every curve, from `first` on, that may have the largest
+    /// support of all at the given values; some are called before a later one is found to be above them. Returns the
+    /// largest lower bound, `bound` at least, below which nothing is called.
+    #[inline(always)]
+    pub(super) fn largest<S: Simd>(
+        &self,
+        simd: S,
+        first: usize,
+        values: &[f32],
+        bound: f32,
+        each: impl FnMut(usize, f32),
+    ) -> f32 {
+        match self.abscissa {
+            Abscissa::Logarithm => self.largest_over::<_, Logarithm>(simd, first, values, bound, each),
+            Abscissa::Bits => self.largest_over::<_, Bits>(simd, first, values, bound, each),
+            Abscissa::Value => self.largest_over::<_, Value>(simd, first, values, bound, each),
+            Abscissa::Root => self.largest_over::<_, Root>(simd, first, values, bound, each),
+        }
+    }
+
+    #[inline(always)]
+    fn largest_over<S: Simd, X: Across>(
+        &self,
+        simd: S,
+        first: usize,
+        values: &[f32],
+        mut bound: f32,
+        mut each: impl FnMut(usize, f32),
+    ) -> f32 {
+        let mut least = f32x16::splat(simd, f32::INFINITY);
+        let padded = Padded::new(values);
+        for (number, (part, [slope, intercept, slack])) in padded.parts().zip(self.lines(first)).enumerate() {
+            let value = f32x16::from_slice(simd, part);
+            let (line, slack) = line_at::<_, X>(simd, value, [slope, intercept, slack]);
+            if X::LOGARITHMIC {
+                least = least.min(value);
+            }
+            let upper = line + slack;
+            let mut bits = !upper.simd_lt(f32x16::splat(simd, bound)).to_bitmask() & 0xffff;
+            if bits != 0 {
+                let (mut uppers, mut lowers) = ([0.0; LANES], [0.0; LANES]);
+                upper.store_slice(&mut uppers);
+                (line - slack).store_slice(&mut lowers);
+                while bits != 0 {
+                    let lane = bits.trailing_zeros() as usize;
+                    let position = number * LANES + lane;
+                    if position < values.len() {
+                        each(position, uppers[lane]);
+                        bound = bound.max(lowers[lane]);
+                    }
+                    bits &= bits - 1;
+                }
+            }
+        }
+        if X::LOGARITHMIC && least.reduce_min() < f32::MIN_POSITIVE {
+            // What was estimated for such values lies below their support, so the bound holds.
+            for (position, _) in values.iter().enumerate().filter(|(_, value)| **value < f32::MIN_POSITIVE) {
+                each(position, f32::INFINITY);
+            }
+        }
+        bound
+    }
+
+    /// Slopes, intercepts and slacks from a curve on, a vector of each at a time.
+    #[inline(always)]
+    fn lines(&self, first: usize) -> impl Iterator<Item = [&[f32]; 3]> {
+        let slopes = self.slopes[first..].chunks_exact(LANES);
+        let intercepts = self.intercepts[first..].chunks_exact(LANES);
+        let slacks = self.slacks[first..].chunks_exact(LANES);
+        slopes.zip(intercepts).zip(slacks).map(|((slope, intercept), slack)| [slope, intercept, slack])
+    }
+
     #[inline(always)]
     fn bounds_over<S: Simd, X: Across>(
         &self,
@@ -129,38 +201,60 @@ impl Estimates {
         lower: &mut [f32],
         upper: &mut [f32],
     ) {
-        let logarithmic = X::LOGARITHMIC;
         let mut least = f32x16::splat(simd, f32::INFINITY);
-        let whole = values.len() / LANES * LANES;
-        let mut padded = [1.0; LANES];
-        padded[..values.len() - whole].copy_from_slice(&values[whole..]);
-        let rest = if whole < values.len() { &padded[..] } else { &[] };
-        let parts = values[..whole].chunks_exact(LANES).chain(rest.chunks_exact(LANES));
-        let slopes = self.slopes[first..].chunks_exact(LANES);
-        let intercepts = self.intercepts[first..].chunks_exact(LANES);
-        let slacks = self.slacks[first..].chunks_exact(LANES);
         let bounds = lower.chunks_exact_mut(LANES).zip(upper.chunks_exact_mut(LANES));
-        for ((((part, slope), intercept), slack), (lower, upper)) in
-            parts.zip(slopes).zip(intercepts).zip(slacks).zip(bounds)
-        {
+        let padded = Padded::new(values);
+        for ((part, lines), (lower, upper)) in padded.parts().zip(self.lines(first)).zip(bounds) {
             let value = f32x16::from_slice(simd, part);
-            let fall = f32x16::from_slice(simd, slope) * X::of(simd, value);
-            let line = f32x16::from_slice(simd, intercept) - fall;
-            let mut slack = f32x16::from_slice(simd, slack);
-            if logarithmic {
+            let (line, slack) = line_at::<_, X>(simd, value, lines);
+            if X::LOGARITHMIC {
                 least = least.min(value);
-            } else {
-                slack = fall.mul_add(ROUNDING, slack);
             }
             (line - slack).store_slice(lower);
             (line + slack).store_slice(upper);
         }
-        if logarithmic && least.reduce_min() < f32::MIN_POSITIVE {
+        if X::LOGARITHMIC && least.reduce_min() < f32::MIN_POSITIVE {
             // Zero has no logarithm, and the estimate takes no subnormal number.
             for (i, _) in values.iter().enumerate().filter(|(_, value)| **value < f32::MIN_POSITIVE) {
                 (lower[i], upper[i]) = (f32::NEG_INFINITY, f32::INFINITY);
             }
         }
+    }
+}
+
+/// The line of each curve at its value, and its slack there.
+#[inline(always)]
+fn line_at<S: Simd, X: Across>(
+    simd: S,
+    value: f32x16<S>,
+    [slope, intercept, slack]: [&[f32]; 3],
+) -> (f32x16<S>, f32x16<S>) {
+    let fall = f32x16::from_slice(simd, slope) * X::of(simd, value);
+    let line = f32x16::from_slice(simd, intercept) - fall;
+    let slack = f32x16::from_slice(simd, slack);
+    (line, if X::LOGARITHMIC { slack } else { fall.mul_add(ROUNDING, slack) })
+}
+
+/// Values as whole vectors, the last filled up with ones.
+struct Padded<'a> {
+    whole: &'a [f32],
+    rest: [f32; LANES],
+    any: bool,
+}
+
+impl<'a> Padded<'a> {
+    #[inline(always)]
+    fn new(values: &'a [f32]) -> Self {
+        let (whole, last) = values.split_at(values.len() / LANES * LANES);
+        let mut rest = [1.0; LANES];
+        rest[..last.len()].copy_from_slice(last);
+        Self { whole, rest, any: !last.is_empty() }
+    }
+
+    #[inline(always)]
+    fn parts(&self) -> impl Iterator<Item = &[f32]> {
+        let rest = if self.any { &self.rest[..] } else { &[] };
+        self.whole.chunks_exact(LANES).chain(rest.chunks_exact(LANES))
     }
 }
 

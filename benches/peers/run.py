@@ -40,9 +40,12 @@ def setup() -> None:
     subprocess.run([*pip, str(ROOT / "python")], check=True)
 
 
-def seconds(call: Callable[[], object]) -> float:
-    # The threads of a matrix product wait awake for more; until they sleep, they take time from whoever comes next.
+def settle() -> None:
+    """The threads of a matrix product wait awake for more; until they sleep, they take time from whoever comes next."""
     time.sleep(0.2)
+
+
+def seconds(call: Callable[[], object]) -> float:
     start = time.perf_counter()
     call()
     return time.perf_counter() - start
@@ -50,7 +53,12 @@ def seconds(call: Callable[[], object]) -> float:
 
 def median(turns: int, *calls: Callable[[], object]) -> list[float]:
     """The median of each, taking turns."""
-    times = [[seconds(call) for call in calls] for _ in range(turns)]
+
+    def turn(call: Callable[[], object]) -> float:
+        settle()
+        return seconds(call)
+
+    times = [[turn(call) for call in calls] for _ in range(turns)]
     return [statistics.median(column) for column in zip(*times)]
 
 
@@ -159,6 +167,7 @@ def single(turns: int) -> None:
             ("faiss exact 1-NN", lambda part: index.search(part, 1)),
         ):
             times = []
+            settle()
             for turn in range(count):
                 part = queries[turn * batch % 3_072 :][:batch]
                 times.append(seconds(lambda: call(part)))

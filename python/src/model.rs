@@ -143,10 +143,8 @@ impl Model {
         progress: Option<Py<PyAny>>,
     ) -> PyResult<(Self, Bound<'py, PyDict>)> {
         let (data, labels) = (arrays::features(&features)?, arrays::labels(&codes, &names)?);
-        let updated = watch::run(py, threads, progress.as_ref(), |run, _| {
-            let mut evm = self.evm.clone();
-            evm.update_with(run, &data, &labels).map(|report| (evm, report))
-        })?;
+        let updated =
+            watch::run(py, threads, progress.as_ref(), |run, _| self.evm.updated(run, &data, &labels))?;
         let (evm, report) = updated.map_err(failure::value)?;
         Ok((Self { evm }, self::report(py, &report)?))
     }

@@ -30,7 +30,7 @@ pub(crate) trait Columns: Send + Sync {
 pub(crate) struct RowBlock {
     rows: usize,
     values: Vec<f32>,
-    /// The square of each row's length, padded like the rows; empty where nobody asks.
+    /// The square of each row's length, padded like the rows; zeros or none where nobody asks.
     squares: Vec<f32>,
 }
 

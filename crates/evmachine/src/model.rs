@@ -253,7 +253,8 @@ impl Evm {
 
     /// All extreme vectors, row after row.
     pub(crate) fn vectors(&self) -> Vec<f32> {
-        self.classes.iter().flat_map(|class| class.vectors.iter().copied()).collect()
+        let vectors: Vec<&[f32]> = self.classes.iter().map(|class| &class.vectors[..]).collect();
+        vectors.concat()
     }
 
     /// By class, its extreme vectors among all.

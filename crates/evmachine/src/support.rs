@@ -92,6 +92,7 @@ impl Search<'_> {
         let mut above = upper.iter();
         // Not below, or no number.
         chosen.retain(|_| above.next().is_none_or(|above| !above.lt(&bound)));
+        // In order, because the first of equals wins; a value near zero may have been called twice.
         chosen.sort_unstable();
         chosen.dedup();
     }

@@ -58,9 +58,19 @@ impl Evm {
         features: &Features<'_>,
         labels: &Labels,
     ) -> Result<Report, FitError> {
-        let (model, report) = learn(run, self, features, labels)?;
+        let (model, report) = self.updated(run, features, labels)?;
         *self = model;
         Ok(report)
+    }
+
+    /// The model that [`update_with`](Self::update_with) would make of this one, which stays as it is.
+    pub fn updated(
+        &self,
+        run: &Run<'_>,
+        features: &Features<'_>,
+        labels: &Labels,
+    ) -> Result<(Self, Report), FitError> {
+        learn(run, self, features, labels)
     }
 }
 

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use fearless_simd::{Level, Simd, dispatch, prelude::*};
+use rayon::prelude::*;
 
 use super::kernel::{self, AbsoluteDifference, GROUP, PANEL, Product, SquaredDifference};
 use super::{Columns, RowBlock, Tile};
@@ -32,7 +33,7 @@ pub(super) struct Panels {
     count: usize,
     dimensions: usize,
     values: Vec<f32>,
-    /// The square of each column's length, padded with zeros to whole panels; empty where products are not used.
+    /// The square of each column's length, padded like the vectors; zeros where products are not used.
     squares: Vec<f32>,
 }
 
@@ -143,24 +144,28 @@ fn by_products(kind: Kind, dimensions: usize) -> bool {
 /// Rows of `points` in groups of `WIDTH`, dimension by dimension within a group, the last one padded with zeros; and the
 /// square of the length of each, if asked for.
 fn pack<const WIDTH: usize>(points: &Points<'_>, order: &[usize], squared: bool) -> (Vec<f32>, Vec<f32>) {
+    /// Groups that are worth a thread.
+    const SHARE: usize = 64;
     let d = points.dimensions();
     let padded = order.len().div_ceil(WIDTH) * WIDTH;
     let mut packed = vec![0.0; padded * d];
-    let mut squares = vec![0.0; if squared { padded } else { 0 }];
-    let mut row = vec![0.0; d];
-    for (number, (group, indices)) in packed.chunks_exact_mut(WIDTH * d).zip(order.chunks(WIDTH)).enumerate()
-    {
-        for (lane, &index) in indices.iter().enumerate() {
-            points.write_row(index, &mut row);
-            for (slot, &value) in group[lane..].iter_mut().step_by(WIDTH).zip(&row) {
-                *slot = value;
+    let mut squares = vec![0.0; padded];
+    let groups = packed.par_chunks_exact_mut(WIDTH * d).zip(squares.par_chunks_exact_mut(WIDTH));
+    groups.zip(order.par_chunks(WIDTH)).with_min_len(SHARE).for_each_init(
+        || vec![0.0; d],
+        |row, ((group, squares), indices)| {
+            for ((lane, &index), square) in indices.iter().enumerate().zip(squares) {
+                points.write_row(index, row);
+                for (slot, &value) in group[lane..].iter_mut().step_by(WIDTH).zip(&*row) {
+                    *slot = value;
+                }
+                if squared {
+                    let sum: f64 = row.iter().map(|&value| f64::from(value) * f64::from(value)).sum();
+                    *square = sum as f32;
+                }
             }
-            if squared {
-                let square: f64 = row.iter().map(|&value| f64::from(value) * f64::from(value)).sum();
-                squares[number * WIDTH + lane] = square as f32;
-            }
-        }
-    }
+        },
+    );
     (packed, squares)
 }
 

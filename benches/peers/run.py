@@ -261,7 +261,7 @@ def crossover(_: int, picture: str) -> None:
     subprocess.run(["cargo", "bench", "-p", "evmachine", "--bench", "stages", "--", "crossover"], check=True, cwd=ROOT)
     ratios: dict[int, dict[int, float]] = {}
     rows = []
-    for size in (5_000, 20_000, 100_000):
+    for size in (10_000, 20_000, 100_000):
         for d in (2, 3, 4, 5, 6, 8):
             found = []
             for name in ("all_pairs", "leaves"):

@@ -174,7 +174,7 @@ class ExtremeValueMachine(ModelFiles):
 
     @classmethod
     def robust(cls, **overrides: Any) -> Self:
-        """The recommended start for embeddings: smoothing, pooling, wider margins, every point kept.
+        """The recommended start for embeddings: smoothing, pooling, wider margins, a little whitening, every point kept.
 
         Parameters
         ----------
@@ -191,8 +191,7 @@ class ExtremeValueMachine(ModelFiles):
         >>> ExtremeValueMachine.robust(metric="cosine").smoothing
         0.8
         """
-        changed = {name: value for name, value in _parameters.ROBUST.items() if value != _parameters.PAPER[name]}
-        return cls(**{**changed, **overrides})
+        return cls(**{**_parameters.robust(overrides.get("metric", "euclidean")), **overrides})
 
     def _native_model(self) -> _native.Model:
         return self._model

@@ -13,7 +13,6 @@ from evmachine import _native
 
 #: The parameters that the library knows, in its order, with its defaults.
 PAPER: dict[str, Any] = {}
-ROBUST: dict[str, Any] = {}
 
 
 def number(name: str, value: Any) -> Any:
@@ -82,8 +81,13 @@ def from_json(text: str) -> dict[str, Any]:
     return values
 
 
-PAPER.update(from_json(_native.defaults(False)))
-ROBUST.update(from_json(_native.defaults(True)))
+def robust(metric: str) -> dict[str, Any]:
+    """What differs from the paper in the robust preset for a metric."""
+    values = from_json(_native.defaults(True, metric))
+    return {name: value for name, value in values.items() if value != PAPER[name]}
+
+
+PAPER.update(from_json(_native.defaults(False, "euclidean")))
 
 
 def threads(n_jobs: int | None) -> int:

@@ -1,6 +1,6 @@
 //! Parameters as JSON, by the names that the library gives them.
 
-use evmachine::Params;
+use evmachine::{Metric, Params};
 use pyo3::prelude::*;
 use serde_json::{Map, Value};
 
@@ -18,10 +18,13 @@ pub(crate) fn read(text: &str) -> PyResult<Params> {
     serde_json::from_value(Value::Object(values)).map_err(failure::value)
 }
 
-/// The parameters of the paper, or of the robust preset, as JSON.
+/// The parameters of the paper, or of the robust preset for a metric, as JSON.
 #[pyfunction]
-pub(crate) fn defaults(robust: bool) -> PyResult<String> {
-    let params = if robust { Params::robust() } else { Params::default() };
+pub(crate) fn defaults(robust: bool, metric: &str) -> PyResult<String> {
+    let metric = Metric::from_name(metric).ok_or_else(|| {
+        failure::value(format!("metric {metric:?} is not one of euclidean, cosine, manhattan"))
+    })?;
+    let params = if robust { Params::robust_for(metric) } else { Params { metric, ..Params::default() } };
     serde_json::to_string(&params).map_err(failure::value)
 }
 

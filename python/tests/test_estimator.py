@@ -16,11 +16,16 @@ from evmachine import ExtremeValueMachine, _native, _parameters
 def test_defaults_are_those_of_the_library():
     signature = inspect.signature(ExtremeValueMachine.__init__).parameters
     own = {name: parameter.default for name, parameter in signature.items() if name in _parameters.PAPER}
-    assert own == _parameters.from_json(_native.defaults(False))
+    assert own == _parameters.from_json(_native.defaults(False, "euclidean"))
     assert list(_parameters.PAPER) == [name for name in signature if name in _parameters.PAPER]
     robust = ExtremeValueMachine.robust().get_params()
-    assert {name: robust[name] for name in _parameters.PAPER} == _parameters.from_json(_native.defaults(True))
+    assert {name: robust[name] for name in _parameters.PAPER} == _parameters.from_json(
+        _native.defaults(True, "euclidean")
+    )
     assert ExtremeValueMachine.robust(pooling=0.1, metric="cosine").get_params()["pooling"] == 0.1
+    assert ExtremeValueMachine.robust(metric="manhattan").whitening == 0.0, "it has no meaning there"
+    with pytest.raises(ValueError, match='"manhatten" is not one of euclidean, cosine, manhattan'):
+        ExtremeValueMachine.robust(metric="manhatten")
 
 
 def test_letters_are_told_apart_and_strangers_rejected(few, strangers):

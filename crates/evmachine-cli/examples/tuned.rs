@@ -43,7 +43,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let small = tuned.sizes.iter().rfind(|trial| trial.vector_ratio <= 0.03);
     let mut rows = vec![
         ("paper", Params { metric: metric.clone(), ..Params::default() }),
-        ("robust", Params { metric, ..Params::robust() }),
+        ("robust", Params::robust_for(metric)),
         ("tuned, every point", tuned.best.params.clone()),
         ("tuned, within one standard error", tuned.params.clone()),
     ];

@@ -96,7 +96,7 @@ pub(crate) struct ParameterArguments {
     #[arg(long, value_name = "FRACTION")]
     pub(crate) distance_multiplier: Option<f64>,
 
-    /// Whiten features by this share of the within-class covariance; euclidean and cosine alone [paper, robust: 0].
+    /// Whiten features by this share of the within-class covariance; euclidean and cosine alone [paper: 0, robust: 0.1].
     #[arg(long, value_name = "SHARE")]
     pub(crate) whitening: Option<f64>,
 
@@ -179,6 +179,11 @@ impl BudgetArguments {
 impl ParameterArguments {
     /// The parameters, checked.
     pub(crate) fn build(&self) -> Result<Params, Failure> {
+        let metric = self.metric.map(|metric| match metric {
+            MetricName::Euclidean => Metric::Euclidean,
+            MetricName::Cosine => Metric::Cosine,
+            MetricName::Manhattan => Metric::Manhattan,
+        });
         let mut params = match (&self.params, self.preset) {
             (Some(path), preset) => {
                 if preset.is_some() {
@@ -187,16 +192,10 @@ impl ParameterArguments {
                 }
                 read(path)?
             }
-            (None, Some(Preset::Robust)) => Params::robust(),
+            (None, Some(Preset::Robust)) => Params::robust_for(metric.clone().unwrap_or(Metric::Euclidean)),
             (None, _) => Params::default(),
         };
-        if let Some(metric) = self.metric {
-            params.metric = match metric {
-                MetricName::Euclidean => Metric::Euclidean,
-                MetricName::Cosine => Metric::Cosine,
-                MetricName::Manhattan => Metric::Manhattan,
-            };
-        }
+        set(&mut params.metric, metric);
         set(&mut params.tail_size, self.tail_size.map(|size| size.0));
         set(&mut params.tail_model, self.tail_model);
         set(&mut params.distance_multiplier, self.distance_multiplier);

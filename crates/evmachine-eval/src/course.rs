@@ -36,7 +36,8 @@ pub(crate) struct Course<'a> {
 
 impl<'a> Course<'a> {
     pub(crate) fn new(space: &'a Space, base: &Params, trials: usize, seed: u64) -> Result<Self, TuneError> {
-        let presets = [Params::robust(), Params::default(), base.clone()];
+        let robust = Params { whitening: 0.0, ..Params::robust() };
+        let presets = [robust, Params::default(), base.clone()];
         Ok(Self {
             space,
             presets: presets.iter().map(|preset| space.near(preset)).collect(),

@@ -76,8 +76,7 @@ impl Space {
 
     /// The same without what the metric does not allow.
     pub fn for_metric(mut self, metric: &Metric) -> Self {
-        let linear = matches!(metric, Metric::Euclidean | Metric::Cosine);
-        self.whitening.retain(|&whitening| linear || whitening == 0.0);
+        self.whitening.retain(|&whitening| metric.is_linear() || whitening == 0.0);
         self
     }
 

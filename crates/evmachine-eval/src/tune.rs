@@ -184,7 +184,7 @@ pub fn tune(
     let trials = search(&mut bench, progress)?;
     let metric = options.base.metric.clone();
     let paper = bench.trial(&Params { metric: metric.clone(), ..Params::default() })?;
-    let robust = bench.trial(&Params { metric, ..Params::robust() })?;
+    let robust = bench.trial(&Params::robust_for(metric))?;
     // The presets know no budget.
     let presets = [&paper, &robust].into_iter().filter(|_| options.base.max_extreme_vectors.is_none());
     let mut ranked: Vec<&Trial> = presets.chain(&trials).collect();

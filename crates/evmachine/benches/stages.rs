@@ -52,7 +52,7 @@ fn distances(criterion: &mut Criterion) {
 fn crossover(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("crossover");
     group.sample_size(10).sampling_mode(SamplingMode::Flat).warm_up_time(Duration::from_millis(300));
-    for rows in [5_000, 20_000, 100_000] {
+    for rows in [10_000, 20_000, 100_000] {
         for d in [2, 3, 4, 5, 6, 8] {
             let (features, labels) = clumps(rows, d, 20, 3);
             for (name, divide) in [("leaves", true), ("all_pairs", false)] {

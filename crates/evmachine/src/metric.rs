@@ -86,6 +86,11 @@ impl Metric {
         }
     }
 
+    /// Whether it comes from a scalar product, so that features can be whitened for it: Euclidean and cosine.
+    pub fn is_linear(&self) -> bool {
+        matches!(self, Metric::Euclidean | Metric::Cosine)
+    }
+
     /// Whether a rank is the square of its distance, and not the distance itself.
     pub(crate) fn ranks_are_squares(&self) -> bool {
         *self == Metric::Euclidean

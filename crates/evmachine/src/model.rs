@@ -3,6 +3,8 @@
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
+use rayon::prelude::*;
+
 use crate::distance::{self, Columns};
 use crate::params::{CheckedParams, TailMemory};
 use crate::points::Points;
@@ -14,7 +16,7 @@ use crate::whitening::Whitening;
 ///
 /// Trained by [`fit`](Evm::fit), grown by [`update`](Evm::update), asked by [`decide`](Evm::decide). Immutable
 /// but for those that take `&mut self`; cloning is cheap next to training and copies the extreme vectors.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct Evm {
     pub(crate) params: CheckedParams,
     pub(crate) dimensions: usize,
@@ -298,6 +300,20 @@ impl Evm {
                 ranges: self.ranges(),
             })
         })
+    }
+}
+
+impl Clone for Evm {
+    /// On all threads: a model that remembers its tails is made of many small pieces.
+    fn clone(&self) -> Self {
+        Self {
+            params: self.params.clone(),
+            classes: self.classes.par_iter().cloned().collect(),
+            feature_names: self.feature_names.clone(),
+            whitening: self.whitening.clone(),
+            prepared: self.prepared.clone(),
+            ..*self
+        }
     }
 }
 

@@ -217,9 +217,23 @@ impl Default for Params {
 impl Params {
     /// A start without tuning that holds up on real features: points move most of the way to the mean of their 10
     /// nearest, fits most of the way to the mean of all, margins are wider, a lead over other classes counts a little,
-    /// and every point is kept, because smoothed points cover each other too readily.
+    /// features are whitened a little, and every point is kept, because smoothed points cover each other too readily.
     pub fn robust() -> Self {
+        Self::robust_for(Metric::Euclidean)
+    }
+
+    /// As [`robust`](Self::robust), for another metric; without whitening where that has no meaning.
+    ///
+    /// ```
+    /// use evmachine::{Metric, Params};
+    ///
+    /// assert_eq!(Params::robust_for(Metric::Cosine).whitening, 0.1);
+    /// assert!(Params::robust_for(Metric::Manhattan).check().is_ok());
+    /// ```
+    pub fn robust_for(metric: Metric) -> Self {
         Self {
+            whitening: if metric.is_linear() { 0.1 } else { 0.0 },
+            metric,
             smoothing: 0.8,
             smoothing_neighbors: 10,
             pooling: 0.8,
@@ -265,9 +279,8 @@ impl Params {
         rule(positive(multiplier), "distance_multiplier", multiplier, "must be a positive number")?;
         let whitening = self.whitening;
         rule(fraction(whitening), "whitening", whitening, "must be between 0 and 1")?;
-        let linear = matches!(self.metric, Metric::Euclidean | Metric::Cosine);
         rule(
-            whitening == 0.0 || linear,
+            whitening == 0.0 || self.metric.is_linear(),
             "whitening",
             whitening,
             "applies to the metrics euclidean and cosine alone",

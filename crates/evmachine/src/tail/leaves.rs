@@ -18,7 +18,7 @@ const LEAF: usize = 96;
 /// Beyond so many dimensions it is not even tried.
 const DIMENSIONS: usize = 8;
 /// With fewer points, everything is measured before the boxes are sorted.
-const ROWS: usize = 4_096;
+const ROWS: usize = 8_192;
 /// Of the points, the share that a leaf may meet for leaves to be worth it.
 const SHARE: f64 = 0.4;
 /// Leaves that are tried to find out.
@@ -223,9 +223,9 @@ mod tests {
 
     #[test]
     fn tails_are_those_of_measuring_everything() {
-        let sizes = [1, 20, 75, 300, 5_000, 75, 75];
+        let sizes = [1, 20, 75, 300, 9_000, 75, 75];
         for (d, spread) in [(1, 1.5), (2, 3.0), (4, 1.0)] {
-            let (values, classes) = clumps(5_000, d, spread);
+            let (values, classes) = clumps(9_000, d, spread);
             for metric in [Metric::Euclidean, Metric::Manhattan, Metric::Cosine] {
                 let points = Points::scaled((&values[..]).into(), d, &metric);
                 let indices: Vec<usize> = (0..classes.len()).collect();
@@ -264,7 +264,7 @@ mod tests {
 
     #[test]
     fn points_that_fill_their_space_are_all_measured() {
-        let (values, classes) = clumps(5_000, 16, 9.0);
+        let (values, classes) = clumps(9_000, 16, 9.0);
         let points = Points::ready(values, 16);
         let indices: Vec<usize> = (0..classes.len()).collect();
         let rows =

@@ -140,6 +140,38 @@ mod tests {
     }
 
     #[test]
+    fn euclidean_distances_keep_their_digits_far_from_the_origin() {
+        let mut state = 7u64;
+        let mut random = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 40) as f32 / 16_777_216.0
+        };
+        let metric = Metric::Euclidean;
+        for d in [32, 300, 1_000] {
+            let base: Vec<f32> = (0..d).map(|_| 0.5 + random()).collect();
+            // From all but equal to a fraction of the length, on both sides of where products are given up.
+            let spreads = (0..60).map(|i| 0.001 * 1.15f32.powi(i)).collect::<Vec<_>>();
+            let values: Vec<f32> = spreads
+                .iter()
+                .flat_map(|spread| base.iter().map(|x| x + spread * (random() - 0.5)).collect::<Vec<_>>())
+                .collect();
+            let features = Features::new(values, d).unwrap();
+            let points = Points::prepare(&features, &metric).unwrap();
+            let all: Vec<usize> = (0..spreads.len()).collect();
+            let columns = columns(&metric, &points, &all);
+            let mut tile = Tile::default();
+            columns.ranks(&columns.block(&points, &all), 0..all.len(), &mut tile).unwrap();
+            for i in 0..all.len() {
+                for j in 0..all.len() {
+                    let found = f64::from(metric.distance_of_rank(tile.row(i)[j]));
+                    let expected = reference(&metric, features.row(i), features.row(j));
+                    assert!((found - expected).abs() <= 1e-5 * expected, "{d} {i} {j}: {found} {expected}");
+                }
+            }
+        }
+    }
+
+    #[test]
     fn near_duplicates_keep_their_cosine_distance() {
         let metric = Metric::Cosine;
         let mut values = vec![1.0f32; 768];

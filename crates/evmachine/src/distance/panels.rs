@@ -17,7 +17,7 @@ const NEAR: f32 = 1.0 / 64.0;
 /// From so many dimensions on, `|a|^2 + |b|^2 - 2ab` takes less time than `|a - b|^2`.
 const DIMENSIONS: usize = 32;
 /// Below this fraction of `|a|^2 + |b|^2` the former has lost too many digits, and the latter is taken. Either depends
-/// on the pair alone. Integers whose squares sum to less than 2^24 have the same distance both ways.
+/// on the pair alone. Integers whose squares sum to 2^22 at most have the same distance both ways.
 const LOST: f32 = 1.0 / 32.0;
 
 #[derive(Clone, Copy, PartialEq)]

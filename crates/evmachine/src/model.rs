@@ -253,10 +253,10 @@ impl Evm {
         }
     }
 
-    /// All extreme vectors, row after row.
-    pub(crate) fn vectors(&self) -> Vec<f32> {
-        let vectors: Vec<&[f32]> = self.classes.iter().map(|class| &class.vectors[..]).collect();
-        vectors.concat()
+    /// All extreme vectors.
+    pub(crate) fn points(&self) -> Points<'_> {
+        let rows = self.classes.iter().flat_map(|class| class.vectors.chunks_exact(self.dimensions));
+        Points::rows(rows.collect(), self.dimensions)
     }
 
     /// By class, its extreme vectors among all.
@@ -289,7 +289,7 @@ impl Evm {
 
     pub(crate) fn prepared(&self) -> &Prepared {
         self.prepared.get_or_init(|| {
-            let points = Points::ready(self.vectors(), self.dimensions);
+            let points = self.points();
             let all: Vec<usize> = (0..points.len()).collect();
             let model = self.params.tail_model;
             let curves = Curves::new(model, self.pooled_psi().map(|psi| Curve::new(model, &psi)).collect());

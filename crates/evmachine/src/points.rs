@@ -12,10 +12,18 @@ use crate::metric::Metric;
 /// Vectors that left a model are prepared already and are never scaled twice.
 #[derive(Debug, Clone)]
 pub(crate) struct Points<'a> {
-    values: Cow<'a, [f32]>,
+    values: Values<'a>,
     dimensions: usize,
     /// `1 / ||x||` for each row; empty where rows are ready as they are.
     inverse_norms: Vec<f64>,
+}
+
+#[derive(Debug, Clone)]
+enum Values<'a> {
+    /// Row after row.
+    Whole(Cow<'a, [f32]>),
+    /// Rows that lie in several places.
+    Rows(Vec<&'a [f32]>),
 }
 
 impl<'a> Points<'a> {
@@ -50,16 +58,24 @@ impl<'a> Points<'a> {
             Metric::Cosine => values.chunks_exact(dimensions).map(inverse_norm).collect(),
             _ => Vec::new(),
         };
-        Self { values, dimensions, inverse_norms }
+        Self { values: Values::Whole(values), dimensions, inverse_norms }
     }
 
     /// Vectors that are ready as they are.
     pub(crate) fn ready(values: impl Into<Cow<'a, [f32]>>, dimensions: usize) -> Self {
-        Self { values: values.into(), dimensions, inverse_norms: Vec::new() }
+        Self { values: Values::Whole(values.into()), dimensions, inverse_norms: Vec::new() }
+    }
+
+    /// Vectors that are ready as they are, each in its place.
+    pub(crate) fn rows(rows: Vec<&'a [f32]>, dimensions: usize) -> Self {
+        Self { values: Values::Rows(rows), dimensions, inverse_norms: Vec::new() }
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.values.len() / self.dimensions
+        match &self.values {
+            Values::Whole(values) => values.len() / self.dimensions,
+            Values::Rows(rows) => rows.len(),
+        }
     }
 
     pub(crate) fn dimensions(&self) -> usize {
@@ -67,7 +83,10 @@ impl<'a> Points<'a> {
     }
 
     pub(crate) fn write_row(&self, index: usize, out: &mut [f32]) {
-        let row = &self.values[index * self.dimensions..(index + 1) * self.dimensions];
+        let row = match &self.values {
+            Values::Whole(values) => &values[index * self.dimensions..(index + 1) * self.dimensions],
+            Values::Rows(rows) => rows[index],
+        };
         match self.inverse_norms.get(index) {
             None => out.copy_from_slice(row),
             Some(&scale) => {

@@ -87,8 +87,8 @@ impl<'a> Old<'a> {
         }
     }
 
-    pub(crate) fn points(&self) -> Points<'static> {
-        Points::ready(self.model.vectors(), self.model.dimensions)
+    pub(crate) fn points(&self) -> Points<'a> {
+        self.model.points()
     }
 
     /// Largest ranks of interest: what lies beyond the end of a full tail cannot enter it.

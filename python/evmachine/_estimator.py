@@ -174,7 +174,7 @@ class ExtremeValueMachine(ModelFiles):
 
     @classmethod
     def robust(cls, **overrides: Any) -> Self:
-        """The recommended start for embeddings: smoothing, pooling, wider margins, a little whitening, every point kept.
+        """The recommended start for embeddings: smoothing, pooling, wider margins, some whitening, every point kept.
 
         Parameters
         ----------

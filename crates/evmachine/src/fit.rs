@@ -12,8 +12,9 @@ use crate::update;
 impl Evm {
     /// Learns the classes of `labels` from `features`.
     ///
-    /// Costs `rows^2 * dimensions` multiplications and additions, and memory for two copies of the features (packed,
-    /// and in the model) beside tiles and tails; rows are shared by the threads of the current rayon pool.
+    /// Costs `rows^2 * dimensions` multiplications and additions, half of that where memory allows, and memory for a
+    /// packed copy of the features, which is let go before the model takes its own, beside tiles and what
+    /// [`Run::memory`] allows; rows are shared by the threads of the current rayon pool.
     ///
     /// ```
     /// use evmachine::{Evm, Features, Labels, Params};

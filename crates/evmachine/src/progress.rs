@@ -99,8 +99,8 @@ impl<'a> Run<'a> {
         self
     }
 
-    /// Sets the bytes that all tails in flight may take, and those that covers may keep. Beyond them, distances are
-    /// computed again when they are needed.
+    /// Sets the bytes that all tails in flight may take, with the rows that are laid out for them, and those that covers
+    /// may keep. Beyond them, distances are computed again when they are needed.
     pub fn memory(mut self, bytes: usize) -> Self {
         self.memory = bytes;
         self

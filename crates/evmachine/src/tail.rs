@@ -34,6 +34,16 @@ pub(crate) struct Against<'a> {
     pub(crate) own: &'a [Range<usize>],
 }
 
+impl Against<'_> {
+    /// Which of a range of columns are of other classes than this one, counted from its start: before it and after it.
+    fn others(&self, class: u32, columns: &Range<usize>) -> [Range<usize>; 2] {
+        let own = &self.own[class as usize];
+        let before = own.start.clamp(columns.start, columns.end) - columns.start;
+        let after = own.end.clamp(columns.start, columns.end) - columns.start;
+        [0..before, after.max(before)..columns.len()]
+    }
+}
+
 /// The points whose tails are wanted.
 pub(crate) struct Rows<'a> {
     /// Whether these very points, in this order, are also the columns.
@@ -149,12 +159,9 @@ impl Work<'_> {
                 meter.check()?;
                 against.columns.ranks(&block, columns.clone(), &mut tile)?;
                 for (row, &class) in classes.iter().enumerate() {
-                    let own = &against.own[class as usize];
-                    let ranks = tile.row(row);
-                    let before = own.start.clamp(columns.start, columns.end) - columns.start;
-                    let after = own.end.clamp(columns.start, columns.end) - columns.start;
-                    smallest.offer(row, &ranks[..before]);
-                    smallest.offer(row, &ranks[after.max(before)..]);
+                    for part in against.others(class, &columns) {
+                        smallest.offer(row, &tile.row(row)[part]);
+                    }
                 }
             }
         }

@@ -95,12 +95,9 @@ impl Exchange<'_> {
             for (first, block) in (0..rows).step_by(TILE_ROWS).zip(blocks) {
                 self.old.columns.ranks(block, columns.clone(), &mut tile)?;
                 for row in first..(first + TILE_ROWS).min(rows) {
-                    let own = &self.old.own[self.new.classes[row] as usize];
-                    let before = own.start.clamp(columns.start, columns.end) - columns.start;
-                    let after = (own.end.clamp(columns.start, columns.end) - columns.start).max(before);
-                    let ranks = tile.row(row - first);
-                    offer_both(&mut new, row, &mut old, 0, &ranks[..before]);
-                    offer_both(&mut new, row, &mut old, after, &ranks[after..]);
+                    for part in self.old.others(self.new.classes[row], &columns) {
+                        offer_both(&mut new, row, &mut old, part.start, &tile.row(row - first)[part]);
+                    }
                 }
             }
             found.extend((0..old.rows()).map(|row| distances(self.metric, &mut old, row).to_vec()));

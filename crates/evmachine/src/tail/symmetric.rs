@@ -135,12 +135,9 @@ fn meet(
         };
         against.columns.ranks(block, columns.clone(), &mut tile)?;
         for (row, &class) in classes.iter().enumerate() {
-            let own = own(class);
-            let before = own.start.clamp(columns.start, columns.end) - columns.start;
-            let after = (own.end.clamp(columns.start, columns.end) - columns.start).max(before);
             let ranks = tile.row(row);
             let at = tile_rows.start - start + row;
-            for part in [0..before, after..ranks.len()] {
+            for part in against.others(class, &columns) {
                 match &mut second {
                     Some(second) => {
                         offer_both(&mut first.smallest, at, &mut second.smallest, part.start, &ranks[part]);

@@ -1,5 +1,6 @@
 //! The coverage sets `s_i` of a class, kept in bounded memory.
 
+use fearless_simd::{Level, Simd, dispatch, prelude::*};
 use rayon::prelude::*;
 
 use super::memory::Memory;
@@ -26,12 +27,12 @@ struct Row {
 
 enum Members {
     List(Box<[u32]>),
-    Bits(Box<[u64]>),
+    Bits(Bits),
     NotKept,
 }
 
-/// Bytes of lists that a thread holds at a time.
-const LISTS: usize = 16 << 20;
+/// Numbers of a word of bits.
+const WORD: usize = u64::BITS as usize;
 
 impl<'a> Sets<'a> {
     pub(super) fn new(neighbors: &'a Neighbors<'a>, radii: &[f32]) -> Result<Self, Halt> {
@@ -39,16 +40,16 @@ impl<'a> Sets<'a> {
         let bounds: Vec<f32> =
             radii.iter().map(|&radius| neighbors.metric().largest_rank_within(radius)).collect();
         let Resources { run, memory, .. } = neighbors.resources();
-        let block_rows = run.block_rows(count).min(LISTS / (size_of::<u32>() * count.max(1))).max(1);
+        let block_rows = run.block_rows(count);
         let all: Vec<usize> = (0..count).collect();
         let rows: Result<Vec<Vec<Row>>, Halt> = all
             .par_chunks(block_rows)
             .map(|indices| {
-                let mut members: Vec<Vec<u32>> = vec![Vec::new(); indices.len()];
+                let mut members: Vec<Bits> = indices.iter().map(|&i| Bits::of(i, count)).collect();
                 neighbors.visit(indices, |row, start, ranks| {
-                    collect(indices[row], bounds[indices[row]], start, ranks, &mut members[row]);
+                    members[row].add_within(bounds[indices[row]], start, ranks);
                 })?;
-                Ok(members.into_iter().map(|list| Row::new(&list, count, memory)).collect())
+                Ok(members.into_iter().map(|bits| Row::new(bits, memory)).collect())
             })
             .collect();
         Ok(Self { neighbors, bounds, rows: rows?.into_iter().flatten().collect() })
@@ -67,10 +68,8 @@ impl<'a> Sets<'a> {
     pub(super) fn uncovered(&self, i: usize, covered: &Bits) -> Result<u32, Halt> {
         Ok(match &self.rows[i].members {
             Members::List(list) => covered.missing(list),
-            Members::Bits(bits) => {
-                bits.iter().zip(&covered.0).map(|(set, covered)| (set & !covered).count_ones()).sum()
-            }
-            Members::NotKept => covered.missing(&self.compute(i)?),
+            Members::Bits(bits) => bits.without(covered),
+            Members::NotKept => self.compute(i)?.without(covered),
         })
     }
 
@@ -78,12 +77,8 @@ impl<'a> Sets<'a> {
     pub(super) fn cover(&self, i: usize, covered: &mut Bits) -> Result<(), Halt> {
         match &self.rows[i].members {
             Members::List(list) => covered.insert(list),
-            Members::Bits(bits) => {
-                for (covered, set) in covered.0.iter_mut().zip(bits) {
-                    *covered |= set;
-                }
-            }
-            Members::NotKept => covered.insert(&self.compute(i)?),
+            Members::Bits(bits) => covered.add(bits),
+            Members::NotKept => covered.add(&self.compute(i)?),
         }
         Ok(())
     }
@@ -93,64 +88,122 @@ impl<'a> Sets<'a> {
         self.neighbors.resources().meter.check()
     }
 
-    fn compute(&self, i: usize) -> Result<Vec<u32>, Halt> {
-        let mut list = Vec::new();
-        self.neighbors.visit(&[i], |_, start, ranks| collect(i, self.bounds[i], start, ranks, &mut list))?;
-        Ok(list)
+    fn compute(&self, i: usize) -> Result<Bits, Halt> {
+        within(self.neighbors, i, self.bounds[i])
     }
+}
+
+/// Point i and those with a rank up to the bound.
+fn within(neighbors: &Neighbors<'_>, i: usize, bound: f32) -> Result<Bits, Halt> {
+    let mut bits = Bits::of(i, neighbors.len());
+    neighbors.visit(&[i], |_, start, ranks| bits.add_within(bound, start, ranks))?;
+    Ok(bits)
 }
 
 impl Drop for Sets<'_> {
     fn drop(&mut self) {
         let kept = self.rows.iter().map(|row| match &row.members {
             Members::List(list) => size_of_val(&**list),
-            Members::Bits(bits) => size_of_val(&**bits),
+            Members::Bits(bits) => bits.bytes(),
             Members::NotKept => 0,
         });
         self.neighbors.resources().memory.give_back(kept.sum());
     }
 }
 
-fn collect(i: usize, bound: f32, start: usize, ranks: &[f32], list: &mut Vec<u32>) {
-    for (column, &rank) in ranks.iter().enumerate() {
-        if rank <= bound || start + column == i {
-            list.push((start + column) as u32);
-        }
-    }
-}
-
 impl Row {
-    fn new(list: &[u32], universe: usize, memory: &Memory) -> Self {
-        let list_bytes = size_of_val(list);
-        let bit_bytes = universe.div_ceil(64) * 8;
-        let members = if !memory.take(list_bytes.min(bit_bytes)) {
+    fn new(bits: Bits, memory: &Memory) -> Self {
+        let count = bits.count();
+        let list_bytes = count as usize * size_of::<u32>();
+        let members = if !memory.take(list_bytes.min(bits.bytes())) {
             Members::NotKept
-        } else if list_bytes <= bit_bytes {
-            Members::List(list.into())
+        } else if list_bytes <= bits.bytes() {
+            Members::List(bits.iter().map(|j| j as u32).collect())
         } else {
-            let mut bits = Bits::new(universe);
-            bits.insert(list);
-            Members::Bits(bits.0.into())
+            Members::Bits(bits)
         };
-        Self { count: list.len() as u32, members }
+        Self { count, members }
     }
 }
 
 /// A set of small numbers.
-pub(super) struct Bits(Vec<u64>);
+pub(super) struct Bits(Box<[u64]>);
 
 impl Bits {
     pub(super) fn new(universe: usize) -> Self {
-        Self(vec![0; universe.div_ceil(64)])
+        Self(vec![0; universe.div_ceil(WORD)].into())
     }
 
+    /// One number alone.
+    fn of(number: usize, universe: usize) -> Self {
+        let mut bits = Self::new(universe);
+        bits.0[number / WORD] = 1 << (number % WORD);
+        bits
+    }
+
+    fn bytes(&self) -> usize {
+        size_of_val(&*self.0)
+    }
+
+    fn count(&self) -> u32 {
+        self.0.iter().map(|word| word.count_ones()).sum()
+    }
+
+    fn iter(&self) -> impl Iterator<Item = usize> {
+        self.0.iter().enumerate().flat_map(|(number, &word)| {
+            let rest = |word: &u64| Some(word & (word - 1)).filter(|rest| *rest != 0);
+            let words = std::iter::successors(Some(word).filter(|word| *word != 0), rest);
+            words.map(move |word| number * WORD + word.trailing_zeros() as usize)
+        })
+    }
+
+    /// How many of these are not among the others.
+    fn without(&self, others: &Self) -> u32 {
+        self.0.iter().zip(&others.0).map(|(word, other)| (word & !other).count_ones()).sum()
+    }
+
+    fn add(&mut self, others: &Self) {
+        for (word, other) in self.0.iter_mut().zip(&others.0) {
+            *word |= other;
+        }
+    }
+
+    /// How many of the list are not among these.
     fn missing(&self, list: &[u32]) -> u32 {
-        list.iter().map(|&j| u32::from((self.0[j as usize / 64] >> (j % 64)) & 1 == 0)).sum()
+        list.iter().map(|&j| u32::from((self.0[j as usize / WORD] >> (j as usize % WORD)) & 1 == 0)).sum()
     }
 
     fn insert(&mut self, list: &[u32]) {
         for &j in list {
-            self.0[j as usize / 64] |= 1 << (j % 64);
+            self.0[j as usize / WORD] |= 1 << (j as usize % WORD);
+        }
+    }
+
+    /// Adds the numbers from `start` on whose rank is not above the bound.
+    fn add_within(&mut self, bound: f32, start: usize, ranks: &[f32]) {
+        dispatch!(Level::new(), simd => self.add_within_simd(simd, bound, start, ranks));
+    }
+
+    #[inline(always)]
+    fn add_within_simd<S: Simd>(&mut self, simd: S, bound: f32, start: usize, ranks: &[f32]) {
+        let lanes = S::f32s::LEN;
+        let bounds = S::f32s::splat(simd, bound);
+        for (number, ranks) in ranks.chunks(WORD).enumerate() {
+            let chunks = ranks.chunks_exact(lanes);
+            let rest = chunks.remainder();
+            let mut word = 0;
+            for (at, &rank) in (ranks.len() - rest.len()..).zip(rest) {
+                word |= u64::from(rank <= bound) << at;
+            }
+            for (part, chunk) in chunks.enumerate() {
+                let below = S::f32s::from_slice(simd, chunk).simd_le(bounds);
+                word |= below.to_bitmask() << (part * lanes);
+            }
+            let (at, shift) = (start / WORD + number, start % WORD);
+            self.0[at] |= word << shift;
+            if shift > 0 && at + 1 < self.0.len() {
+                self.0[at + 1] |= word >> (WORD - shift);
+            }
         }
     }
 }
@@ -179,10 +232,8 @@ pub(crate) fn group_by_coverage(
         if std::mem::replace(&mut taken[i], true) {
             continue;
         }
-        let mut members = Vec::new();
-        neighbors.visit(&[i], |_, start, ranks| collect(i, bounds[i], start, ranks, &mut members))?;
-        let fresh =
-            members.into_iter().map(|j| j as usize).filter(|&j| !std::mem::replace(&mut taken[j], true));
+        let members = within(&neighbors, i, bounds[i])?;
+        let fresh = members.iter().filter(|&j| !std::mem::replace(&mut taken[j], true));
         groups.push((i, std::iter::once(i).chain(fresh).collect()));
     }
     Ok(groups)

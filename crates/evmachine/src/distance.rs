@@ -4,13 +4,18 @@
 //! built-in metrics, [`pairwise`] calls a user's own function. Both give *ranks*, which order pairs as distances
 //! do ([`Metric::distance_of_rank`]).
 
+mod below;
+mod codes;
 mod kernel;
 mod pairwise;
 mod panels;
+mod screened;
 
 use std::ops::Range;
 
 pub(crate) use self::kernel::GROUP;
+use self::panels::{Kind, Panels};
+pub(crate) use self::screened::{Screen, Screened};
 
 use crate::metric::{Metric, MetricError};
 use crate::points::Points;
@@ -58,9 +63,9 @@ impl Tile {
 /// Lays out the points at `order` as columns, in that order.
 pub(crate) fn columns(metric: &Metric, points: &Points<'_>, order: &[usize]) -> Box<dyn Columns> {
     match metric {
-        Metric::Euclidean => Box::new(panels::Panels::new(panels::Kind::Euclidean, points, order)),
-        Metric::Cosine => Box::new(panels::Panels::new(panels::Kind::Cosine, points, order)),
-        Metric::Manhattan => Box::new(panels::Panels::new(panels::Kind::Manhattan, points, order)),
+        Metric::Euclidean => Box::new(Panels::new(Kind::Euclidean, points, order)),
+        Metric::Cosine => Box::new(Panels::new(Kind::Cosine, points, order)),
+        Metric::Manhattan => Box::new(Panels::new(Kind::Manhattan, points, order)),
         Metric::Custom(distance) => Box::new(pairwise::Pairwise::new(distance.clone(), points, order)),
     }
 }

@@ -5,9 +5,12 @@
 //! dimensions, most pairs are never measured; in many rows, a sample tells where tails end, and what lies beyond is
 //! never stored. The tails are the same, bit for bit.
 
+mod divide;
 mod exchange;
 mod leaves;
+mod pairs;
 mod sample;
+mod select;
 mod smallest;
 mod symmetric;
 
@@ -95,8 +98,15 @@ pub(crate) fn stream<W: Default, R: Send>(
             Tail { size: size.min(negatives), negatives }
         })
         .collect();
+    let alone = Work { run, rows, against, tails: &tails, sample: None };
+    if let [columns] = against
+        && symmetric::pays(&alone)
+        && let Some(tails) = pairs::stream(&alone, stage, metric, *columns, &finish)?
+    {
+        return Ok(tails);
+    }
     let sample = Sample::new(metric, rows, &tails);
-    let work = Work { run, rows, against, tails: &tails, sample: sample.as_ref() };
+    let work = Work { sample: sample.as_ref(), ..alone };
     if let [columns] = against
         && symmetric::pays(&work)
     {

@@ -4,6 +4,8 @@
 //! the dimensions in one fixed order, lane by lane, whatever the tile or the thread, so the value of a pair
 //! depends on its two vectors alone, and is the same with rows and columns exchanged.
 
+use std::ops::Range;
+
 use fearless_simd::{Level, Simd, dispatch, prelude::*};
 
 /// Columns in a panel. A panel stores its columns dimension by dimension, `PANEL` values at a time.
@@ -48,62 +50,119 @@ impl Accumulate for AbsoluteDifference {
     }
 }
 
+/// What becomes of sums.
+pub(super) trait Sink {
+    /// Whether the sums of a group of rows with a panel of columns are wanted.
+    #[inline(always)]
+    fn wants(&self, _group: usize, _panel: usize) -> bool {
+        true
+    }
+
+    /// Sums of rows from `row` on with columns from `column` on.
+    fn take<S: Simd, const ROWS: usize, const VECTORS: usize>(
+        &mut self,
+        simd: S,
+        row: usize,
+        column: usize,
+        sums: [[S::f32s; VECTORS]; ROWS],
+    );
+}
+
 /// Sums of every row of `groups` with every column of `panels`, into `tile`.
 ///
 /// `groups` holds whole groups of `GROUP x dimensions` values, `panels` whole panels of `PANEL x dimensions`;
 /// `tile` has `groups * GROUP` rows of `panels * PANEL` values and is overwritten.
 pub(super) fn tile<A: Accumulate>(dimensions: usize, groups: &[f32], panels: &[f32], tile: &mut [f32]) {
-    dispatch!(Level::new(), simd => tile_simd::<_, A>(simd, dimensions, groups, panels, tile));
+    let stride = panels.len() / dimensions;
+    for start in (0..dimensions).step_by(CHUNK) {
+        let span = start..(start + CHUNK).min(dimensions);
+        let mut store = Store { tile, stride, fresh: start == 0 };
+        sums::<A, Store<'_>>(dimensions, span, groups, panels, &mut store);
+    }
+}
+
+/// A tile of sums, begun or added to.
+struct Store<'a> {
+    tile: &'a mut [f32],
+    stride: usize,
+    fresh: bool,
+}
+
+impl Sink for Store<'_> {
+    #[inline(always)]
+    fn take<S: Simd, const ROWS: usize, const VECTORS: usize>(
+        &mut self,
+        simd: S,
+        row: usize,
+        column: usize,
+        sums: [[S::f32s; VECTORS]; ROWS],
+    ) {
+        let lanes = S::f32s::LEN;
+        let (fresh, stride) = (self.fresh, self.stride);
+        let tile = &mut self.tile[row * stride + column..];
+        for (r, sums) in sums.into_iter().enumerate() {
+            let start = r * stride;
+            for (v, sum) in sums.into_iter().enumerate() {
+                let target = &mut tile[start + v * lanes..start + (v + 1) * lanes];
+                let total = if fresh { sum } else { S::f32s::from_slice(simd, target) + sum };
+                total.store_slice(target);
+            }
+        }
+    }
+}
+
+/// Sums over the dimensions of `span`, at most [`CHUNK`], of every row of `groups` with every column of `panels`.
+pub(super) fn sums<A: Accumulate, K: Sink>(
+    dimensions: usize,
+    span: Range<usize>,
+    groups: &[f32],
+    panels: &[f32],
+    sink: &mut K,
+) {
+    dispatch!(Level::new(), simd => sums_simd::<_, A, K>(simd, dimensions, span, groups, panels, sink));
 }
 
 #[inline(always)]
-fn tile_simd<S: Simd, A: Accumulate>(
+fn sums_simd<S: Simd, A: Accumulate, K: Sink>(
     simd: S,
     dimensions: usize,
+    span: Range<usize>,
     groups: &[f32],
     panels: &[f32],
-    tile: &mut [f32],
+    sink: &mut K,
 ) {
     // Register tiles of rows x vectors: as many accumulators as the register file holds.
     match S::f32s::LEN {
-        16 => tile_blocked::<S, A, 12, 2>(simd, dimensions, groups, panels, tile),
-        8 => tile_blocked::<S, A, 6, 2>(simd, dimensions, groups, panels, tile),
-        _ => tile_blocked::<S, A, 4, 2>(simd, dimensions, groups, panels, tile),
+        16 => sums_blocked::<S, A, K, 12, 2>(simd, dimensions, span, groups, panels, sink),
+        8 => sums_blocked::<S, A, K, 6, 2>(simd, dimensions, span, groups, panels, sink),
+        _ => sums_blocked::<S, A, K, 4, 2>(simd, dimensions, span, groups, panels, sink),
     }
 }
 
 #[inline(always)]
-fn tile_blocked<S: Simd, A: Accumulate, const ROWS: usize, const VECTORS: usize>(
+fn sums_blocked<S: Simd, A: Accumulate, K: Sink, const ROWS: usize, const VECTORS: usize>(
     simd: S,
     dimensions: usize,
+    span: Range<usize>,
     groups: &[f32],
     panels: &[f32],
-    tile: &mut [f32],
+    sink: &mut K,
 ) {
-    let stride = panels.len() / dimensions;
     let width = VECTORS * S::f32s::LEN;
-    let mut start = 0;
-    while start < dimensions {
-        let end = (start + CHUNK).min(dimensions);
-        for (p, panel) in panels.chunks_exact(PANEL * dimensions).enumerate() {
-            let panel = &panel[start * PANEL..end * PANEL];
-            for (g, group) in groups.chunks_exact(GROUP * dimensions).enumerate() {
-                let group = &group[start * GROUP..end * GROUP];
-                for row in (0..GROUP).step_by(ROWS) {
-                    for column in (0..PANEL).step_by(width) {
-                        let corner = (g * GROUP + row) * stride + p * PANEL + column;
-                        micro::<S, A, ROWS, VECTORS>(
-                            simd,
-                            (group, row),
-                            (panel, column),
-                            (&mut tile[corner..], stride),
-                            start == 0,
-                        );
-                    }
+    for (p, panel) in panels.chunks_exact(PANEL * dimensions).enumerate() {
+        let panel = &panel[span.start * PANEL..span.end * PANEL];
+        for (g, group) in groups.chunks_exact(GROUP * dimensions).enumerate() {
+            if !sink.wants(g, p) {
+                continue;
+            }
+            let group = &group[span.start * GROUP..span.end * GROUP];
+            for row in (0..GROUP).step_by(ROWS) {
+                for column in (0..PANEL).step_by(width) {
+                    let sums = micro::<S, A, ROWS, VECTORS>(simd, (group, row), (panel, column));
+                    sink.take(simd, g * GROUP + row, p * PANEL + column, sums);
                 }
             }
         }
-        start = end;
     }
 }
 
@@ -112,9 +171,7 @@ fn micro<S: Simd, A: Accumulate, const ROWS: usize, const VECTORS: usize>(
     simd: S,
     (group, first_row): (&[f32], usize),
     (panel, first_column): (&[f32], usize),
-    (tile, stride): (&mut [f32], usize),
-    fresh: bool,
-) {
+) -> [[S::f32s; VECTORS]; ROWS] {
     let lanes = S::f32s::LEN;
     let mut sums = [[S::f32s::splat(simd, 0.0); VECTORS]; ROWS];
     for (rows, columns) in group.chunks_exact(GROUP).zip(panel.chunks_exact(PANEL)) {
@@ -131,11 +188,5 @@ fn micro<S: Simd, A: Accumulate, const ROWS: usize, const VECTORS: usize>(
             }
         }
     }
-    for (r, sums) in sums.iter().enumerate() {
-        for (v, sum) in sums.iter().enumerate() {
-            let target = &mut tile[r * stride + v * lanes..r * stride + (v + 1) * lanes];
-            let total = if fresh { *sum } else { S::f32s::from_slice(simd, target) + *sum };
-            total.store_slice(target);
-        }
-    }
+    sums
 }

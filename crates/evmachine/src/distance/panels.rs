@@ -5,7 +5,8 @@ use std::ops::Range;
 use fearless_simd::{Level, Simd, dispatch, prelude::*};
 use rayon::prelude::*;
 
-use super::kernel::{self, AbsoluteDifference, GROUP, PANEL, Product, SquaredDifference};
+use super::below::Below;
+use super::kernel::{self, AbsoluteDifference, CHUNK, GROUP, PANEL, Product, SquaredDifference};
 use super::{Columns, RowBlock, Tile};
 use crate::metric::MetricError;
 use crate::points::Points;
@@ -27,6 +28,13 @@ pub(super) enum Kind {
     Manhattan,
 }
 
+impl Kind {
+    /// Whether the sum of a pair over so many dimensions is its rank, and is never stored half-way.
+    pub(super) fn is_in_registers(self, dimensions: usize) -> bool {
+        self != Self::Cosine && dimensions <= CHUNK && !by_products(self, dimensions)
+    }
+}
+
 /// Vectors packed `PANEL` at a time, padded with zeros to whole panels. Takes as much memory as the vectors.
 pub(super) struct Panels {
     kind: Kind,
@@ -42,6 +50,16 @@ impl Panels {
         let (count, dimensions) = (order.len(), points.dimensions());
         let (values, squares) = pack::<PANEL>(points, order, by_products(kind, dimensions));
         Self { kind, count, dimensions, values, squares }
+    }
+
+    /// Gathers pairs of a block with the panels from `first` on. The kind is one in registers.
+    pub(super) fn below(&self, block: &RowBlock, first: usize, below: &mut Below<'_>) {
+        let d = self.dimensions;
+        let packed = &self.values[first * PANEL * d..(first + below.panels()) * PANEL * d];
+        match self.kind {
+            Kind::Manhattan => kernel::sums::<AbsoluteDifference, _>(d, 0..d, &block.values, packed, below),
+            _ => kernel::sums::<SquaredDifference, _>(d, 0..d, &block.values, packed, below),
+        }
     }
 
     /// `|a|^2 + |b|^2 - 2ab` for a whole tile of products of rows with the panels from `first` on.

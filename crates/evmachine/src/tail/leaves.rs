@@ -6,6 +6,7 @@
 
 use rayon::prelude::*;
 
+use super::divide::divide;
 use super::smallest::Smallest;
 use super::{Rows, distances};
 use crate::distance::{self, Columns, Tile};
@@ -54,7 +55,7 @@ impl Leaves {
         }
         let values = rows.points.gather(rows.indices);
         let mut order: Vec<usize> = (0..rows.indices.len()).collect();
-        divide(&values, dimensions, &mut order);
+        divide(&values, dimensions, LEAF, &mut order);
         let indices: Vec<usize> = order.iter().map(|&position| rows.indices[position]).collect();
         let classes: Vec<u32> = order.iter().map(|&position| rows.classes[position]).collect();
         let boxes = order
@@ -179,25 +180,6 @@ impl Extent {
         let class = classes.first().copied().filter(|first| classes.iter().all(|class| class == first));
         Self { low, high, class }
     }
-}
-
-/// Orders the positions so that every `LEAF` of them in a row lie close together: halves by the widest dimension.
-fn divide(values: &[f32], d: usize, order: &mut [usize]) {
-    if order.len() <= LEAF {
-        return;
-    }
-    let spread = |i: usize| {
-        let column = order.iter().map(|&position| values[position * d + i]);
-        let (low, high) =
-            column.fold((f32::INFINITY, f32::NEG_INFINITY), |(low, high), v| (low.min(v), high.max(v)));
-        high - low
-    };
-    let widest = (0..d).max_by(|&a, &b| spread(a).total_cmp(&spread(b)).then(b.cmp(&a))).unwrap_or(0);
-    let middle = (order.len() / 2).next_multiple_of(LEAF).min(order.len() - 1);
-    let at = |position: usize| values[position * d + widest];
-    order.select_nth_unstable_by(middle, |&a, &b| at(a).total_cmp(&at(b)).then(a.cmp(&b)));
-    let (left, right) = order.split_at_mut(middle);
-    rayon::join(|| divide(values, d, left), || divide(values, d, right));
 }
 
 #[cfg(test)]

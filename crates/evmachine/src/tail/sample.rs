@@ -6,14 +6,16 @@
 
 use std::ops::Range;
 
-use super::smallest::Smallest;
+use fearless_simd::{Level, Simd, dispatch};
+
+use super::select::nth_smallest;
 use super::{Rows, Tail};
 use crate::distance::{self, Columns, RowBlock, Tile};
 use crate::error::Halt;
 use crate::metric::Metric;
 
 /// One column in so many is sampled, but not more than [`LARGEST`].
-const SHARE: usize = 16;
+const SHARE: usize = 12;
 const LARGEST: usize = 1_024;
 /// Below this, nothing is sampled.
 const SMALLEST: usize = 128;
@@ -66,17 +68,46 @@ impl Sample {
         tile: &mut Tile,
     ) -> Result<Vec<f32>, Halt> {
         self.columns.ranks(block, 0..self.columns.len(), tile)?;
-        let order = classes.iter().map(|&class| (self.order[class as usize], f32::INFINITY));
-        let mut smallest = Smallest::new(order);
-        for (row, &class) in classes.iter().enumerate() {
+        let mut bins = Vec::new();
+        let bounds = classes.iter().enumerate().map(|(row, &class)| {
             let own = &self.own[class as usize];
             let ranks = tile.row(row);
-            smallest.offer(row, &ranks[..own.start]);
-            smallest.offer(row, &ranks[own.end..]);
-            smallest.tighten(row);
+            let order = self.order[class as usize];
+            // What equals the bound belongs to it.
+            smallest_at(order, [&ranks[..own.start], &ranks[own.end..]], &mut bins).next_up()
+        });
+        Ok(bounds.collect())
+    }
+}
+
+/// A value that about so many are not above, counted from 1; infinite where there are not as many.
+///
+/// Of values that share a bin only the smallest is looked at: so many small ones fall into fewer bins, by the number that
+/// chance would put together.
+fn smallest_at(order: usize, values: [&[f32]; 2], bins: &mut Vec<f32>) -> f32 {
+    let count = values[0].len() + values[1].len();
+    let width = (4 * order).next_multiple_of(64).min(count);
+    if order > count {
+        return f32::INFINITY;
+    }
+    bins.clear();
+    bins.resize(width, f32::INFINITY);
+    for values in values {
+        dispatch!(Level::new(), simd => least_of_each(simd, values, bins));
+    }
+    let width = width as f64;
+    let filled = width * (1.0 - (1.0 - 1.0 / width).powf(order as f64));
+    let place = if bins.len() < count { filled.ceil() as usize } else { order };
+    nth_smallest(bins, place)
+}
+
+/// Lowers each bin to the least of its values, which take turns.
+#[inline(always)]
+fn least_of_each<S: Simd>(_: S, values: &[f32], bins: &mut [f32]) {
+    for values in values.chunks(bins.len()) {
+        for (bin, &value) in bins.iter_mut().zip(values) {
+            *bin = if value < *bin { value } else { *bin };
         }
-        // What equals the bound belongs to it.
-        Ok(smallest.bounds().iter().map(|bound| bound.next_up()).collect())
     }
 }
 
@@ -108,8 +139,8 @@ mod tests {
     #[test]
     fn tails_are_whole_even_where_the_sample_misleads() {
         let all: Vec<usize> = (0..ROWS).collect();
-        let classes: Vec<u32> = all.iter().map(|&row| u32::from(row >= ROWS / 3)).collect();
-        let own = [0..ROWS.div_ceil(3), ROWS.div_ceil(3)..ROWS];
+        let own = [0..ROWS / 3, ROWS / 3..ROWS];
+        let classes: Vec<u32> = all.iter().map(|&row| u32::from(row >= own[0].end)).collect();
         let metric = Metric::Euclidean;
         for pull in [1.0, 0.01] {
             let values = points(pull);

@@ -2,6 +2,8 @@
 
 use fearless_simd::{Level, Simd, dispatch, prelude::*};
 
+use super::select::keep_smallest;
+
 /// Keeps, for each row, so many of the smallest values offered to it.
 ///
 /// Values are appended while they are below the row's bound; when its room is full, selection frees it and lowers the
@@ -9,18 +11,27 @@ use fearless_simd::{Level, Simd, dispatch, prelude::*};
 /// them come in turn.
 pub(super) struct Smallest {
     sizes: Vec<usize>,
-    /// Where the room of each row begins, and where the last one ends.
-    starts: Vec<usize>,
-    /// How many values lie there.
-    lengths: Vec<usize>,
+    rooms: Vec<Room>,
     bounds: Vec<f32>,
     values: Vec<f32>,
+}
+
+/// Where the values of a row lie.
+#[derive(Clone, Copy)]
+struct Room {
+    start: usize,
+    /// Where the next one goes.
+    end: usize,
+    /// Selection frees room when the end comes here; behind it lies room for a whole vector store.
+    full: usize,
+    /// As in `bounds`; here for those who come to one row at a time.
+    bound: f32,
 }
 
 /// Room behind the values of a row for one whole vector store.
 const SLACK: usize = 16;
 /// Short tails get at least so much room beyond their size.
-const SPARE: usize = 160;
+const SPARE: usize = 64;
 
 /// Room for a row that keeps so many.
 fn room(size: usize) -> usize {
@@ -31,15 +42,15 @@ impl Smallest {
     /// Rows by how many they keep, at least one, and the bound that they start with.
     pub(super) fn new(rows: impl Iterator<Item = (usize, f32)>) -> Self {
         let (sizes, bounds): (Vec<usize>, Vec<f32>) = rows.map(|(size, bound)| (size.max(1), bound)).unzip();
-        let mut starts = Vec::with_capacity(sizes.len() + 1);
-        starts.push(0);
         let mut end = 0;
-        for &size in &sizes {
+        let rooms = sizes.iter().zip(&bounds).map(|(&size, &bound)| {
+            let start = end;
             end += room(size);
-            starts.push(end);
-        }
+            Room { start, end: start, full: end - SLACK, bound }
+        });
+        let rooms = rooms.collect();
         // Zeros that nobody writes to cost no memory.
-        Self { lengths: vec![0; sizes.len()], sizes, starts, bounds, values: vec![0.0; end] }
+        Self { sizes, rooms, bounds, values: vec![0.0; end] }
     }
 
     /// Bytes that a row takes.
@@ -53,7 +64,7 @@ impl Smallest {
 
     /// How many a row holds: all that were below its bound, if fewer than it keeps.
     pub(super) fn count(&self, row: usize) -> usize {
-        self.lengths[row]
+        self.rooms[row].end - self.rooms[row].start
     }
 
     pub(super) fn bounds(&self) -> &[f32] {
@@ -85,7 +96,7 @@ impl Smallest {
     pub(super) fn take<S: Simd>(&mut self, _: S, row: usize, values: S::f32s, below: S::mask32s) {
         let bits = below.to_bitmask();
         if bits != 0 {
-            let at = self.starts[row] + self.lengths[row];
+            let at = self.rooms[row].end;
             values.compress(below).store_slice(&mut self.values[at..at + S::f32s::LEN]);
             self.added(row, bits.count_ones() as usize);
         }
@@ -94,14 +105,23 @@ impl Smallest {
     /// Takes in a value that is below the bound.
     #[inline(always)]
     pub(super) fn push(&mut self, row: usize, value: f32) {
-        self.values[self.starts[row] + self.lengths[row]] = value;
+        self.values[self.rooms[row].end] = value;
         self.added(row, 1);
+    }
+
+    /// Takes in a value if it is below the bound, at the same cost if it is not.
+    #[inline(always)]
+    pub(super) fn consider(&mut self, row: usize, value: f32) {
+        let room = &self.rooms[row];
+        self.values[room.end] = value;
+        self.added(row, usize::from(value < room.bound));
     }
 
     #[inline(always)]
     fn added(&mut self, row: usize, count: usize) {
-        self.lengths[row] += count;
-        if self.starts[row] + self.lengths[row] + SLACK > self.starts[row + 1] {
+        let room = &mut self.rooms[row];
+        room.end += count;
+        if room.end > room.full {
             self.tighten(row);
         }
     }
@@ -110,33 +130,32 @@ impl Smallest {
     #[cold]
     #[inline(never)]
     pub(super) fn tighten(&mut self, row: usize) {
-        let size = self.sizes[row];
-        if self.lengths[row] > size {
-            let values = &mut self.values[self.starts[row]..][..self.lengths[row]];
-            let (_, bound, _) = values.select_nth_unstable_by_key(size - 1, |rank| rank.to_bits());
-            self.bounds[row] = *bound;
-            self.lengths[row] = size;
+        let (size, room) = (self.sizes[row], &mut self.rooms[row]);
+        if room.end - room.start > size {
+            room.bound = keep_smallest(&mut self.values[room.start..room.end], size);
+            room.end = room.start + size;
+            self.bounds[row] = room.bound;
         }
     }
 
     /// Takes over a row of another, that keeps as many.
     pub(super) fn replace(&mut self, row: usize, other: &Self, other_row: usize) {
-        let length = other.lengths[other_row];
-        let from = other.starts[other_row];
-        let to = self.starts[row];
-        self.values[to..to + length].copy_from_slice(&other.values[from..from + length]);
-        self.lengths[row] = length;
-        self.bounds[row] = other.bounds[other_row];
+        let (room, from) = (&mut self.rooms[row], &other.rooms[other_row]);
+        room.end = room.start + (from.end - from.start);
+        room.bound = from.bound;
+        self.values[room.start..room.end].copy_from_slice(&other.values[from.start..from.end]);
+        self.bounds[row] = from.bound;
     }
 
     /// What a row keeps, sorted.
     pub(super) fn sorted(&mut self, row: usize) -> &mut [f32] {
         // Counting digits of a few more values takes less time than choosing among them.
-        let (size, length) = (self.sizes[row], self.lengths[row]);
+        let (size, length) = (self.sizes[row], self.count(row));
         if length < COUNTED || length > size + size / 2 {
             self.tighten(row);
         }
-        let values = &mut self.values[self.starts[row]..][..self.lengths[row]];
+        let room = &mut self.rooms[row];
+        let values = &mut self.values[room.start..room.end];
         // Ranks are not negative, so they are ordered like their bits, which sort faster.
         if values.len() < COUNTED {
             values.sort_unstable_by_key(|rank| rank.to_bits());
@@ -146,8 +165,8 @@ impl Smallest {
                 *rank = f32::from_bits(bits);
             }
         }
-        self.lengths[row] = length.min(size);
-        &mut self.values[self.starts[row]..][..length.min(size)]
+        room.end = room.start + length.min(size);
+        &mut self.values[room.start..room.end]
     }
 }
 

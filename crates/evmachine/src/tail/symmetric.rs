@@ -16,8 +16,8 @@ use crate::metric::Metric;
 use crate::progress::Stage;
 
 /// Rows of a tile; a block has a multiple of them, in whole groups and panels of the kernel.
-const TILE_ROWS: usize = 96;
-const LARGEST_BLOCK: usize = 5 * TILE_ROWS;
+pub(super) const TILE_ROWS: usize = 96;
+const LARGEST_BLOCK: usize = 10 * TILE_ROWS;
 
 /// From so many dimensions on, half the distances cost more than offering values to two tails.
 const DIMENSIONS: usize = 8;
@@ -33,17 +33,17 @@ pub(super) fn pays(work: &Work<'_>) -> bool {
 }
 
 /// Bytes that all tails take.
-fn memory(work: &Work<'_>) -> usize {
+pub(super) fn memory(work: &Work<'_>) -> usize {
     let bytes = work.rows.classes.iter().map(|&class| Smallest::bytes(work.tails[class as usize].size));
     bytes.fold(0, usize::saturating_add)
 }
 
 /// The tails so far of a block of rows.
-struct Block {
-    rows: Range<usize>,
-    smallest: Smallest,
-    /// The rows, `TILE_ROWS` at a time, if there is room to keep them laid out.
-    packed: Option<Vec<RowBlock>>,
+pub(super) struct Block {
+    pub(super) rows: Range<usize>,
+    pub(super) smallest: Smallest,
+    /// The rows, `TILE_ROWS` at a time, if they are kept laid out.
+    pub(super) packed: Option<Vec<RowBlock>>,
 }
 
 pub(super) fn stream<W: Default, R: Send>(
@@ -54,14 +54,29 @@ pub(super) fn stream<W: Default, R: Send>(
     finish: impl Fn(usize, &[f32], &mut W) -> R + Sync,
 ) -> Result<Vec<R>, Halt> {
     let rows = work.rows;
-    let count = rows.indices.len();
+    let room = memory(work) + rows.indices.len() * rows.points.dimensions() * size_of::<f32>();
+    let keep = room <= work.run.memory;
+    let meet = |first: &mut Block, second: Option<&mut Block>| meet(rows, against, first, second);
+    tournament(work, stage, metric, keep, meet, finish)
+}
+
+/// Lets every two blocks of rows meet, and every block itself, and finishes their tails. Blocks `keep` their rows laid
+/// out, or not.
+pub(super) fn tournament<W: Default, R: Send>(
+    work: &Work<'_>,
+    stage: Stage,
+    metric: &Metric,
+    keep: bool,
+    meet: impl Fn(&mut Block, Option<&mut Block>) -> Result<(), Halt> + Sync,
+    finish: impl Fn(usize, &[f32], &mut W) -> R + Sync,
+) -> Result<Vec<R>, Halt> {
+    let count = work.rows.indices.len();
     let share = count.div_ceil(8 * rayon::current_num_threads()).next_multiple_of(TILE_ROWS);
     let size = share.clamp(TILE_ROWS, LARGEST_BLOCK);
     let starts: Vec<usize> = (0..count).step_by(size).collect();
-    let keep = memory(work) + count * rows.points.dimensions() * size_of::<f32>() <= work.run.memory;
     let blocks: Result<Vec<Mutex<Block>>, Halt> = starts
         .into_par_iter()
-        .map(|start| Ok(Mutex::new(Block::new(work, against, start..(start + size).min(count), keep)?)))
+        .map(|start| Ok(Mutex::new(Block::new(work, start..(start + size).min(count), keep)?)))
         .collect();
     let blocks = blocks?;
     let meter = work.run.meter(stage, count);
@@ -71,7 +86,7 @@ pub(super) fn stream<W: Default, R: Send>(
             let mut first = blocks[a].lock().unwrap_or_else(PoisonError::into_inner);
             let mut second = (a != b).then(|| blocks[b].lock().unwrap_or_else(PoisonError::into_inner));
             meter.check()?;
-            meet(rows, against, &mut first, second.as_deref_mut())
+            meet(&mut first, second.as_deref_mut())
         })?;
         let before = (round * size).min(count);
         meter.advance(((round + 1) * size).min(count) - before)?;
@@ -151,7 +166,7 @@ fn meet(
 }
 
 impl Block {
-    fn new(work: &Work<'_>, against: Against<'_>, rows: Range<usize>, keep: bool) -> Result<Self, Halt> {
+    fn new(work: &Work<'_>, rows: Range<usize>, keep: bool) -> Result<Self, Halt> {
         let mut bounds = vec![f32::INFINITY; rows.len()];
         let mut packed = keep.then(Vec::new);
         let mut tile = Tile::default();
@@ -160,7 +175,8 @@ impl Block {
             if work.sample.is_none() && !keep {
                 break;
             }
-            let block = against.columns.block(work.rows.points, &work.rows.indices[part.clone()]);
+            let columns = work.against[0].columns;
+            let block = columns.block(work.rows.points, &work.rows.indices[part.clone()]);
             if let Some(sample) = work.sample {
                 bounds.copy_from_slice(&sample.bounds(&block, &work.rows.classes[part], &mut tile)?);
             }

@@ -1,0 +1,115 @@
+//! Selection among ranks, by bisection of values instead of partition around pivots: each step is one pass of
+//! comparisons, without a branch that depends on a value.
+
+use fearless_simd::{Level, Simd, dispatch, prelude::*};
+
+/// The n-th smallest of ranks, counted from 1; there are as many.
+pub(super) fn nth_smallest(ranks: &[f32], n: usize) -> f32 {
+    dispatch!(Level::new(), simd => nth_simd(simd, ranks, n))
+}
+
+/// Moves the n smallest of more ranks to the front and returns the largest of them; the others are lost.
+pub(super) fn keep_smallest(ranks: &mut [f32], n: usize) -> f32 {
+    dispatch!(Level::new(), simd => keep_simd(simd, ranks, n))
+}
+
+#[inline(always)]
+fn nth_simd<S: Simd>(simd: S, ranks: &[f32], n: usize) -> f32 {
+    let (least, largest) = range(simd, ranks, f32::INFINITY);
+    // Ranks are not negative, so they are ordered like their bits. Up to `low` there are fewer than n, up to `high` there
+    // are as many.
+    let (mut low, mut high) = (least.to_bits().cast_signed() - 1, largest.to_bits().cast_signed());
+    while high - low > 1 {
+        let middle = low + (high - low) / 2;
+        let value = f32::from_bits(middle.cast_unsigned());
+        let count = up_to(simd, ranks, value);
+        if count == n {
+            return range(simd, ranks, value).1;
+        }
+        if count < n {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    f32::from_bits(high.cast_unsigned())
+}
+
+#[inline(always)]
+fn keep_simd<S: Simd>(simd: S, ranks: &mut [f32], n: usize) -> f32 {
+    let lanes = S::f32s::LEN;
+    let bound = nth_simd(simd, ranks, n);
+    let mut kept = 0;
+    let whole = ranks.len() / lanes * lanes;
+    for start in (0..whole).step_by(lanes) {
+        let chunk = S::f32s::from_slice(simd, &ranks[start..start + lanes]);
+        let below = chunk.simd_lt(S::f32s::splat(simd, bound));
+        // Ends within what was read.
+        chunk.compress(below).store_slice(&mut ranks[kept..kept + lanes]);
+        kept += below.to_bitmask().count_ones() as usize;
+    }
+    for at in whole..ranks.len() {
+        let rank = ranks[at];
+        ranks[kept] = rank;
+        kept += usize::from(rank < bound);
+    }
+    ranks[kept..n].fill(bound);
+    bound
+}
+
+/// The least rank, and the largest up to `limit`.
+#[inline(always)]
+fn range<S: Simd>(simd: S, ranks: &[f32], limit: f32) -> (f32, f32) {
+    let zero = S::f32s::splat(simd, 0.0);
+    let limits = S::f32s::splat(simd, limit);
+    let (mut low, mut high) = (S::f32s::splat(simd, f32::INFINITY), zero);
+    let chunks = ranks.chunks_exact(S::f32s::LEN);
+    let rest = chunks.remainder();
+    for chunk in chunks {
+        let chunk = S::f32s::from_slice(simd, chunk);
+        low = low.min(chunk);
+        high = high.max(chunk.simd_le(limits).select(chunk, zero));
+    }
+    let ends = (low.reduce_min(), high.reduce_max());
+    rest.iter()
+        .fold(ends, |(low, high), &rank| (low.min(rank), if rank <= limit { high.max(rank) } else { high }))
+}
+
+/// How many ranks are not above a value.
+#[inline(always)]
+fn up_to<S: Simd>(simd: S, ranks: &[f32], value: f32) -> usize {
+    let values = S::f32s::splat(simd, value);
+    let chunks = ranks.chunks_exact(S::f32s::LEN);
+    let mut count = chunks.remainder().iter().filter(|&&rank| rank <= value).count();
+    for chunk in chunks {
+        count += S::f32s::from_slice(simd, chunk).simd_le(values).to_bitmask().count_ones() as usize;
+    }
+    count
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn the_smallest_are_those_a_sort_would_give(
+            ranks in prop::collection::vec(
+                prop_oneof![4 => 0f32..1.0, 1 => Just(0.5f32), 1 => Just(0.0f32), 1 => Just(f32::INFINITY)],
+                1..300,
+            ),
+            place in 0.0f64..1.0,
+        ) {
+            let n = 1 + (place * ranks.len() as f64) as usize;
+            let mut sorted = ranks.clone();
+            sorted.sort_unstable_by(f32::total_cmp);
+            prop_assert_eq!(nth_smallest(&ranks, n), sorted[n - 1]);
+            let mut kept = ranks;
+            prop_assert_eq!(keep_smallest(&mut kept, n), sorted[n - 1]);
+            kept[..n].sort_unstable_by(f32::total_cmp);
+            prop_assert_eq!(&kept[..n], &sorted[..n]);
+        }
+    }
+}

@@ -13,6 +13,7 @@ mod sample;
 mod select;
 mod smallest;
 mod symmetric;
+mod tournament;
 
 use std::ops::Range;
 

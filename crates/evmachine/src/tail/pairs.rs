@@ -11,7 +11,8 @@ use rayon::prelude::*;
 
 use super::divide::divide;
 use super::sample::Sample;
-use super::symmetric::{self, Block, TILE_ROWS};
+use super::symmetric;
+use super::tournament::{self, Block, TILE_ROWS};
 use super::{Against, Rows, Work};
 use crate::distance::{GROUP, Screen, Screened, Tile};
 use crate::error::Halt;
@@ -57,7 +58,7 @@ pub(super) fn stream<W: Default, R: Send>(
         Ok(())
     };
     let mut finished =
-        symmetric::tournament(&work, stage, metric, true, meet, |row, tail, workspace: &mut W| {
+        tournament::stream(&work, stage, metric, true, meet, |row, tail, workspace: &mut W| {
             (order[row], finish(order[row], tail, workspace))
         })?;
     finished.sort_unstable_by_key(|(row, _)| *row);

@@ -92,6 +92,16 @@ pub(crate) fn learn(
     features: &Features<'_>,
     labels: &Labels,
 ) -> Result<(Evm, Report), FitError> {
+    // On a thread of the pool from start to end: between its stages nobody has to be woken.
+    rayon::scope(|_| learn_here(run, old, features, labels))
+}
+
+fn learn_here(
+    run: &Run<'_>,
+    old: &Evm,
+    features: &Features<'_>,
+    labels: &Labels,
+) -> Result<(Evm, Report), FitError> {
     if features.rows() != labels.len() {
         return Err(LabelError::Count { rows: features.rows(), labels: labels.len() }.into());
     }

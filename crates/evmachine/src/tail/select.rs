@@ -3,6 +3,9 @@
 
 use fearless_simd::{Level, Simd, dispatch, prelude::*};
 
+/// Lanes of the widest vector.
+const WIDEST: usize = 16;
+
 /// The n-th smallest of ranks, counted from 1; there are as many.
 pub(super) fn nth_smallest(ranks: &[f32], n: usize) -> f32 {
     dispatch!(Level::new(), simd => nth_simd(simd, ranks, n))
@@ -15,16 +18,20 @@ pub(super) fn keep_smallest(ranks: &mut [f32], n: usize) -> f32 {
 
 #[inline(always)]
 fn nth_simd<S: Simd>(simd: S, ranks: &[f32], n: usize) -> f32 {
-    let (least, largest) = range(simd, ranks, f32::INFINITY);
+    let ranks = Padded::new(simd, ranks);
+    let (least, largest) = ranks.range(f32::MAX);
+    if ranks.up_to(largest) < n {
+        return f32::INFINITY;
+    }
     // Ranks are not negative, so they are ordered like their bits. Up to `low` there are fewer than n, up to `high` there
     // are as many.
     let (mut low, mut high) = (least.to_bits().cast_signed() - 1, largest.to_bits().cast_signed());
     while high - low > 1 {
         let middle = low + (high - low) / 2;
         let value = f32::from_bits(middle.cast_unsigned());
-        let count = up_to(simd, ranks, value);
+        let count = ranks.up_to(value);
         if count == n {
-            return range(simd, ranks, value).1;
+            return ranks.range(value).1;
         }
         if count < n {
             low = middle;
@@ -57,34 +64,47 @@ fn keep_simd<S: Simd>(simd: S, ranks: &mut [f32], n: usize) -> f32 {
     bound
 }
 
-/// The least rank, and the largest up to `limit`.
-#[inline(always)]
-fn range<S: Simd>(simd: S, ranks: &[f32], limit: f32) -> (f32, f32) {
-    let zero = S::f32s::splat(simd, 0.0);
-    let limits = S::f32s::splat(simd, limit);
-    let (mut low, mut high) = (S::f32s::splat(simd, f32::INFINITY), zero);
-    let chunks = ranks.chunks_exact(S::f32s::LEN);
-    let rest = chunks.remainder();
-    for chunk in chunks {
-        let chunk = S::f32s::from_slice(simd, chunk);
-        low = low.min(chunk);
-        high = high.max(chunk.simd_le(limits).select(chunk, zero));
-    }
-    let ends = (low.reduce_min(), high.reduce_max());
-    rest.iter()
-        .fold(ends, |(low, high), &rank| (low.min(rank), if rank <= limit { high.max(rank) } else { high }))
+/// Ranks in whole vectors, the last of them padded with infinity.
+struct Padded<'a, S: Simd> {
+    simd: S,
+    whole: &'a [f32],
+    last: S::f32s,
 }
 
-/// How many ranks are not above a value.
-#[inline(always)]
-fn up_to<S: Simd>(simd: S, ranks: &[f32], value: f32) -> usize {
-    let values = S::f32s::splat(simd, value);
-    let chunks = ranks.chunks_exact(S::f32s::LEN);
-    let mut count = chunks.remainder().iter().filter(|&&rank| rank <= value).count();
-    for chunk in chunks {
-        count += S::f32s::from_slice(simd, chunk).simd_le(values).to_bitmask().count_ones() as usize;
+impl<'a, S: Simd> Padded<'a, S> {
+    #[inline(always)]
+    fn new(simd: S, ranks: &'a [f32]) -> Self {
+        let (whole, rest) = ranks.split_at(ranks.len() / S::f32s::LEN * S::f32s::LEN);
+        let mut last = [f32::INFINITY; WIDEST];
+        last[..rest.len()].copy_from_slice(rest);
+        Self { simd, whole, last: S::f32s::from_slice(simd, &last[..S::f32s::LEN]) }
     }
-    count
+
+    /// The least rank, and the largest up to `limit`.
+    #[inline(always)]
+    fn range(&self, limit: f32) -> (f32, f32) {
+        let zero = S::f32s::splat(self.simd, 0.0);
+        let limits = S::f32s::splat(self.simd, limit);
+        let mut low = self.last;
+        let mut high = self.last.simd_le(limits).select(self.last, zero);
+        for chunk in self.whole.chunks_exact(S::f32s::LEN) {
+            let chunk = S::f32s::from_slice(self.simd, chunk);
+            low = low.min(chunk);
+            high = high.max(chunk.simd_le(limits).select(chunk, zero));
+        }
+        (low.reduce_min(), high.reduce_max())
+    }
+
+    /// How many ranks are not above a value, which is finite.
+    #[inline(always)]
+    fn up_to(&self, value: f32) -> usize {
+        let values = S::f32s::splat(self.simd, value);
+        let mut count = self.last.simd_le(values).to_bitmask().count_ones();
+        for chunk in self.whole.chunks_exact(S::f32s::LEN) {
+            count += S::f32s::from_slice(self.simd, chunk).simd_le(values).to_bitmask().count_ones();
+        }
+        count as usize
+    }
 }
 
 #[cfg(test)]

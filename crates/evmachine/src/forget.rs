@@ -1,10 +1,8 @@
 //! Forgetting a class: its extreme vectors go, and the others take their margins to it back.
 
-use std::sync::OnceLock;
-
 use crate::distance;
 use crate::error::{ClassError, Halt};
-use crate::model::{ClassModel, Evm};
+use crate::model::{ClassModel, Evm, Ready};
 use crate::params::{Refit, TailMemory};
 use crate::points::Points;
 use crate::progress::{Run, Stage};
@@ -34,7 +32,7 @@ impl Evm {
         }
         let mut model = self.clone();
         let gone = model.classes.remove(position);
-        model.prepared = OnceLock::new();
+        model.prepared = Ready::default();
         // Its fits stay part of the pooling means, which are taken over all training points.
         for psi in &gone.psi {
             model.dropped.add(psi);
@@ -52,7 +50,7 @@ fn take_back(run: &Run<'_>, model: &mut Evm, gone: &ClassModel) -> Result<(), Ha
     let sizes: Vec<usize> = model.classes.iter().map(|class| class.tail_size).collect();
     let ranges = model.ranges();
     let old = Old::new(model, &sizes);
-    let here = [Against { columns: model.prepared().columns.as_ref(), own: &ranges }];
+    let here = [Against { columns: model.columns(), own: &ranges }];
     let changes = if model.tail_memory == TailMemory::None {
         old.gathered(run, &old.all, &here)?
     } else {
@@ -65,7 +63,7 @@ fn take_back(run: &Run<'_>, model: &mut Evm, gone: &ClassModel) -> Result<(), Ha
     };
     drop(old);
     apply(model, changes);
-    model.prepared = OnceLock::new();
+    model.prepared = Ready::default();
     Ok(())
 }
 
@@ -105,14 +103,10 @@ fn filled(
     let finish = |position: usize, nearest: &[f32], workspace: &mut Workspace| {
         let row = hit[position];
         let tail = without(old.tails[row], &found[row], nearest, old.sizes[classes[position] as usize]);
-        (!tail.is_empty()).then(|| (fit_tail(&tail, params, workspace), tail))
+        (!tail.is_empty()).then(|| Change { row, psi: fit_tail(&tail, params, workspace), tail })
     };
-    let fits = tail::stream(run, Stage::Refit, &params.metric, &rows, here, old.sizes, finish)?;
-    let mut changes: Vec<Change> = vec![None; old.all.len()];
-    for (&row, fit) in hit.iter().zip(fits) {
-        changes[row] = fit;
-    }
-    Ok(changes)
+    let changes = tail::stream(run, Stage::Refit, &params.metric, &rows, here, old.sizes, finish)?;
+    Ok(changes.into_iter().flatten().collect())
 }
 
 /// `tail` without one entry for each of `gone`, filled up to `size` with what of `nearest` lies beyond it. All are

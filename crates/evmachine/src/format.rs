@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use safetensors::tensor::{Dtype, SafeTensors};
 use serde::{Deserialize, Serialize};
@@ -15,7 +15,7 @@ use xxhash_rust::xxh3::Xxh3;
 
 use crate::features::LARGEST;
 use crate::metric::Metric;
-use crate::model::{ClassModel, Evm};
+use crate::model::{ClassModel, Evm, Ready};
 use crate::params::{Params, TailMemory};
 use crate::psi::{FitStatus, PoolSums, PsiModel};
 use crate::whitening::Whitening;
@@ -384,7 +384,7 @@ fn model_of(header: Header, tensors: &Tensors<'_>, metric: Option<Metric>) -> Re
         tail_memory: header.tail_memory,
         whitening,
         feature_names: header.feature_names,
-        prepared: OnceLock::new(),
+        prepared: Ready::default(),
     })
 }
 

@@ -31,7 +31,7 @@ pub struct Evm {
     pub(crate) whitening: Option<Arc<Whitening>>,
     /// One for each dimension, or none at all.
     pub(crate) feature_names: Vec<String>,
-    pub(crate) prepared: OnceLock<Arc<Prepared>>,
+    pub(crate) prepared: Ready,
 }
 
 /// One class. Columns of equal length, an entry for each extreme vector, in order of choice.
@@ -59,9 +59,22 @@ impl ClassModel {
     }
 }
 
-/// What decisions need, computed once for a model.
+/// What is computed once for a model, when it is first needed.
+#[derive(Clone, Default)]
+pub(crate) struct Ready {
+    columns: OnceLock<Arc<dyn Columns>>,
+    all: OnceLock<Arc<Prepared>>,
+}
+
+impl std::fmt::Debug for Ready {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Ready").field("all", &self.all).finish_non_exhaustive()
+    }
+}
+
+/// What decisions need.
 pub(crate) struct Prepared {
-    pub(crate) columns: Box<dyn Columns>,
+    pub(crate) columns: Arc<dyn Columns>,
     pub(crate) curves: Curves,
     /// Of the curves, over the ranks that the columns give.
     pub(crate) estimates: Estimates,
@@ -125,7 +138,7 @@ impl Evm {
             tail_memory,
             whitening: None,
             feature_names: Vec::new(),
-            prepared: OnceLock::new(),
+            prepared: Ready::default(),
         }
     }
 
@@ -248,7 +261,7 @@ impl Evm {
             tail_memory: TailMemory::None,
             whitening: self.whitening.clone(),
             feature_names: self.feature_names.clone(),
-            prepared: OnceLock::new(),
+            prepared: Ready::default(),
             ..*self
         }
     }
@@ -287,14 +300,25 @@ impl Evm {
         self.classes.iter().flat_map(|class| &class.psi).map(move |psi| sums.pooled(model, psi, rho))
     }
 
-    pub(crate) fn prepared(&self) -> &Prepared {
-        self.prepared.get_or_init(|| {
+    /// All extreme vectors, laid out.
+    pub(crate) fn columns(&self) -> &dyn Columns {
+        self.shared_columns().as_ref()
+    }
+
+    fn shared_columns(&self) -> &Arc<dyn Columns> {
+        self.prepared.columns.get_or_init(|| {
             let points = self.points();
             let all: Vec<usize> = (0..points.len()).collect();
+            distance::columns(&self.params.metric, &points, &all).into()
+        })
+    }
+
+    pub(crate) fn prepared(&self) -> &Prepared {
+        self.prepared.all.get_or_init(|| {
             let model = self.params.tail_model;
             let curves = Curves::new(model, self.pooled_psi().map(|psi| Curve::new(model, &psi)).collect());
             Arc::new(Prepared {
-                columns: distance::columns(&self.params.metric, &points, &all),
+                columns: self.shared_columns().clone(),
                 estimates: Estimates::new(&curves, self.dimensions, self.params.metric.ranks_are_squares()),
                 curves,
                 ranges: self.ranges(),

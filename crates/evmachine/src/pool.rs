@@ -277,8 +277,7 @@ fn candidates(run: &Run<'_>, model: &Evm, features: &Features<'_>) -> Result<Can
     let params = &model.params;
     let points = model.query_points(features)?;
     let all: Vec<usize> = (0..points.len()).collect();
-    let known = model.prepared();
-    let negatives = known.columns.len();
+    let negatives = model.columns().len();
     let size = params.tail_size.resolve(model.dimensions, model.classes.len() + 1, negatives);
     let rows = Rows {
         are_columns: false,
@@ -288,7 +287,7 @@ fn candidates(run: &Run<'_>, model: &Evm, features: &Features<'_>) -> Result<Can
         bounds: None,
     };
     let none = 0..0;
-    let against = [Against { columns: known.columns.as_ref(), own: std::slice::from_ref(&none) }];
+    let against = [Against { columns: model.columns(), own: std::slice::from_ref(&none) }];
     let fits: Vec<PsiModel> = tail::stream(
         run,
         Stage::Tails,

@@ -1,10 +1,8 @@
 //! Reduction: a model chooses its extreme vectors among the points it holds.
 
-use std::sync::OnceLock;
-
 use crate::cover::{self, Candidates, Cover, Target};
 use crate::error::{FitError, Halt};
-use crate::model::{ClassModel, Evm};
+use crate::model::{ClassModel, Evm, Ready};
 use crate::params::Params;
 use crate::points::Points;
 use crate::progress::Run;
@@ -39,7 +37,7 @@ impl Evm {
             ..Params::clone(&self.params)
         }
         .check()?;
-        let mut model = Evm { params, prepared: OnceLock::new(), ..self.clone() };
+        let mut model = Evm { params, prepared: Ready::default(), ..self.clone() };
         let everything: Vec<usize> = (0..model.classes.len()).collect();
         model.choose(run, &everything, None)?;
         *self = model;

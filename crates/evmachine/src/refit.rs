@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use crate::error::Halt;
-use crate::model::{Evm, OPEN_TAIL};
+use crate::model::{ClassModel, Evm, OPEN_TAIL};
 use crate::params::{Refit, TailMemory};
 use crate::points::Points;
 use crate::progress::{Run, Stage};
@@ -13,8 +13,14 @@ use crate::tail_memory::remembered;
 use crate::update::fit_tail;
 use crate::weibull::Workspace;
 
-/// The new state of one extreme vector, if it changed.
-pub(crate) type Change = Option<(PsiModel, Vec<f32>)>;
+/// The new state of an extreme vector.
+pub(crate) struct Change {
+    /// Among all of the model.
+    pub(crate) row: usize,
+    pub(crate) psi: PsiModel,
+    /// As it is remembered.
+    pub(crate) tail: Vec<f32>,
+}
 
 /// Takes the batch, the last of `against`, into the tails of the extreme vectors, fits again what changed, and
 /// returns how many that were.
@@ -49,15 +55,21 @@ pub(crate) fn refit(
     Ok(apply(model, changes))
 }
 
-/// Puts the changes into the model and returns how many there were.
+/// Puts the changes, in order of rows, into the model and returns how many there were.
 pub(crate) fn apply(model: &mut Evm, changes: Vec<Change>) -> usize {
-    let count = changes.iter().flatten().count();
-    let each = model.classes.iter_mut().flat_map(|class| class.psi.iter_mut().zip(&mut class.tails));
-    for ((psi, tail), change) in each.zip(changes) {
-        if let Some((new_psi, new_tail)) = change {
-            (*psi, *tail) = (new_psi, new_tail);
+    let count = changes.len();
+    let ranges = model.ranges();
+    let mut changes = changes.into_iter().peekable();
+    let classes = model.classes.iter_mut().zip(ranges).map(|(class, range)| {
+        let own = std::iter::from_fn(|| changes.next_if(|change| range.contains(&change.row)));
+        (class, range.start, own.collect())
+    });
+    let classes: Vec<(&mut ClassModel, usize, Vec<Change>)> = classes.collect();
+    classes.into_par_iter().for_each(|(class, start, changes)| {
+        for Change { row, psi, tail } in changes {
+            (class.psi[row - start], class.tails[row - start]) = (psi, tail);
         }
-    }
+    });
     count
 }
 
@@ -116,12 +128,13 @@ impl<'a> Old<'a> {
                 meter.check()?;
                 let mut workspace = Workspace::default();
                 let rows = (block * size..).zip(found);
-                let changes = rows.map(|(row, found)| self.merge(row, found, &mut workspace)).collect();
+                let changes =
+                    rows.filter_map(|(row, found)| self.merge(row, found, &mut workspace)).collect();
                 meter.advance(found.len())?;
                 Ok(changes)
             })
             .collect();
-        Ok(blocks?.concat())
+        Ok(blocks?.into_iter().flatten().collect())
     }
 
     /// Old tails merged with the distances to the batch, which are measured first.
@@ -135,17 +148,20 @@ impl<'a> Old<'a> {
             bounds: Some(&bounds),
         };
         let finish = |row: usize, found: &[f32], workspace: &mut Workspace| self.merge(row, found, workspace);
-        tail::stream(run, Stage::Refit, &self.model.params.metric, &rows, batch, self.sizes, finish)
+        let changes =
+            tail::stream(run, Stage::Refit, &self.model.params.metric, &rows, batch, self.sizes, finish)?;
+        Ok(changes.into_iter().flatten().collect())
     }
 
-    fn merge(&self, row: usize, found: &[f32], workspace: &mut Workspace) -> Change {
+    /// `None` where nothing changes.
+    fn merge(&self, row: usize, found: &[f32], workspace: &mut Workspace) -> Option<Change> {
         let params = &self.model.params;
         let merged = merge_sorted(self.tails[row], found, self.sizes[self.classes[row] as usize]);
         if merged.is_none() && params.refit != Refit::All {
             return None;
         }
         let tail = merged.unwrap_or_else(|| self.tails[row].to_vec());
-        (!tail.is_empty()).then(|| (fit_tail(&tail, params, workspace), tail))
+        (!tail.is_empty()).then(|| Change { row, psi: fit_tail(&tail, params, workspace), tail })
     }
 
     /// The extreme vectors into whose tail a new negative falls.
@@ -184,16 +200,16 @@ impl<'a> Old<'a> {
             bounds: None,
         };
         let params = &self.model.params;
-        let finish = |row: usize, tail: &[f32], workspace: &mut Workspace| {
-            let psi = (!tail.is_empty()).then(|| fit_tail(tail, params, workspace))?;
-            Some((psi, remembered(tail, self.sizes[classes[row] as usize], self.model.tail_memory)))
+        let finish = |position: usize, tail: &[f32], workspace: &mut Workspace| {
+            let size = self.sizes[classes[position] as usize];
+            (!tail.is_empty()).then(|| Change {
+                row: some[position],
+                psi: fit_tail(tail, params, workspace),
+                tail: remembered(tail, size, self.model.tail_memory),
+            })
         };
-        let fits = tail::stream(run, Stage::Refit, &params.metric, &rows, against, self.sizes, finish)?;
-        let mut changes: Vec<Change> = vec![None; self.all.len()];
-        for (&row, fit) in some.iter().zip(fits) {
-            changes[row] = fit;
-        }
-        Ok(changes)
+        let changes = tail::stream(run, Stage::Refit, &params.metric, &rows, against, self.sizes, finish)?;
+        Ok(changes.into_iter().flatten().collect())
     }
 }
 

@@ -8,7 +8,7 @@
 
 use std::collections::HashMap;
 use std::ops::Range;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Instant;
 
 use crate::cover::{Cover, Target};
@@ -17,7 +17,7 @@ use crate::error::{FeatureError, FitError, Halt, LabelError};
 use crate::features::Features;
 use crate::labels::Labels;
 use crate::metric::Metric;
-use crate::model::{ClassModel, Evm};
+use crate::model::{ClassModel, Evm, Ready};
 use crate::params::{Budget, Params, ReduceWhen, Refit, TailMemory};
 use crate::points::Points;
 use crate::progress::{Run, Stage};
@@ -116,7 +116,7 @@ fn learn_here(
         features.check_squares()?;
     }
     let mut model = old.clone();
-    model.prepared = OnceLock::new();
+    model.prepared = Ready::default();
     let (ids, new_classes) = class_ids(&mut model, labels);
     if model.classes.len() < 2 {
         return Err(FitError::OneClass { class: labels.name(0).to_owned() });
@@ -275,7 +275,7 @@ fn against<'a>(
     if old.classes.is_empty() {
         return vec![batch];
     }
-    vec![Against { columns: old.prepared().columns.as_ref(), own: old_ranges }, batch]
+    vec![Against { columns: old.columns(), own: old_ranges }, batch]
 }
 
 type Fit = (PsiModel, Vec<f32>);

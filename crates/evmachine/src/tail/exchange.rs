@@ -87,11 +87,11 @@ impl Exchange<'_> {
         let mut new = Smallest::new((0..rows).map(|row| (self.new_size(row), f32::INFINITY)));
         let mut found = Vec::with_capacity(part.len());
         let mut tile = Tile::default();
+        let mut old = Smallest::default();
         for start in part.clone().step_by(run.tile_columns) {
             meter.check()?;
             let columns = start..(start + run.tile_columns).min(part.end);
-            let bounds = columns.clone().map(|column| (self.old_size(column), self.old_bounds[column]));
-            let mut old = Smallest::new(bounds);
+            old.restart(columns.clone().map(|column| (self.old_size(column), self.old_bounds[column])));
             for (first, block) in (0..rows).step_by(TILE_ROWS).zip(blocks) {
                 self.old.columns.ranks(block, columns.clone(), &mut tile)?;
                 for row in first..(first + TILE_ROWS).min(rows) {

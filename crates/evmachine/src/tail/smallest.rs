@@ -9,6 +9,7 @@ use super::select::keep_smallest;
 /// Values are appended while they are below the row's bound; when its room is full, selection frees it and lowers the
 /// bound. Each value costs one comparison, and few are ever stored. Rows lie side by side, because offers to many of
 /// them come in turn.
+#[derive(Default)]
 pub(super) struct Smallest {
     sizes: Vec<usize>,
     rooms: Vec<Room>,
@@ -41,16 +42,25 @@ fn room(size: usize) -> usize {
 impl Smallest {
     /// Rows by how many they keep, at least one, and the bound that they start with.
     pub(super) fn new(rows: impl Iterator<Item = (usize, f32)>) -> Self {
-        let (sizes, bounds): (Vec<usize>, Vec<f32>) = rows.map(|(size, bound)| (size.max(1), bound)).unzip();
+        let mut smallest = Self::default();
+        smallest.restart(rows);
+        smallest
+    }
+
+    /// Other rows, in the memory of those before.
+    pub(super) fn restart(&mut self, rows: impl Iterator<Item = (usize, f32)>) {
+        (self.sizes, self.bounds) = rows.map(|(size, bound)| (size.max(1), bound)).unzip();
         let mut end = 0;
-        let rooms = sizes.iter().zip(&bounds).map(|(&size, &bound)| {
+        self.rooms.clear();
+        self.rooms.extend(self.sizes.iter().zip(&self.bounds).map(|(&size, &bound)| {
             let start = end;
             end += room(size);
             Room { start, end: start, full: end - SLACK, bound }
-        });
-        let rooms = rooms.collect();
-        // Zeros that nobody writes to cost no memory.
-        Self { sizes, rooms, bounds, values: vec![0.0; end] }
+        }));
+        if end > self.values.len() {
+            // Zeros that nobody writes to cost no memory.
+            self.values = vec![0.0; end];
+        }
     }
 
     /// Bytes that a row takes.

@@ -103,7 +103,7 @@ fn filled(
     let finish = |position: usize, nearest: &[f32], workspace: &mut Workspace| {
         let row = hit[position];
         let tail = without(old.tails[row], &found[row], nearest, old.sizes[classes[position] as usize]);
-        (!tail.is_empty()).then(|| Change { row, psi: fit_tail(&tail, params, workspace), tail })
+        (!tail.is_empty()).then(|| Change { row, psi: fit_tail(&tail, params, workspace), tail: tail.into() })
     };
     let changes = tail::stream(run, Stage::Refit, &params.metric, &rows, here, old.sizes, finish)?;
     Ok(changes.into_iter().flatten().collect())

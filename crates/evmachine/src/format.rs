@@ -224,7 +224,7 @@ impl Evm {
             bytes: values.flat_map(u64::to_le_bytes).collect(),
         };
         let tails = || classes.iter().flat_map(|class| &class.tails);
-        let tail_values: usize = tails().map(Vec::len).sum();
+        let tail_values: usize = tails().map(|tail| tail.len()).sum();
         let d = self.dimensions;
         let whitening =
             self.whitening.iter().map(|whitening| ("whitening", f32s(vec![d, d], &mut whitening.rows())));
@@ -246,7 +246,7 @@ impl Evm {
                 },
             ),
             ("tail_lengths", u64s(&mut tails().map(|tail| tail.len() as u64))),
-            ("tails", f32s(vec![tail_values], &mut tails().flatten().copied())),
+            ("tails", f32s(vec![tail_values], &mut tails().flat_map(|tail| &**tail).copied())),
             (
                 "vectors",
                 f32s(
@@ -362,7 +362,7 @@ fn model_of(header: Header, tensors: &Tensors<'_>, metric: Option<Metric>) -> Re
             name,
             tail_size: tail_sizes[number].max(1),
             points_seen: points_seen[number],
-            vectors: vectors.by_ref().take(sizes[number] * d).collect(),
+            vectors: Arc::new(vectors.by_ref().take(sizes[number] * d).collect()),
             psi: psi[range.clone()].to_vec(),
             sources: sources[range.clone()].to_vec(),
             gains: gains[range].to_vec(),
@@ -412,14 +412,14 @@ fn whitening_of(
     Ok(Some(Arc::new(whitening)))
 }
 
-fn tails_of(tensors: &Tensors<'_>, count: usize) -> Result<Vec<Vec<f32>>, FormatError> {
+fn tails_of(tensors: &Tensors<'_>, count: usize) -> Result<Vec<Arc<[f32]>>, FormatError> {
     let lengths = tensors.counts("tail_lengths", count)?;
     let total = tensors.length("tails")?;
     if lengths.iter().try_fold(0usize, |sum, &length| sum.checked_add(length)) != Some(total) {
         return Err(inconsistent(format!("tail lengths do not add up to {total} values")));
     }
     let mut values = tensors.f32s("tails", &[total], |value| value >= 0.0)?.into_iter();
-    let tails: Vec<Vec<f32>> =
+    let tails: Vec<Arc<[f32]>> =
         lengths.into_iter().map(|length| values.by_ref().take(length).collect()).collect();
     match tails.iter().position(|tail| !tail.is_sorted()) {
         Some(at) => Err(inconsistent(format!("tail {at} is not sorted"))),

@@ -40,14 +40,14 @@ pub(crate) struct ClassModel {
     pub(crate) name: String,
     pub(crate) tail_size: usize,
     pub(crate) points_seen: u64,
-    /// Row after row, ready for the metric.
-    pub(crate) vectors: Vec<f32>,
+    /// Row after row, ready for the metric. Models that one became of another share what did not change.
+    pub(crate) vectors: Arc<Vec<f32>>,
     pub(crate) psi: Vec<PsiModel>,
     /// Number of the training row, counted over all data ever learned from.
     pub(crate) sources: Vec<u64>,
     pub(crate) gains: Vec<f32>,
     /// By tail memory: all distances, sorted; the largest alone, [`OPEN_TAIL`] if the tail is not full yet; none.
-    pub(crate) tails: Vec<Vec<f32>>,
+    pub(crate) tails: Vec<Arc<[f32]>>,
 }
 
 /// The largest distance of a tail that has fewer than tau values: everything falls into it.
@@ -251,7 +251,7 @@ impl Evm {
                 psi: class.psi.clone(),
                 sources: class.sources.clone(),
                 gains: class.gains.clone(),
-                tails: vec![Vec::new(); class.len()],
+                tails: vec![Arc::default(); class.len()],
                 ..*class
             })
             .collect();

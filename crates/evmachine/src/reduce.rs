@@ -1,5 +1,7 @@
 //! Reduction: a model chooses its extreme vectors among the points it holds.
 
+use std::sync::Arc;
+
 use crate::cover::{self, Candidates, Cover, Target};
 use crate::error::{FitError, Halt};
 use crate::model::{ClassModel, Evm, Ready};
@@ -100,7 +102,7 @@ pub(crate) struct Originals<'a> {
 impl Originals<'_> {
     /// Where the points of the class were; those learned earlier, where they are.
     fn of(&self, class: &ClassModel, d: usize) -> Points<'static> {
-        let mut values = class.vectors.clone();
+        let mut values = class.vectors.to_vec();
         for (row, &source) in values.chunks_exact_mut(d).zip(&class.sources) {
             if source >= self.first {
                 self.points.write_row((source - self.first) as usize, row);
@@ -117,7 +119,9 @@ impl ClassModel {
             name: std::mem::take(&mut self.name),
             tail_size: self.tail_size,
             points_seen: self.points_seen,
-            vectors: order.iter().flat_map(|&i| &self.vectors[i * d..(i + 1) * d]).copied().collect(),
+            vectors: Arc::new(
+                order.iter().flat_map(|&i| &self.vectors[i * d..(i + 1) * d]).copied().collect(),
+            ),
             psi: order.iter().map(|&i| self.psi[i]).collect(),
             sources: order.iter().map(|&i| self.sources[i]).collect(),
             gains: cover.gains.clone(),

@@ -1,5 +1,7 @@
 //! What new points do to the Psi-models that are in the model already.
 
+use std::sync::Arc;
+
 use rayon::prelude::*;
 
 use crate::error::Halt;
@@ -8,7 +10,7 @@ use crate::params::{Refit, TailMemory};
 use crate::points::Points;
 use crate::progress::{Run, Stage};
 use crate::psi::PsiModel;
-use crate::tail::{self, Against, Rows};
+use crate::tail::{self, Against, Found, Rows};
 use crate::tail_memory::remembered;
 use crate::update::fit_tail;
 use crate::weibull::Workspace;
@@ -19,21 +21,21 @@ pub(crate) struct Change {
     pub(crate) row: usize,
     pub(crate) psi: PsiModel,
     /// As it is remembered.
-    pub(crate) tail: Vec<f32>,
+    pub(crate) tail: Arc<[f32]>,
 }
 
 /// Takes the batch, the last of `against`, into the tails of the extreme vectors, fits again what changed, and
 /// returns how many that were.
 ///
 /// With full tails the merge is exact, and `found` may hold the distances of each extreme vector to the batch that lie
-/// within its tail, sorted. Otherwise an affected tail is gathered anew, from the extreme vectors and
+/// within its tail. Otherwise an affected tail is gathered anew, from the extreme vectors and
 /// the batch.
 pub(crate) fn refit(
     run: &Run<'_>,
     model: &mut Evm,
     against: &[Against<'_>],
     sizes: &[usize],
-    found: Option<&[Vec<f32>]>,
+    found: Option<&Found>,
 ) -> Result<usize, Halt> {
     if model.params.refit == Refit::New || model.extreme_vector_count() == 0 {
         return Ok(0);
@@ -95,7 +97,7 @@ impl<'a> Old<'a> {
             classes: numbered()
                 .flat_map(|(number, class)| std::iter::repeat_n(number, class.len()))
                 .collect(),
-            tails: numbered().flat_map(|(_, class)| class.tails.iter().map(Vec::as_slice)).collect(),
+            tails: numbered().flat_map(|(_, class)| class.tails.iter().map(|tail| &**tail)).collect(),
         }
     }
 
@@ -118,19 +120,17 @@ impl<'a> Old<'a> {
     }
 
     /// Old tails merged with distances to the batch.
-    fn merged(&self, run: &Run<'_>, found: &[Vec<f32>]) -> Result<Vec<Change>, Halt> {
-        let meter = run.meter(Stage::Refit, found.len());
-        let size = run.block_rows(found.len());
-        let blocks: Result<Vec<Vec<Change>>, Halt> = found
-            .par_chunks(size)
-            .enumerate()
-            .map(|(block, found)| {
+    fn merged(&self, run: &Run<'_>, found: &Found) -> Result<Vec<Change>, Halt> {
+        let meter = run.meter(Stage::Refit, self.all.len());
+        let blocks: Result<Vec<Vec<Change>>, Halt> = self
+            .all
+            .par_chunks(run.block_rows(self.all.len()))
+            .map(|rows| {
                 meter.check()?;
-                let mut workspace = Workspace::default();
-                let rows = (block * size..).zip(found);
-                let changes =
-                    rows.filter_map(|(row, found)| self.merge(row, found, &mut workspace)).collect();
-                meter.advance(found.len())?;
+                let mut bench = Bench::default();
+                let merge = |&row: &usize| self.merge(row, found.of(row), &mut bench);
+                let changes = rows.iter().filter_map(merge).collect();
+                meter.advance(rows.len())?;
                 Ok(changes)
             })
             .collect();
@@ -147,21 +147,23 @@ impl<'a> Old<'a> {
             classes: &self.classes,
             bounds: Some(&bounds),
         };
-        let finish = |row: usize, found: &[f32], workspace: &mut Workspace| self.merge(row, found, workspace);
+        let finish = |row: usize, found: &[f32], bench: &mut Bench| self.merge(row, found, bench);
         let changes =
             tail::stream(run, Stage::Refit, &self.model.params.metric, &rows, batch, self.sizes, finish)?;
         Ok(changes.into_iter().flatten().collect())
     }
 
     /// `None` where nothing changes.
-    fn merge(&self, row: usize, found: &[f32], workspace: &mut Workspace) -> Option<Change> {
+    fn merge(&self, row: usize, found: &[f32], bench: &mut Bench) -> Option<Change> {
         let params = &self.model.params;
-        let merged = merge_sorted(self.tails[row], found, self.sizes[self.classes[row] as usize]);
-        if merged.is_none() && params.refit != Refit::All {
+        let size = self.sizes[self.classes[row] as usize];
+        let changed = merge_sorted(self.tails[row], found, size, &mut bench.merged);
+        if !changed && params.refit != Refit::All {
             return None;
         }
-        let tail = merged.unwrap_or_else(|| self.tails[row].to_vec());
-        (!tail.is_empty()).then(|| Change { row, psi: fit_tail(&tail, params, workspace), tail })
+        let tail = if changed { &bench.merged[..] } else { self.tails[row] };
+        let psi = (!tail.is_empty()).then(|| fit_tail(tail, params, &mut bench.workspace))?;
+        Some(Change { row, psi, tail: tail.into() })
     }
 
     /// The extreme vectors into whose tail a new negative falls.
@@ -213,26 +215,34 @@ impl<'a> Old<'a> {
     }
 }
 
-/// The `size` smallest of two sorted lists, or `None` where they are those of `old`.
-pub(crate) fn merge_sorted(old: &[f32], new: &[f32], size: usize) -> Option<Vec<f32>> {
+/// Room for fitting tails again.
+#[derive(Default)]
+pub(crate) struct Bench {
+    pub(crate) workspace: Workspace,
+    pub(crate) merged: Vec<f32>,
+}
+
+/// Puts the `size` smallest of two sorted lists into `merged`; `false` where they are those of `old`.
+pub(crate) fn merge_sorted(old: &[f32], new: &[f32], size: usize, merged: &mut Vec<f32>) -> bool {
     let enters = |value: &f32| old.len() < size || value < &old[size - 1];
     if !new.first().is_some_and(enters) {
-        return None;
+        return false;
     }
-    let mut merged = Vec::with_capacity((old.len() + new.len()).min(size));
-    let (mut old, mut new) = (old.iter().peekable(), new.iter().peekable());
-    while merged.len() < size {
-        let next = match (old.peek(), new.peek()) {
-            (Some(a), Some(b)) if a <= b => old.next(),
-            (_, Some(_)) => new.next(),
-            (_, None) => old.next(),
-        };
-        match next {
-            Some(value) => merged.push(*value),
-            None => break,
+    merged.clear();
+    let mut rest = old;
+    for &value in new {
+        // What is new is few, and lies far apart.
+        let (before, behind) = rest.split_at(rest.partition_point(|old| *old <= value));
+        merged.extend_from_slice(before);
+        rest = behind;
+        if merged.len() >= size {
+            break;
         }
+        merged.push(value);
     }
-    Some(merged)
+    merged.extend_from_slice(&rest[..rest.len().min(size.saturating_sub(merged.len()))]);
+    merged.truncate(size);
+    true
 }
 
 #[cfg(test)]
@@ -241,10 +251,19 @@ mod tests {
 
     #[test]
     fn a_merge_is_the_smallest_of_both_or_nothing_new() {
-        assert_eq!(merge_sorted(&[1.0, 3.0], &[2.0], 2), Some(vec![1.0, 2.0]));
-        assert_eq!(merge_sorted(&[1.0, 3.0], &[3.0, 4.0], 2), None);
-        assert_eq!(merge_sorted(&[1.0], &[4.0, 5.0], 3), Some(vec![1.0, 4.0, 5.0]));
-        assert_eq!(merge_sorted(&[], &[4.0, 5.0], 1), Some(vec![4.0]));
-        assert_eq!(merge_sorted(&[1.0, 2.0], &[], 3), None);
+        let merge = |old: &[f32], new: &[f32], size| {
+            let mut merged = vec![7.0];
+            merge_sorted(old, new, size, &mut merged).then_some(merged)
+        };
+        assert_eq!(merge(&[1.0, 3.0], &[2.0], 2), Some(vec![1.0, 2.0]));
+        assert_eq!(
+            merge(&[1.0, 3.0, 4.0, 6.0], &[2.0, 3.5, 5.0, 5.5], 5),
+            Some(vec![1.0, 2.0, 3.0, 3.5, 4.0])
+        );
+        assert_eq!(merge(&[1.0, 3.0], &[3.0, 4.0], 2), None);
+        assert_eq!(merge(&[1.0], &[4.0, 5.0], 3), Some(vec![1.0, 4.0, 5.0]));
+        assert_eq!(merge(&[1.0, 9.0], &[4.0, 5.0], 8), Some(vec![1.0, 4.0, 5.0, 9.0]));
+        assert_eq!(merge(&[], &[4.0, 5.0], 1), Some(vec![4.0]));
+        assert_eq!(merge(&[1.0, 2.0], &[], 3), None);
     }
 }

@@ -25,7 +25,7 @@ use crate::metric::Metric;
 use crate::points::Points;
 use crate::progress::{Meter, Run, Stage};
 
-pub(crate) use self::exchange::{Exchange, Exchanged};
+pub(crate) use self::exchange::{Exchange, Exchanged, Found};
 use self::leaves::Leaves;
 use self::sample::Sample;
 use self::smallest::Smallest;

@@ -1,5 +1,7 @@
 //! What extreme vectors remember of their tails.
 
+use std::sync::Arc;
+
 use crate::error::Halt;
 use crate::metric::Metric;
 use crate::model::{ClassModel, Evm, OPEN_TAIL};
@@ -21,12 +23,12 @@ pub(crate) fn keeps_tails(model: &Evm, old_vectors: usize, batch: &Batch<'_>) ->
 const BYTES: u64 = size_of::<f32>() as u64;
 
 /// The tail as it is remembered: whole, or its largest value alone.
-pub(crate) fn remembered(tail: &[f32], size: usize, memory: TailMemory) -> Vec<f32> {
+pub(crate) fn remembered(tail: &[f32], size: usize, memory: TailMemory) -> Arc<[f32]> {
     match memory {
-        TailMemory::Full => tail.to_vec(),
-        TailMemory::Max if tail.len() < size => vec![OPEN_TAIL],
+        TailMemory::Full => tail.into(),
+        TailMemory::Max if tail.len() < size => [OPEN_TAIL].into(),
         TailMemory::Max => tail.last().copied().into_iter().collect(),
-        TailMemory::None => Vec::new(),
+        TailMemory::None => Arc::default(),
     }
 }
 
@@ -67,7 +69,7 @@ pub(crate) fn remember_tails(
         };
         let tails =
             tail::stream(run, Stage::Tails, metric, &rows, against, sizes, |_, tail, (): &mut ()| {
-                tail.to_vec()
+                Arc::from(tail)
             })?;
         for ((class, i), tail) in chosen.into_iter().zip(tails) {
             model.classes[class].tails[i] = tail;

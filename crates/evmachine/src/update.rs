@@ -23,7 +23,7 @@ use crate::points::Points;
 use crate::progress::{Run, Stage};
 use crate::psi::PsiModel;
 use crate::reduce::Originals;
-use crate::refit::{self, merge_sorted};
+use crate::refit::{self, Bench, merge_sorted};
 use crate::report::{Report, StageTimes};
 use crate::smoothing::{self, ClassRows, Smoothing};
 use crate::tail::{self, Against, Exchange, Exchanged, Rows};
@@ -159,7 +159,7 @@ fn learn_here(
 
     let clock = Instant::now();
     let found = exchanged.map(|exchanged| exchanged.old);
-    let refitted = refit::refit(run, &mut model, &met, &sizes, found.as_deref())?;
+    let refitted = refit::refit(run, &mut model, &met, &sizes, found.as_ref())?;
     times.refit = clock.elapsed();
 
     let clock = Instant::now();
@@ -278,7 +278,7 @@ fn against<'a>(
     vec![Against { columns: old.columns(), own: old_ranges }, batch]
 }
 
-type Fit = (PsiModel, Vec<f32>);
+type Fit = (PsiModel, Arc<[f32]>);
 
 /// Distances between the batch and the extreme vectors, measured once where both sides need them.
 fn exchange(
@@ -328,14 +328,14 @@ fn fit_batch(
         &batch.rows(),
         against,
         sizes,
-        |row, tail, workspace: &mut Workspace| {
+        |row, tail, bench: &mut Bench| {
             let size = sizes[batch.classes[row] as usize];
-            let merged = exchanged.map(|exchanged| {
-                let nearest = &exchanged.new[row];
-                merge_sorted(nearest, tail, size).unwrap_or_else(|| nearest.clone())
-            });
-            let tail = merged.as_deref().unwrap_or(tail);
-            (fit_tail(tail, params, workspace), remembered(tail, size, memory))
+            let tail = match exchanged.map(|exchanged| &exchanged.new[row][..]) {
+                None => tail,
+                Some(nearest) if merge_sorted(nearest, tail, size, &mut bench.merged) => &bench.merged,
+                Some(nearest) => nearest,
+            };
+            (fit_tail(tail, params, &mut bench.workspace), remembered(tail, size, memory))
         },
     )
 }
@@ -356,7 +356,9 @@ fn append(model: &mut Evm, batch: &Batch<'_>, fits: Vec<Fit>, points_before: u64
         class.points_seen += 1;
     }
     for (class, range) in model.classes.iter_mut().zip(&batch.ranges) {
-        class.vectors.extend(batch.points.gather(&batch.order[range.clone()]));
+        if !range.is_empty() {
+            Arc::make_mut(&mut class.vectors).extend(batch.points.gather(&batch.order[range.clone()]));
+        }
     }
     model.points_seen += batch.order.len() as u64;
 }

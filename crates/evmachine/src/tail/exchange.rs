@@ -21,7 +21,34 @@ pub(crate) struct Exchanged {
     /// For each new point, the smallest: as many as its tail has.
     pub(crate) new: Vec<Vec<f32>>,
     /// For each old point, the smallest of those whose rank is below its bound.
-    pub(crate) old: Vec<Vec<f32>>,
+    pub(crate) old: Found,
+}
+
+/// Distances found by old points, sorted for each. Most have none.
+#[derive(Default)]
+pub(crate) struct Found {
+    values: Vec<f32>,
+    /// By point, where its values end.
+    ends: Vec<usize>,
+}
+
+impl Found {
+    pub(crate) fn of(&self, point: usize) -> &[f32] {
+        let start = if point == 0 { 0 } else { self.ends[point - 1] };
+        &self.values[start..self.ends[point]]
+    }
+
+    fn push(&mut self, values: &[f32]) {
+        self.values.extend_from_slice(values);
+        self.ends.push(self.values.len());
+    }
+
+    /// Puts the points of another behind these.
+    fn append(&mut self, other: &Self) {
+        let start = self.values.len();
+        self.values.extend_from_slice(&other.values);
+        self.ends.extend(other.ends.iter().map(|end| start + end));
+    }
 }
 
 /// New points, and the old ones that they meet.
@@ -58,7 +85,7 @@ impl Exchange<'_> {
         let mut parts = parts?.into_iter();
         let Some((mut new, mut old)) = parts.next() else { return Ok(None) };
         for (mut more_new, more_old) in parts {
-            old.extend(more_old);
+            old.append(&more_old);
             for row in 0..new.rows() {
                 new.offer(row, more_new.sorted(row));
             }
@@ -82,10 +109,10 @@ impl Exchange<'_> {
         blocks: &[RowBlock],
         part: Range<usize>,
         meter: &Meter<'_>,
-    ) -> Result<(Smallest, Vec<Vec<f32>>), Halt> {
+    ) -> Result<(Smallest, Found), Halt> {
         let rows = self.new.indices.len();
         let mut new = Smallest::new((0..rows).map(|row| (self.new_size(row), f32::INFINITY)));
-        let mut found = Vec::with_capacity(part.len());
+        let mut found = Found::default();
         let mut tile = Tile::default();
         let mut old = Smallest::default();
         for start in part.clone().step_by(run.tile_columns) {
@@ -100,7 +127,9 @@ impl Exchange<'_> {
                     }
                 }
             }
-            found.extend((0..old.rows()).map(|row| distances(self.metric, &mut old, row).to_vec()));
+            for row in 0..old.rows() {
+                found.push(distances(self.metric, &mut old, row));
+            }
             meter.advance(columns.len())?;
         }
         Ok((new, found))

@@ -116,7 +116,7 @@ impl<'a> Old<'a> {
                 _ => f32::INFINITY,
             }
         };
-        self.tails.iter().zip(&self.classes).map(bound).collect()
+        self.tails.par_iter().zip(&self.classes).map(bound).collect()
     }
 
     /// Old tails merged with distances to the batch.

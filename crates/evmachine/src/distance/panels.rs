@@ -170,21 +170,40 @@ fn pack<const WIDTH: usize>(points: &Points<'_>, order: &[usize], squared: bool)
     let mut squares = vec![0.0; padded];
     let groups = packed.par_chunks_exact_mut(WIDTH * d).zip(squares.par_chunks_exact_mut(WIDTH));
     groups.zip(order.par_chunks(WIDTH)).with_min_len(SHARE).for_each_init(
-        || vec![0.0; d],
-        |row, ((group, squares), indices)| {
-            for ((lane, &index), square) in indices.iter().enumerate().zip(squares) {
+        || vec![0.0; WIDTH * d],
+        |rows, ((group, squares), indices)| {
+            for ((row, &index), square) in rows.chunks_exact_mut(d).zip(indices).zip(squares) {
                 points.write_row(index, row);
-                for (slot, &value) in group[lane..].iter_mut().step_by(WIDTH).zip(&*row) {
-                    *slot = value;
-                }
                 if squared {
                     let sum: f64 = row.iter().map(|&value| f64::from(value) * f64::from(value)).sum();
                     *square = sum as f32;
                 }
             }
+            rows[indices.len() * d..].fill(0.0);
+            transpose::<WIDTH>(rows, d, group);
         },
     );
     (packed, squares)
+}
+
+/// `WIDTH` rows of `d` values, dimension by dimension.
+fn transpose<const WIDTH: usize>(rows: &[f32], d: usize, group: &mut [f32]) {
+    /// Dimensions at a time.
+    const BLOCK: usize = 8;
+    let (blocks, rest) = group.split_at_mut(d / BLOCK * BLOCK * WIDTH);
+    for (number, block) in blocks.chunks_exact_mut(BLOCK * WIDTH).enumerate() {
+        for lane in 0..WIDTH {
+            let values = &rows[lane * d + number * BLOCK..][..BLOCK];
+            for i in 0..BLOCK {
+                block[i * WIDTH + lane] = values[i];
+            }
+        }
+    }
+    for (i, lanes) in (d / BLOCK * BLOCK..).zip(rest.chunks_exact_mut(WIDTH)) {
+        for (lane, value) in lanes.iter_mut().enumerate() {
+            *value = rows[lane * d + i];
+        }
+    }
 }
 
 /// Replaces each product of a group with a panel by the squared distance, and returns whether one of them has lost too

@@ -1,9 +1,9 @@
 //! Tails of new points and of old ones from the same distances.
 //!
-//! A distance between a new point and an old one belongs to both of their tails. Old points are divided among the
-//! threads; each thread keeps tails of its own for the new points, which are merged at the end.
+//! A distance between a new point and an old one belongs to both of their tails. Threads take tiles of old points in turn;
+//! each keeps tails of its own for the new points, which are merged at the end.
 
-use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rayon::prelude::*;
 
@@ -43,11 +43,12 @@ impl Found {
         self.ends.push(self.values.len());
     }
 
-    /// Puts the points of another behind these.
-    fn append(&mut self, other: &Self) {
+    /// With the points of another behind these.
+    fn and(mut self, other: &Self) -> Self {
         let start = self.values.len();
         self.values.extend_from_slice(&other.values);
         self.ends.extend(other.ends.iter().map(|end| start + end));
+        self
     }
 }
 
@@ -75,21 +76,23 @@ impl Exchange<'_> {
         }
         let lay_out = |indices| self.old.columns.block(self.new.points, indices);
         let blocks: Vec<RowBlock> = self.new.indices.chunks(TILE_ROWS).map(lay_out).collect();
-        let width = count.div_ceil(threads).next_multiple_of(run.tile_columns);
         let meter = run.meter(Stage::Refit, count);
-        let parts: Result<Vec<_>, Halt> = (0..count)
+        let next = AtomicUsize::new(0);
+        let parts: Result<Vec<Part>, Halt> = (0..threads)
             .into_par_iter()
-            .step_by(width)
-            .map(|start| self.part(run, &blocks, start..(start + width).min(count), &meter))
+            .with_max_len(1)
+            .map(|_| self.part(run, &blocks, &next, &meter))
             .collect();
         let mut parts = parts?.into_iter();
-        let Some((mut new, mut old)) = parts.next() else { return Ok(None) };
-        for (mut more_new, more_old) in parts {
-            old.append(&more_old);
+        let Some(Part { mut new, mut old }) = parts.next() else { return Ok(None) };
+        for mut more in parts {
+            old.append(&mut more.old);
             for row in 0..new.rows() {
-                new.offer(row, more_new.sorted(row));
+                new.offer(row, more.new.sorted(row));
             }
         }
+        old.sort_unstable_by_key(|(start, _)| *start);
+        let old = old.iter().fold(Found::default(), |all, (_, part)| all.and(part));
         let new = (0..new.rows()).map(|row| distances(self.metric, &mut new, row).to_vec()).collect();
         Ok(Some(Exchanged { new, old }))
     }
@@ -102,22 +105,26 @@ impl Exchange<'_> {
         self.sizes[self.old_classes[column] as usize].min(self.new.indices.len())
     }
 
-    /// The tails of all new points among some of the old ones, and what the latter found.
+    /// Takes part in measuring: one tile of old points after the other, while there are any.
     fn part(
         &self,
         run: &Run<'_>,
         blocks: &[RowBlock],
-        part: Range<usize>,
+        next: &AtomicUsize,
         meter: &Meter<'_>,
-    ) -> Result<(Smallest, Found), Halt> {
-        let rows = self.new.indices.len();
+    ) -> Result<Part, Halt> {
+        let (rows, count) = (self.new.indices.len(), self.old.columns.len());
         let mut new = Smallest::new((0..rows).map(|row| (self.new_size(row), f32::INFINITY)));
-        let mut found = Found::default();
+        let mut found = Vec::new();
         let mut tile = Tile::default();
         let mut old = Smallest::default();
-        for start in part.clone().step_by(run.tile_columns) {
+        loop {
+            let start = next.fetch_add(run.tile_columns, Ordering::Relaxed);
+            if start >= count {
+                return Ok(Part { new, old: found });
+            }
             meter.check()?;
-            let columns = start..(start + run.tile_columns).min(part.end);
+            let columns = start..(start + run.tile_columns).min(count);
             old.restart(columns.clone().map(|column| (self.old_size(column), self.old_bounds[column])));
             for (first, block) in (0..rows).step_by(TILE_ROWS).zip(blocks) {
                 self.old.columns.ranks(block, columns.clone(), &mut tile)?;
@@ -127,11 +134,20 @@ impl Exchange<'_> {
                     }
                 }
             }
+            let mut values = Found::default();
             for row in 0..old.rows() {
-                found.push(distances(self.metric, &mut old, row));
+                values.push(distances(self.metric, &mut old, row));
             }
+            found.push((start, values));
             meter.advance(columns.len())?;
         }
-        Ok((new, found))
     }
+}
+
+/// What one thread finds.
+struct Part {
+    /// The tails of all new points among the old ones that it met.
+    new: Smallest,
+    /// By the first of them, what old points found.
+    old: Vec<(usize, Found)>,
 }

@@ -62,6 +62,74 @@ class NumpyLibmr:
         return np.stack(columns, 1)
 
 
+class Torch:
+    """The method of Vastlab's vast, which asks for CUDA, on torch's processor: all rows of a class at once, distances by
+    differences, `topk`, Newton's steps in doubles, a greedy cover."""
+
+    def __init__(self, metric: str, tail: int, threshold: float | None) -> None:
+        import torch
+
+        self.torch, self.metric, self.tail, self.threshold = torch, metric, tail, threshold
+        self.name = f"torch {torch.__version__.split('+')[0]}"
+
+    def distances(self, a, b):
+        if self.metric == "cosine":
+            unit = self.torch.nn.functional.normalize
+            return 1 - unit(a) @ unit(b).T
+        return self.torch.cdist(a, b, compute_mode="donot_use_mm_for_euclid_dist")
+
+    def fit(self, X: np.ndarray, y: np.ndarray) -> Torch:
+        self.classes = []
+        for label in np.unique(y):
+            own, others = (self.torch.from_numpy(X[rows]) for rows in (y == label, y != label))
+            margins = 0.5 * self.distances(own, others)
+            tails = margins.topk(min(self.tail, margins.shape[1]), dim=1, largest=False).values.double()
+            shifts = tails.amax(1) + 1
+            shapes, scales = self.weibulls(shifts[:, None] - tails)
+            kept = self.cover(own, shifts, shapes, scales)
+            self.classes.append((own[kept], shifts[kept], shapes[kept], scales[kept]))
+        return self
+
+    def weibulls(self, values):
+        """Shapes and scales of many rows, each step for all of them."""
+        logarithms = values.log()
+        means = logarithms.mean(1)
+        shapes = self.torch.ones_like(means)
+        for _ in range(100):
+            powers = values ** shapes[:, None]
+            sums = powers.sum(1)
+            first = (powers * logarithms).sum(1) / sums
+            second = (powers * logarithms * logarithms).sum(1) / sums
+            steps = (first - means - 1 / shapes) / (second - first**2 + 1 / shapes**2)
+            shapes = shapes - steps
+            if steps.abs().max() < 1e-6:
+                break
+        return shapes, (values ** shapes[:, None]).mean(1) ** (1 / shapes)
+
+    def psi(self, distances, shifts, shapes, scales):
+        """One row for each query, one column for each extreme vector."""
+        depths = (shifts - distances.double()).clamp(min=0)
+        return -self.torch.expm1(-((depths / scales) ** shapes))
+
+    def cover(self, own, shifts, shapes, scales) -> list[int]:
+        if self.threshold is None:
+            return list(range(len(own)))
+        sets = (self.psi(self.distances(own, own), shifts, shapes, scales) >= self.threshold).T
+        sets.fill_diagonal_(True)
+        missing = self.torch.ones(len(own), dtype=bool)
+        kept = []
+        while missing.any():
+            best = int(sets[:, missing].sum(1).argmax())
+            kept.append(best)
+            missing &= ~sets[best]
+        return kept
+
+    def score(self, queries: np.ndarray) -> np.ndarray:
+        queries = self.torch.from_numpy(queries)
+        columns = [self.psi(self.distances(queries, own), *curves).amax(1) for own, *curves in self.classes]
+        return self.torch.stack(columns, 1).numpy()
+
+
 class PackageEvm:
     """PyPI's EVM 0.1.2, which calls a Python function for every distance."""
 

@@ -9,6 +9,8 @@
     target/peers/bin/python benches/peers/run.py crossover docs/images/crossover.png
     target/peers/bin/python benches/peers/run.py imagenet
 
+After `target/peers/bin/pip install torch`, letter and clinc time torch too.
+
 Each prints a Markdown table: seconds, the ratio, and the share that the distances alone, at the speed of numpy's matrix
 product on this machine in this run, would take of our time. `--turns N` sets how often both sides take a turn.
 """
@@ -17,6 +19,7 @@ from __future__ import annotations
 
 import argparse
 import copy
+import importlib.util
 import os
 import resource
 import statistics
@@ -90,7 +93,7 @@ HEADER = ["", "peer, s", "evmachine, s", "ratio", "distances at the product's sp
 def letter(turns: int) -> None:
     import numpy as np
     from evmachine import ExtremeValueMachine
-    from peers import NumpyLibmr, PackageEvm
+    from peers import NumpyLibmr, PackageEvm, Torch
 
     data = np.loadtxt(ROOT / "data/letter/letter-recognition.data", delimiter=",", dtype=str)
     X, y = data[:, 1:].astype(np.float32), data[:, 0]
@@ -110,6 +113,20 @@ def letter(turns: int) -> None:
             f"predict 5,000, {peer.name}", turns, lambda: peer.score(queries), lambda: own.predict(queries), 0
         ),
     ]
+    if importlib.util.find_spec("torch"):
+        torch = Torch("euclidean", 75, 0.5).fit(*train)
+        rows += [
+            versus(
+                f"fit and reduce 15,000 x 16, {torch.name}",
+                min(turns, 3),
+                lambda: Torch("euclidean", 75, 0.5).fit(*train),
+                lambda: ExtremeValueMachine(tail_size=75).fit(*train),
+                flops,
+            ),
+            versus(
+                f"predict 5,000, {torch.name}", turns, lambda: torch.score(queries), lambda: own.predict(queries), 0
+            ),
+        ]
     few = (X[:1_040], y[:1_040])
     rows.append(
         versus(
@@ -126,22 +143,26 @@ def letter(turns: int) -> None:
 def clinc(turns: int, path: str) -> None:
     import numpy as np
     from evmachine import ExtremeValueMachine
-    from peers import NumpyLibmr
+    from peers import NumpyLibmr, Torch
 
     with np.load(path) as file:
         X, y = file["X_train"].astype(np.float32), file["y_train"]
     rows = []
-    for tail in (1_000, 7_000):
-        own = {"metric": "cosine", "tail_size": tail, "cover_threshold": 1.0, "tail_memory": "none"}
-        rows.append(
-            versus(
-                f"fit 15,000 x 384, tail {tail}, {NumpyLibmr.name}",
-                turns,
-                lambda: NumpyLibmr("cosine", tail, None).fit(X, y),
-                lambda: ExtremeValueMachine(**own).fit(X, y),
-                2 * 15_000**2 * 384 / 2,
+    peers = [(NumpyLibmr, turns, (1_000, 7_000))]
+    if importlib.util.find_spec("torch"):
+        peers.append((Torch, 1, (1_000,)))
+    for peer, count, tails in peers:
+        for tail in tails:
+            own = {"metric": "cosine", "tail_size": tail, "cover_threshold": 1.0, "tail_memory": "none"}
+            rows.append(
+                versus(
+                    f"fit 15,000 x 384, tail {tail}, {peer('cosine', tail, None).name}",
+                    count,
+                    lambda: peer("cosine", tail, None).fit(X, y),
+                    lambda: ExtremeValueMachine(**own).fit(X, y),
+                    2 * 15_000**2 * 384 / 2,
+                )
             )
-        )
     table(rows, HEADER)
     print("Each distance is computed once, so the product is counted by half.")
 

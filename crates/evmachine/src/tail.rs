@@ -1,9 +1,9 @@
 //! The tau smallest distances of each point to other classes (Alg. 2), streamed over tiles.
 //!
-//! Memory is a tile and twice the tail for each row in flight, whatever the number of points. Three ways save work where
+//! Memory is a tile and twice the tail for each row in flight, whatever the number of points. Four ways save work where
 //! they can: with room for twice the tail of every row, each distance is computed once instead of twice; in few
-//! dimensions, most pairs are never measured; in many rows, a sample tells where tails end, and what lies beyond is
-//! never stored. The tails are the same, bit for bit.
+//! dimensions, most pairs are never measured, because boxes or bounds in bytes rule them out; in many rows, a sample tells
+//! where tails end, and what lies beyond is never stored. The tails are the same, bit for bit.
 
 mod divide;
 mod exchange;
@@ -101,7 +101,7 @@ pub(crate) fn stream<W: Default, R: Send>(
         .collect();
     let alone = Work { run, rows, against, tails: &tails, sample: None };
     if let [columns] = against
-        && symmetric::pays(&alone)
+        && symmetric::is_possible(&alone)
         && let Some(tails) = pairs::stream(&alone, stage, metric, *columns, &finish)?
     {
         return Ok(tails);

@@ -1,8 +1,10 @@
 //! Lower bounds of Euclidean distances, from vectors rounded to a byte for each dimension.
 //!
 //! With `a'` and `b'` the rounded vectors, `|a - b| >= |a' - b'| - |a - a'| - |b - b'|`, and `|a' - b'|^2` is a sum of
-//! products of bytes, of which an instruction takes four at a time. Whole groups of rows are told so that they have no
+//! products of bytes, of which an instruction takes four at a time. This tells which groups of rows have no
 //! pair of interest with a panel of columns, before a distance is computed.
+
+#![cfg_attr(not(target_arch = "x86_64"), allow(dead_code, reason = "elsewhere there are no codes"))]
 
 use fearless_simd::Level;
 use rayon::prelude::*;

@@ -11,12 +11,16 @@ use crate::progress::Stage;
 /// From so many dimensions on, half the distances cost more than offering values to two tails.
 const DIMENSIONS: usize = 8;
 
-/// Whether the rows are the columns, halves are worth it, and all tails fit the memory of the run at once.
+/// Whether halves are worth it where they are possible.
 pub(super) fn pays(work: &Work<'_>) -> bool {
+    is_possible(work) && work.rows.points.dimensions() >= DIMENSIONS
+}
+
+/// Whether the rows are the columns, more than two tiles of them, and all tails fit the memory of the run at once.
+pub(super) fn is_possible(work: &Work<'_>) -> bool {
     let rows = work.rows;
     rows.are_columns
         && rows.bounds.is_none()
-        && rows.points.dimensions() >= DIMENSIONS
         && rows.indices.len() > 2 * TILE_ROWS
         && memory(work) <= work.run.memory
 }

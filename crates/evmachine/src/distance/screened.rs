@@ -44,9 +44,9 @@ impl Screened {
         Some(Self { panels: Panels::new(kind, points, order), codes: codes(kind, points, order) })
     }
 
-    /// Bytes that so many points take.
+    /// Bytes that so many points take as rows and as columns, each with its codes.
     pub(crate) fn bytes(count: usize, dimensions: usize) -> usize {
-        let value = size_of::<f32>() + 2 * size_of::<u8>();
+        let value = 2 * (size_of::<f32>() + size_of::<u8>());
         count.saturating_mul(dimensions).saturating_mul(value)
     }
 

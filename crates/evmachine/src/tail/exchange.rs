@@ -8,13 +8,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use rayon::prelude::*;
 
 use super::smallest::{Smallest, offer_both};
+use super::tournament::TILE_ROWS;
 use super::{Against, Rows, distances};
 use crate::distance::{RowBlock, Tile};
 use crate::error::Halt;
 use crate::metric::Metric;
 use crate::progress::{Meter, Run, Stage};
-
-const TILE_ROWS: usize = 96;
 
 /// Distances between new and old points of different classes, sorted.
 pub(crate) struct Exchanged {

@@ -9,8 +9,11 @@ use crate::model::{ClassModel, Evm, Prepared};
 use crate::params::TailModel;
 use crate::points::Points;
 use crate::progress::{Run, Stage};
-use crate::psi::{ln_psi, support_of, support_of_ln};
+use crate::psi::{ln_psi, support_of_ln};
 use crate::support::{Best, Scratch, keep_largest};
+
+/// Queries that witnesses are asked about at once.
+const QUERIES: usize = 4096;
 
 /// What the model says of a query.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -86,7 +89,7 @@ impl Evm {
 
     /// As [`decide`](Self::decide), watched and sized by `run`.
     pub fn decide_with(&self, run: &Run<'_>, queries: &Features<'_>) -> Result<Vec<Decision>, PredictError> {
-        if self.fused() > 1 || self.params.contrast > 0.0 {
+        if self.fused() > 1 || self.params.contrast > 0.0 || self.witnesses.is_some() {
             return self.for_each_query(run, queries, |_, scores| self.decision(scores));
         }
         // The best class alone counts, and with it the one extreme vector of largest support.
@@ -103,8 +106,8 @@ impl Evm {
                 }
             },
         };
-        self.sweep(run, queries, &sweep, |_, best| {
-            self.accepted(best.class, score(self.params.tail_model, &[best.support]))
+        self.sweep(run, queries, &sweep, |_, fall, best| {
+            self.accepted(best.class, fallen(self.params.tail_model, &[best.support], fall))
         })
     }
 
@@ -125,6 +128,44 @@ impl Evm {
         queries: &Features<'_>,
         each: impl Fn(usize, &[ClassScore]) -> R + Sync,
     ) -> Result<Vec<R>, PredictError> {
+        let Some(witnesses) = &self.witnesses else {
+            return self.feature_scores(run, queries, each);
+        };
+        self.check_columns(queries)?;
+        let classes = self.classes.len();
+        let mut results = Vec::with_capacity(queries.rows());
+        for first in (0..queries.rows()).step_by(QUERIES) {
+            let rows: Vec<usize> = (first..(first + QUERIES).min(queries.rows())).collect();
+            let part = queries.part(rows[0]..first + rows.len());
+            let points = Points::prepare(&part, &self.params.metric).map_err(|error| error.moved(first))?;
+            let all: Vec<usize> = (0..rows.len()).collect();
+            let additions = witnesses.additions(run, &points, &all, None)?;
+            let found = self.feature_scores(run, &part, |row, scores| {
+                let additions = &additions[row * classes..(row + 1) * classes];
+                each(first + row, &self.mixed(scores, additions))
+            });
+            results.extend(found?);
+        }
+        Ok(results)
+    }
+
+    /// Scores in feature space, with what other witnesses add.
+    pub(crate) fn mixed(&self, scores: &[ClassScore], additions: &[f64]) -> Vec<ClassScore> {
+        let share = self.witnesses.as_ref().map_or(1.0, |witnesses| witnesses.mixture.feature);
+        let mixed = scores.iter().zip(additions).map(|(score, addition)| {
+            let support = share * score.support + addition;
+            ClassScore { ln_probability: ln_psi(self.params.tail_model, support), support }
+        });
+        mixed.collect()
+    }
+
+    /// As [`for_each_query`](Self::for_each_query), for the support in feature space alone.
+    pub(crate) fn feature_scores<R: Send>(
+        &self,
+        run: &Run<'_>,
+        queries: &Features<'_>,
+        each: impl Fn(usize, &[ClassScore]) -> R + Sync,
+    ) -> Result<Vec<R>, PredictError> {
         let search = self.prepared().search(self.fused());
         let (fused, classes) = (search.fused, self.classes.len());
         let sweep = Sweep {
@@ -139,10 +180,12 @@ impl Evm {
                 }
             },
         };
-        self.sweep(run, queries, &sweep, |row, best| {
+        self.sweep(run, queries, &sweep, |row, fall, best| {
             let supports = best.chunks_exact(fused).zip(&self.classes);
             let scores: Vec<ClassScore> = supports
-                .map(|(supports, class)| score(self.params.tail_model, &supports[..fused.min(class.len())]))
+                .map(|(supports, class)| {
+                    fallen(self.params.tail_model, &supports[..fused.min(class.len())], fall)
+                })
                 .collect();
             each(row, &scores)
         })
@@ -154,7 +197,7 @@ impl Evm {
         run: &Run<'_>,
         queries: &Features<'_>,
         sweep: &Sweep<A, O, M>,
-        each: impl Fn(usize, &A) -> R + Sync,
+        each: impl Fn(usize, f64, &A) -> R + Sync,
     ) -> Result<Vec<R>, PredictError>
     where
         A: Clone + Send + Sync,
@@ -175,7 +218,12 @@ impl Evm {
                 meter.check()?;
                 let block = prepared.columns.block(&points, rows);
                 let found = sweep.block(run, prepared, &block, rows.len(), parts)?;
-                let results = rows.iter().zip(&found).map(|(&row, found)| each(row, found)).collect();
+                let falls = match &prepared.reach {
+                    Some(reach) => reach.falls(&self.params.metric, &points, rows)?,
+                    None => vec![0.0; rows.len()],
+                };
+                let each = |((&row, &fall), found)| each(row, fall, found);
+                let results = rows.iter().zip(&falls).zip(&found).map(each).collect();
                 meter.advance(rows.len())?;
                 Ok(results)
             })
@@ -184,10 +232,15 @@ impl Evm {
     }
 
     pub(crate) fn query_points<'a>(&self, queries: &'a Features<'_>) -> Result<Points<'a>, FeatureError> {
-        if queries.columns() != self.dimensions {
-            return Err(FeatureError::Dimensions { expected: self.dimensions, found: queries.columns() });
+        self.check_columns(queries)?;
+        self.whitened(self.standardized(queries)?)
+    }
+
+    fn check_columns(&self, queries: &Features<'_>) -> Result<(), FeatureError> {
+        if queries.columns() == self.dimensions {
+            return Ok(());
         }
-        self.whitened(Points::prepare(queries, &self.params.metric)?)
+        Err(FeatureError::Dimensions { expected: self.dimensions, found: queries.columns() })
     }
 
     /// k, or the size of the largest class where that is less.
@@ -223,10 +276,10 @@ impl Evm {
         self.accepted(best, self.contrasted(scores[best], second, contrast))
     }
 
-    /// Known if the score of the best class reaches delta.
+    /// Known if the score of the best class reaches its threshold.
     fn accepted(&self, class: usize, score: ClassScore) -> Decision {
         // The cover tests support too, so that rounding cannot come between it and the decision.
-        if score.support >= support_of(self.params.tail_model, self.params.rejection_threshold) {
+        if score.support >= self.threshold_of(class) {
             Decision::Known { class, score }
         } else {
             Decision::Unknown { nearest: class, score }
@@ -295,6 +348,16 @@ where
     }
 }
 
+/// As [`score`], less what a query beyond the model's reach loses.
+fn fallen(model: TailModel, supports: &[f64], fall: f64) -> ClassScore {
+    let found = score(model, supports);
+    if fall == 0.0 {
+        return found;
+    }
+    let support = found.support - fall;
+    ClassScore { ln_probability: ln_psi(model, support), support }
+}
+
 /// The mean of psi over supports sorted from the largest down.
 pub(crate) fn score(model: TailModel, supports: &[f64]) -> ClassScore {
     let support = supports[0];
@@ -310,6 +373,7 @@ pub(crate) fn score(model: TailModel, supports: &[f64]) -> ClassScore {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::psi::support_of;
 
     #[test]
     fn the_score_is_the_mean_of_psi() {

@@ -75,6 +75,20 @@ pub enum FeatureError {
     },
 }
 
+impl FeatureError {
+    /// The same, of a part of the rows that begins at `first`.
+    pub(crate) fn moved(mut self, first: usize) -> Self {
+        if let FeatureError::NotFinite { row, .. }
+        | FeatureError::TooLarge { row, .. }
+        | FeatureError::ZeroVector { row }
+        | FeatureError::TooLargeWhitened { row, .. } = &mut self
+        {
+            *row += first;
+        }
+        self
+    }
+}
+
 /// A list of class names that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]

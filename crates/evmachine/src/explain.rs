@@ -5,7 +5,9 @@ use crate::distance::Tile;
 use crate::error::PredictError;
 use crate::features::Features;
 use crate::model::Evm;
+use crate::points::Points;
 use crate::progress::Run;
+use crate::witness::Testimony;
 
 /// The reasons for one decision.
 #[derive(Debug, Clone, PartialEq)]
@@ -16,7 +18,7 @@ pub struct Explanation {
     /// The classes, best first.
     pub classes: Vec<ClassEvidence>,
     /// How far the query must move at least to change between known and unknown, where one psi decides
-    /// (`n_fused` 1, `contrast` 0): for an unknown query the way into the nearest ball in which the psi of an extreme vector
+    /// (`n_fused` 1, `contrast` 0, no witnesses beside the features): for an unknown query the way into the nearest ball in which the psi of an extreme vector
     /// reaches the rejection threshold, for a known one the way out of the ball that it is deepest in. Other balls
     /// may lie beyond it. Infinite where there is no such ball, or no end to it.
     pub distance_to_boundary: f64,
@@ -30,6 +32,8 @@ pub struct ClassEvidence {
     pub class: usize,
     /// P(class | query).
     pub probability: f64,
+    /// Which witness said what, where the features are not the only one: parts of the support of the class.
+    pub testimony: Option<Testimony>,
     /// The extreme vectors whose psi were averaged, largest first.
     pub speakers: Vec<Speaker>,
 }
@@ -70,7 +74,7 @@ impl Evm {
         let prepared = self.prepared();
         let count = prepared.columns.len();
         let metric = &self.params.metric;
-        let delta = self.params.rejection_threshold;
+        let testimony = self.testimony(queries)?;
         let sources: Vec<u64> = self.extreme_vectors().map(|vector| vector.source).collect();
         let mut tile = Tile::default();
         let mut explanations = Vec::with_capacity(points.len());
@@ -80,12 +84,13 @@ impl Evm {
             let speaker = |index: usize| {
                 let distance = f64::from(metric.distance_of_rank(tile.row(0)[index]));
                 let curve = prepared.curves.get(index);
+                let class = prepared.ranges.partition_point(|range| range.end <= index);
                 Speaker {
                     extreme_vector: index,
                     source: sources[index],
                     distance,
                     psi: curve.psi(distance),
-                    radius: f64::from(curve.radius(delta)),
+                    radius: f64::from(curve.radius_at(self.threshold_of(class))),
                 }
             };
             let mut order: Vec<usize> = (0..scores.len()).collect();
@@ -99,7 +104,12 @@ impl Evm {
                 ranked.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
                 let speakers =
                     ranked.iter().take(self.params.n_fused).map(|&(_, index)| speaker(index)).collect();
-                ClassEvidence { class, probability: scores[class].probability(), speakers }
+                let testimony = testimony.as_ref().map(|parts| {
+                    let part = parts[row * scores.len() + class];
+                    let features = scores[class].support - part.logits - part.probe;
+                    Testimony { features, ..part }
+                });
+                ClassEvidence { class, probability: scores[class].probability(), testimony, speakers }
             });
             let decision = self.decision(scores);
             // The way out of the last ball that holds the query, or into the first one.
@@ -115,5 +125,13 @@ impl Evm {
             });
         }
         Ok(explanations)
+    }
+
+    /// What the witnesses beside the features say: rows x classes.
+    fn testimony(&self, queries: &Features<'_>) -> Result<Option<Vec<Testimony>>, PredictError> {
+        let Some(witnesses) = &self.witnesses else { return Ok(None) };
+        let points = Points::prepare(queries, &self.params.metric)?;
+        let rows: Vec<usize> = (0..points.len()).collect();
+        witnesses.parts(&Run::new(), &points, &rows, None).map(Some)
     }
 }

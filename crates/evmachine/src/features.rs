@@ -50,6 +50,11 @@ impl<'a> Features<'a> {
         Features { values: Cow::Owned(values), columns: columns.max(1) }
     }
 
+    /// As [`checked`](Self::checked), without copying.
+    pub(crate) fn checked_view(values: &'a [f32], columns: usize) -> Self {
+        Self { values: Cow::Borrowed(values), columns: columns.max(1) }
+    }
+
     /// Whether the squares of all values would vanish.
     pub(crate) fn check_squares(&self) -> Result<(), FeatureError> {
         let largest = largest_magnitude(&self.values);
@@ -82,6 +87,11 @@ impl<'a> Features<'a> {
     /// The same matrix without copying; what is owned stays with `self`.
     pub fn borrowed(&self) -> Features<'_> {
         Features { values: Cow::Borrowed(&self.values), columns: self.columns }
+    }
+
+    /// Consecutive rows, without copying.
+    pub(crate) fn part(&self, rows: std::ops::Range<usize>) -> Features<'_> {
+        Features::checked_view(&self.values[rows.start * self.columns..rows.end * self.columns], self.columns)
     }
 
     /// The given rows, in the given order, as a matrix of their own.

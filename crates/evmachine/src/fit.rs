@@ -7,14 +7,15 @@ use crate::model::Evm;
 use crate::params::Params;
 use crate::progress::Run;
 use crate::report::Report;
-use crate::update;
+use crate::training;
 
 impl Evm {
     /// Learns the classes of `labels` from `features`.
     ///
     /// Costs `rows^2 * dimensions` multiplications and additions, half of that where memory allows, and memory for a
     /// packed copy of the features, which is let go before the model takes its own, beside tiles and what
-    /// [`Run::memory`] allows; rows are shared by the threads of the current rayon pool.
+    /// [`Run::memory`] allows; rows are shared by the threads of the current rayon pool. Where the threshold is set on
+    /// held-out rows, as by default, a trial on four rows in five comes on top, at two thirds of that cost.
     ///
     /// ```
     /// use evmachine::{Evm, Features, Labels, Params};
@@ -45,7 +46,6 @@ impl Evm {
         features: &Features<'_>,
         labels: &Labels,
     ) -> Result<(Self, Report), FitError> {
-        let nothing = Self::empty(params.check()?, features.columns());
-        update::learn(run, &nothing, features, labels)
+        training::fit(run, params.check()?, features, labels)
     }
 }

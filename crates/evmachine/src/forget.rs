@@ -1,5 +1,7 @@
 //! Forgetting a class: its extreme vectors go, and the others take their margins to it back.
 
+use std::sync::Arc;
+
 use crate::distance;
 use crate::error::{ClassError, Halt};
 use crate::model::{ClassModel, Evm, Ready};
@@ -40,6 +42,13 @@ impl Evm {
         if model.params.refit != Refit::New {
             take_back(run, &mut model, &gone)?;
         }
+        if let Some(witnesses) = &self.witnesses {
+            model.witnesses = Some(Arc::new(witnesses.without(run, position, name)?));
+        }
+        if let Some(sample) = &self.sample {
+            model.sample = Some(Arc::new(sample.without(position)));
+        }
+        model.recalibrate(run)?;
         *self = model;
         Ok(())
     }

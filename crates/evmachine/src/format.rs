@@ -1,5 +1,6 @@
 //! The model file: safetensors, as `docs/model-format.md` specifies it.
 
+mod beyond;
 mod tensors;
 
 use std::collections::{HashMap, HashSet};
@@ -15,15 +16,20 @@ use xxhash_rust::xxh3::Xxh3;
 
 use crate::features::LARGEST;
 use crate::metric::Metric;
-use crate::model::{ClassModel, Evm, Ready};
+use crate::model::{ClassModel, Evm};
 use crate::params::{Params, TailMemory};
 use crate::psi::{FitStatus, PoolSums, PsiModel};
 use crate::whitening::Whitening;
+use beyond::Beyond;
 use tensors::{Column, Tensors};
 
 /// The latest version that this library writes. It reads this one and all before it, and writes the first that holds
-/// what the model has: 2 with whitening, else 1.
-pub const FORMAT_VERSION: u32 = 2;
+/// what the model has: 3 with standard columns, witnesses or a calibration, 2 with whitening, else 1.
+pub const FORMAT_VERSION: u32 = 3;
+
+/// Parameters that came later, with the version that has them first.
+const LATER_PARAMS: [(&str, u32); 5] =
+    [("whitening", 2), ("standardize", 3), ("logit_weight", 3), ("probe_weight", 3), ("strangers", 3)];
 
 /// Counts of rows stay exact in every number that is made of them.
 const MOST_POINTS: u64 = 1 << 53;
@@ -98,6 +104,12 @@ struct Header {
     dropped: PoolSums,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     feature_names: Vec<String>,
+    #[serde(default, skip_serializing_if = "is_nothing")]
+    beyond: Beyond,
+}
+
+fn is_nothing(beyond: &Beyond) -> bool {
+    *beyond == Beyond::default()
 }
 
 /// The part of the metadata that every version has.
@@ -111,13 +123,19 @@ impl Evm {
     pub fn to_bytes(&self) -> Result<Vec<u8>, FormatError> {
         let mut params =
             serde_json::to_value(Params::clone(&self.params)).map_err(|e| inconsistent(e.to_string()))?;
-        if let (None, Some(params)) = (&self.whitening, params.as_object_mut()) {
-            // Readers of version 1 refuse names that they do not know.
-            params.remove("whitening");
+        let version = match (self.is_beyond(), &self.whitening) {
+            (true, _) => 3,
+            (false, Some(_)) => 2,
+            (false, None) => 1,
+        };
+        if let Some(params) = params.as_object_mut() {
+            // Readers of earlier versions refuse names that they do not know.
+            let later = LATER_PARAMS.iter().filter(|(_, first)| version < *first);
+            later.for_each(|(name, _)| drop(params.remove(*name)));
         }
         let header = Header {
             checksum: "0".repeat(CHECKSUM_DIGITS),
-            format_version: if self.whitening.is_some() { FORMAT_VERSION } else { 1 },
+            format_version: version,
             library_version: env!("CARGO_PKG_VERSION").to_owned(),
             params,
             dimensions: self.dimensions,
@@ -126,11 +144,13 @@ impl Evm {
             tail_memory: self.tail_memory,
             dropped: self.dropped,
             feature_names: self.feature_names.clone(),
+            beyond: self.beyond(),
         };
         let text = serde_json::to_string(&header).map_err(|e| inconsistent(e.to_string()))?;
         // One entry: several would be written in no fixed order.
         let metadata = HashMap::from([(KEY.to_owned(), text)]);
-        let mut bytes = safetensors::serialize(self.tensors(), Some(metadata))
+        let tensors = self.tensors().into_iter().chain(self.beyond_tensors()?);
+        let mut bytes = safetensors::serialize(tensors, Some(metadata))
             .map_err(|e| FormatError::Container { detail: e.to_string() })?;
         let digits = checksum_position(&bytes)?;
         let checksum = format!("{:016x}", checksum(&bytes, digits));
@@ -375,17 +395,21 @@ fn model_of(header: Header, tensors: &Tensors<'_>, metric: Option<Metric>) -> Re
             return Err(inconsistent(detail));
         }
     }
-    Ok(Evm {
-        params,
-        dimensions: d,
+    let mut evm = Evm {
         classes,
         points_seen: header.points_seen,
         dropped: header.dropped,
         tail_memory: header.tail_memory,
         whitening,
         feature_names: header.feature_names,
-        prepared: Ready::default(),
-    })
+        ..Evm::empty(params, d)
+    };
+    if header.format_version >= 3 {
+        evm.read_beyond(tensors, &header.beyond)?;
+    } else if evm.is_beyond() || header.beyond != Beyond::default() {
+        return Err(inconsistent(format!("parts of format 3 in a file of format {}", header.format_version)));
+    }
+    Ok(evm)
 }
 
 /// There where the parameters say so, and nowhere else.

@@ -77,6 +77,11 @@ impl Labels {
         &self.names[self.ids[row] as usize]
     }
 
+    /// Rows by class number, some classes of which may have none.
+    pub(crate) fn with_names(names: Vec<String>, ids: Vec<u32>) -> Self {
+        Self { names, ids }
+    }
+
     /// The given rows, in the given order.
     pub fn select(&self, rows: &[usize]) -> Self {
         let mut numbers = vec![u32::MAX; self.names.len()];

@@ -38,6 +38,8 @@
 //! For any number of threads, tile size and memory limit ([`Run`]) the model is the same, bit for bit. Bad
 //! input is an error that names its row and column; nothing panics on it.
 
+mod beta;
+mod calibration;
 mod cover;
 mod decision;
 mod distance;
@@ -47,27 +49,39 @@ mod features;
 mod fit;
 mod forget;
 mod format;
+mod holdout;
 mod labels;
 mod math;
+mod matrix;
 mod metric;
 mod model;
 mod params;
 mod points;
 mod pool;
+mod probe;
 mod progress;
 mod psi;
+mod reach;
 mod reduce;
 mod refit;
+mod rejection;
 mod report;
+mod sample;
 mod smoothing;
+mod stacking;
+mod standard;
 mod support;
 mod table;
 mod tail;
 mod tail_memory;
+mod threshold;
+mod training;
 mod update;
 mod weibull;
 mod whitening;
+mod witness;
 
+pub use calibration::CalibrationInfo;
 pub use decision::{ClassScore, Decision};
 pub use error::{ClassError, FeatureError, FitError, LabelError, ParamsError, PredictError, UpdateError};
 pub use explain::{ClassEvidence, Explanation, Speaker};
@@ -77,11 +91,15 @@ pub use labels::Labels;
 pub use metric::{Distance, Metric, MetricError};
 pub use model::{ClassInfo, Evm, ExtremeVector};
 pub use params::{
-    Budget, CheckedParams, Params, ReduceWhen, Reduction, Refit, TailMemory, TailModel, TailSize,
+    Budget, CheckedParams, Params, ReduceWhen, Reduction, Refit, TailMemory, TailModel, TailSize, Weight,
 };
 pub use pool::{PoolError, SampleId, Strategy, Suggestion, UnknownPool};
+pub use probe::Probe;
 pub use progress::{Observer, Run, Stage};
 pub use psi::{FitStatus, MarginError, PsiModel};
-pub use report::{Report, StageTimes, StatusCounts};
+pub use rejection::Rejection;
+pub use report::{Report, StageTimes, StatusCounts, TuneAgain};
 pub use table::{DistanceTable, TailFits};
+pub use threshold::CalibrateError;
 pub use weibull::SHAPE_CAP;
+pub use witness::Testimony;

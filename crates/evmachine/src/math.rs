@@ -1,8 +1,8 @@
-//! `exp` and `ln` over slices of `f64`, vectorised, and an estimate of `log2` in `f32`.
+//! `exp` and `ln` over slices of `f64`, vectorised, `exp` and an estimate of `log2` in `f32`.
 //!
 //! Lanes are eight wide whatever the instruction set, and sums are taken lane by lane, so on one machine a result
 //! depends on the values and their order alone. Machines with and without fused multiplication may differ in the
-//! last bit. Relative error below 4e-16 over the ranges stated, but for the estimate.
+//! last bit. Relative error below 4e-16 in `f64` over the ranges stated.
 
 use fearless_simd::{Level, Simd, dispatch, f32x16, f64x8, prelude::*, u32x16, u64x8};
 
@@ -105,6 +105,47 @@ pub(crate) fn log2_estimate<S: Simd>(simd: S, x: f32x16<S>) -> f32x16<S> {
     series.mul_add(r, e)
 }
 
+/// Replaces each value x by `exp(x - shift)`, which is at most 1, and returns their sum. 0 below -87; relative error
+/// below 3e-7. The number of values is a multiple of 16.
+pub(crate) fn exp_sum(values: &mut [f32], shift: f32) -> f32 {
+    dispatch!(Level::new(), simd => exp_sum_simd(simd, values, shift))
+}
+
+#[inline(always)]
+fn exp_sum_simd<S: Simd>(simd: S, values: &mut [f32], shift: f32) -> f32 {
+    /// Added to and taken from a number below 2^22, rounds it to an integer, which then stands in the low bits.
+    const ROUND: f32 = 12_582_912.0;
+    const LN_2_HIGH: f32 = 0.693_359_4;
+    const LN_2_LOW: f32 = -2.121_944_4e-4;
+    /// 1/6! to 1/1! of Taylor's series, which ends at r^7 / 7!: |r| <= ln 2 / 2 leaves 6e-9.
+    const COEFFICIENTS: [f32; 6] = [1.0 / 720.0, 1.0 / 120.0, 1.0 / 24.0, 1.0 / 6.0, 0.5, 1.0];
+    const FLOOR: f32 = -87.0;
+
+    let floor = f32x16::splat(simd, FLOOR);
+    let mut sums = f32x16::splat(simd, 0.0);
+    for chunk in values.chunks_exact_mut(16) {
+        let x = f32x16::from_slice(simd, chunk) - shift;
+        let vanishes = x.simd_lt(floor);
+        let x = x.max(floor);
+        let rounded = x.mul_add(std::f32::consts::LOG2_E, ROUND);
+        let n = rounded - ROUND;
+        let r = n.mul_add(-LN_2_HIGH, x);
+        let r = n.mul_add(-LN_2_LOW, r);
+        let mut series = f32x16::splat(simd, 1.0 / 5_040.0);
+        for coefficient in COEFFICIENTS {
+            series = series.mul_add(r, coefficient);
+        }
+        let series = series.mul_add(r, 1.0);
+        let power = f32x16::from_bits((rounded.to_bits() + u32x16::splat(simd, 127)) << 23);
+        let value = vanishes.select(f32x16::splat(simd, 0.0), series * power);
+        value.store_slice(chunk);
+        sums += value;
+    }
+    let mut lanes = [0.0; 16];
+    sums.store_slice(&mut lanes);
+    lanes.iter().sum()
+}
+
 /// Replaces each value by its natural logarithm; 0 becomes -inf.
 pub(crate) fn ln(values: &mut [f64]) {
     dispatch!(Level::new(), simd => ln_simd(simd, values));
@@ -187,6 +228,18 @@ mod tests {
 
     proptest! {
         #[test]
+    fn powers_in_single_precision_agree_with_the_standard_library() {
+        let mut values: Vec<f32> = (0..1600).map(|i| -(i as f32) * 0.06).collect();
+        let expected: Vec<f64> = values.iter().map(|&x| f64::from(x - 0.25).exp()).collect();
+        let sum = exp_sum(&mut values, 0.25);
+        for (&found, &expected) in values.iter().zip(&expected) {
+            let bound = if expected < 1.7e-38 { 2e-38 } else { 3e-7 * expected };
+            assert!((f64::from(found) - expected).abs() <= bound, "{found} {expected}");
+        }
+        assert!((f64::from(sum) / expected.iter().sum::<f64>() - 1.0).abs() < 1e-6);
+    }
+
+    #[test]
         fn ln_agrees_with_the_standard_library(values in prop::collection::vec(1e-300f64..1e300, 1..40), near in 0.5f64..2.0) {
             let mut values = values;
             values.push(near);

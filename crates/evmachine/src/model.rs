@@ -5,12 +5,17 @@ use std::sync::{Arc, OnceLock};
 
 use rayon::prelude::*;
 
+use crate::calibration::Calibration;
 use crate::distance::{self, Columns};
 use crate::params::{CheckedParams, TailMemory};
 use crate::points::Points;
 use crate::psi::{Curve, Curves, PoolSums, PsiModel};
+use crate::reach::Reach;
+use crate::sample::Sample;
+use crate::standard::Standard;
 use crate::support::{Estimates, Search};
 use crate::whitening::Whitening;
+use crate::witness::Witnesses;
 
 /// The Extreme Value Machine.
 ///
@@ -27,8 +32,15 @@ pub struct Evm {
     pub(crate) dropped: PoolSums,
     /// What tails are remembered as.
     pub(crate) tail_memory: TailMemory,
+    /// Estimated from the first batch, where [`Params::standardize`](crate::Params::standardize) says so.
+    pub(crate) standard: Option<Arc<Standard>>,
     /// Estimated from the first batch, where [`Params::whitening`](crate::Params::whitening) is above 0.
     pub(crate) whitening: Option<Arc<Whitening>>,
+    /// Where [`Params::logit_weight`](crate::Params::logit_weight) or that of the probe ask for them.
+    pub(crate) witnesses: Option<Arc<Witnesses>>,
+    /// Rows as they came, where the threshold is set on held-out ones or there is a probe.
+    pub(crate) sample: Option<Arc<Sample>>,
+    pub(crate) calibration: Option<Arc<Calibration>>,
     /// One for each dimension, or none at all.
     pub(crate) feature_names: Vec<String>,
     pub(crate) prepared: Ready,
@@ -80,6 +92,7 @@ pub(crate) struct Prepared {
     pub(crate) estimates: Estimates,
     /// By class, its extreme vectors among the columns.
     pub(crate) ranges: Vec<Range<usize>>,
+    pub(crate) reach: Option<Reach>,
 }
 
 impl Prepared {
@@ -136,7 +149,11 @@ impl Evm {
             points_seen: 0,
             dropped: PoolSums::default(),
             tail_memory,
+            standard: None,
             whitening: None,
+            witnesses: None,
+            sample: None,
+            calibration: None,
             feature_names: Vec::new(),
             prepared: Ready::default(),
         }
@@ -233,13 +250,6 @@ impl Evm {
         self.classes.iter().map(|class| class.points_seen).sum()
     }
 
-    /// Changes delta, below which a query is unknown. Nothing else depends on it.
-    pub fn set_rejection_threshold(&mut self, delta: f64) -> Result<(), crate::ParamsError> {
-        self.params =
-            crate::Params { rejection_threshold: delta, ..crate::Params::clone(&self.params) }.check()?;
-        Ok(())
-    }
-
     /// The same model, remembering nothing of its tails.
     pub(crate) fn clone_without_tails(&self) -> Self {
         let classes = self
@@ -259,7 +269,11 @@ impl Evm {
             params: self.params.clone(),
             classes,
             tail_memory: TailMemory::None,
+            standard: self.standard.clone(),
             whitening: self.whitening.clone(),
+            witnesses: None,
+            sample: None,
+            calibration: None,
             feature_names: self.feature_names.clone(),
             prepared: Ready::default(),
             ..*self
@@ -322,6 +336,7 @@ impl Evm {
                 estimates: Estimates::new(&curves, self.dimensions, self.params.metric.ranks_are_squares()),
                 curves,
                 ranges: self.ranges(),
+                reach: Reach::of(&self.params.metric, &self.points()),
             })
         })
     }
@@ -334,7 +349,11 @@ impl Clone for Evm {
             params: self.params.clone(),
             classes: self.classes.par_iter().cloned().collect(),
             feature_names: self.feature_names.clone(),
+            standard: self.standard.clone(),
             whitening: self.whitening.clone(),
+            witnesses: self.witnesses.clone(),
+            sample: self.sample.clone(),
+            calibration: self.calibration.clone(),
             prepared: self.prepared.clone(),
             ..*self
         }
@@ -350,7 +369,11 @@ impl PartialEq for Evm {
             && self.points_seen == other.points_seen
             && self.dropped == other.dropped
             && self.tail_memory == other.tail_memory
+            && self.standard == other.standard
             && self.whitening == other.whitening
+            && self.witnesses == other.witnesses
+            && self.sample == other.sample
+            && self.calibration == other.calibration
             && self.feature_names == other.feature_names
     }
 }

@@ -6,6 +6,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::error::ParamsError;
 use crate::metric::Metric;
+use crate::rejection::Rejection;
 use crate::weibull::SHAPE_CAP;
 
 /// How many of the smallest margins are fitted: the paper's tau.
@@ -123,9 +124,52 @@ pub enum TailMemory {
     None,
 }
 
+/// How much a witness beside the machine itself counts.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Weight {
+    /// As much as makes held-out rows most likely of their own class.
+    Auto,
+    /// So many times as much as the support in feature space, both on one scale. 0 leaves it out.
+    Fixed(f64),
+}
+
+impl Weight {
+    /// Whether the witness is never heard.
+    pub fn is_zero(self) -> bool {
+        self == Weight::Fixed(0.0)
+    }
+}
+
+impl Serialize for Weight {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Weight::Auto => serializer.serialize_str("auto"),
+            Weight::Fixed(weight) => serializer.serialize_f64(*weight),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Weight {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum Written {
+            Number(f64),
+            Name(String),
+        }
+        let wrong = || serde::de::Error::custom("must be \"auto\" or a number");
+        match Written::deserialize(deserializer).map_err(|_| wrong())? {
+            Written::Number(weight) => Ok(Weight::Fixed(weight)),
+            Written::Name(name) if name == "auto" => Ok(Weight::Auto),
+            Written::Name(_) => Err(wrong()),
+        }
+    }
+}
+
 /// Parameters, unchecked; [`check`](Params::check) is run by whatever uses them.
 ///
-/// The default is the paper. [`Params::robust`] is what the guides recommend for embeddings.
+/// The default is the paper, with a threshold set so that one in twenty known queries is called unknown; [`Params::paper`]
+/// has the paper's own. [`Params::robust`] is what the guides recommend for embeddings.
 ///
 /// ```
 /// use evmachine::{Params, TailSize};
@@ -150,6 +194,8 @@ pub struct Params {
     pub fixed_shape: Option<f64>,
     /// A margin is this fraction of a distance to another class; 0.5 is half-way.
     pub distance_multiplier: f64,
+    /// Whether columns are brought to mean 0 and deviation 1, over the first batch, before anything else is done with them.
+    pub standardize: bool,
     /// The share of the within-class covariance in the matrix that the features are whitened with, the rest being its
     /// mean variance in all directions: 0 leaves them as they are, 1 makes classes equally wide in every direction. For
     /// Euclidean and cosine distances alone.
@@ -176,8 +222,20 @@ pub struct Params {
     /// s1 and s2 (see [`ClassScore`](crate::ClassScore)), delta is compared with psi at s1 + contrast (s1 - s2). 0 is
     /// Eq. 3; the best class is the same for every value. For [`TailModel::Weibull`] alone: the others round to 1.
     pub contrast: f64,
-    /// Below this probability a query is unknown: the paper's delta.
-    pub rejection_threshold: f64,
+    /// How much the support of a second machine counts, whose features are the logits of a linear probe, by cosine.
+    pub logit_weight: Weight,
+    /// How much the logits of the linear probe themselves count.
+    ///
+    /// With either weight, the score of a class is the mean of three witnesses on one scale: its support in feature space,
+    /// in the space of logits, and its logit, the last two bounded by what held-out rows have. Weights of 0 give the machine
+    /// of the paper.
+    pub probe_weight: Weight,
+    /// Below which support a query is unknown: the paper's delta, or the share of queries that may be mistaken.
+    pub rejection_threshold: Rejection,
+    /// How the p-values of unknown queries are distributed, Beta(a, b); those of known ones are uniform. P(known) rests on
+    /// it. Measured by tuning, or on rows known to be unknown ([`Evm::calibrate_unknowns`](crate::Evm::calibrate_unknowns));
+    /// unless measured, what is typical of embeddings.
+    pub strangers: [f64; 2],
     /// What an update does to Psi-models already there.
     pub refit: Refit,
     /// When an update chooses extreme vectors anew.
@@ -196,6 +254,7 @@ impl Default for Params {
             tail_model: TailModel::Weibull,
             fixed_shape: None,
             distance_multiplier: 0.5,
+            standardize: false,
             whitening: 0.0,
             smoothing: 0.0,
             smoothing_neighbors: 10,
@@ -205,7 +264,10 @@ impl Default for Params {
             reduction: Reduction::SetCover,
             n_fused: 1,
             contrast: 0.0,
-            rejection_threshold: 0.05,
+            logit_weight: Weight::Fixed(0.0),
+            probe_weight: Weight::Fixed(0.0),
+            rejection_threshold: Rejection::FalseUnknown(0.05),
+            strangers: TYPICAL_STRANGERS,
             refit: Refit::Affected,
             reduce_when: ReduceWhen::Always,
             tail_memory: TailMemory::Full,
@@ -214,10 +276,24 @@ impl Default for Params {
     }
 }
 
+/// Most that a witness counts beside the support in feature space, which alone knows how far a query is from all data.
+pub(crate) const MOST_WEIGHT: f64 = 20.0;
+/// The least parameter of the distribution of p-values, and the inverse of the largest.
+pub(crate) const MOST_STRANGE: f64 = 0.01;
+/// P-values of unknown queries, where nobody measured them.
+pub(crate) const TYPICAL_STRANGERS: [f64; 2] = [0.35, 1.5];
+
 impl Params {
+    /// The paper to the letter: as the default, with its delta of 0.05 instead of a threshold from held-out rows. Costs one
+    /// fit where the default costs two.
+    pub fn paper() -> Self {
+        Self { rejection_threshold: Rejection::Probability(0.05), ..Self::default() }
+    }
+
     /// A start without tuning that holds up on real features: points move most of the way to the mean of their 10
     /// nearest, fits most of the way to the mean of all, margins are wider, a lead over other classes counts a little,
-    /// features are whitened a little, and every point is kept, because smoothed points cover each other too readily.
+    /// features are whitened a little, a linear probe and a machine over its logits are heard as far as held-out rows bear
+    /// them out, and every point is kept, because smoothed points cover each other too readily.
     pub fn robust() -> Self {
         Self::robust_for(Metric::Euclidean)
     }
@@ -237,8 +313,11 @@ impl Params {
             smoothing: 0.8,
             smoothing_neighbors: 10,
             pooling: 0.8,
+            tail_size: TailSize::Count(200),
             distance_multiplier: 0.7,
             contrast: 0.25,
+            logit_weight: Weight::Auto,
+            probe_weight: Weight::Auto,
             cover_threshold: 1.0,
             ..Self::default()
         }
@@ -320,8 +399,26 @@ impl Params {
         )?;
         let weibull = self.tail_model == TailModel::Weibull;
         rule(contrast == 0.0 || weibull, "contrast", contrast, "applies to the tail model Weibull alone")?;
-        let rejection = self.rejection_threshold;
+        for (name, weight) in [("logit_weight", self.logit_weight), ("probe_weight", self.probe_weight)] {
+            if let Weight::Fixed(weight) = weight {
+                rule(
+                    (0.0..=MOST_WEIGHT).contains(&weight),
+                    name,
+                    weight,
+                    "must be \"auto\" or between 0 and 20",
+                )?;
+            }
+        }
+        let rejection = self.rejection_threshold.value();
         rule(fraction(rejection), "rejection_threshold", rejection, "must be between 0 and 1")?;
+        let [a, b] = self.strangers;
+        let possible = (MOST_STRANGE..=1.0).contains(&a) && (1.0..=1.0 / MOST_STRANGE).contains(&b);
+        rule(
+            possible,
+            "strangers",
+            format!("[{a}, {b}]"),
+            "must be two numbers, the first from 0.01 to 1, the second from 1 to 100",
+        )?;
         Ok(CheckedParams(self.clone()))
     }
 }
@@ -378,7 +475,12 @@ mod tests {
             ("n_fused", Params { n_fused: 0, ..base() }),
             ("contrast", Params { contrast: -0.1, ..base() }),
             ("contrast", Params { contrast: 0.5, tail_model: TailModel::Libmr, ..base() }),
-            ("rejection_threshold", Params { rejection_threshold: 2.0, ..base() }),
+            ("logit_weight", Params { logit_weight: Weight::Fixed(-1.0), ..base() }),
+            ("probe_weight", Params { probe_weight: Weight::Fixed(f64::NAN), ..base() }),
+            ("rejection_threshold", Params { rejection_threshold: Rejection::Probability(2.0), ..base() }),
+            ("rejection_threshold", Params { rejection_threshold: Rejection::FalseKnown(-0.1), ..base() }),
+            ("strangers", Params { strangers: [0.0, 1.0], ..base() }),
+            ("strangers", Params { strangers: [0.5, 0.5], ..base() }),
         ];
         for (name, params) in bad {
             assert_eq!(params.check().unwrap_err().name, name);

@@ -210,7 +210,7 @@ impl UnknownPool {
             }
             Strategy::LowestPsi => sorted_by(open.len(), |i| scores[i].support),
             Strategy::ClosestToThreshold => {
-                let delta = model.params.rejection_threshold;
+                let delta = model.params.tail_model.probability_at(model.threshold());
                 sorted_by(open.len(), |i| (scores[i].probability() - delta).abs())
             }
             Strategy::Random(seed) => shuffled(open.len(), seed),

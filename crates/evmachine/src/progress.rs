@@ -21,6 +21,8 @@ pub enum Stage {
     Refit,
     /// Extreme vectors are chosen; counted in classes.
     Cover,
+    /// A linear probe is fitted; counted in steps, of which fewer than the total may be needed.
+    Probe,
     /// Queries are compared with the extreme vectors; counted in queries.
     Predict,
 }
@@ -33,6 +35,7 @@ impl fmt::Display for Stage {
             Stage::Tails => "fitting tails",
             Stage::Refit => "refitting",
             Stage::Cover => "choosing extreme vectors",
+            Stage::Probe => "fitting the probe",
             Stage::Predict => "predicting",
         })
     }

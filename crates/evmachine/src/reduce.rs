@@ -42,6 +42,13 @@ impl Evm {
         let mut model = Evm { params, prepared: Ready::default(), ..self.clone() };
         let everything: Vec<usize> = (0..model.classes.len()).collect();
         model.choose(run, &everything, None)?;
+        if let Some(witnesses) = &mut model.witnesses {
+            let witnesses = Arc::make_mut(witnesses);
+            if let Some(logits) = &mut witnesses.logits {
+                logits.machine.reduce_with(run, &model.params)?;
+            }
+        }
+        model.recalibrate(run)?;
         *self = model;
         Ok(())
     }

@@ -34,8 +34,52 @@ pub struct Report {
     pub vector_ratio: f64,
     /// What the model remembers of tails; less than was asked for where the limit did not allow it.
     pub tail_memory: TailMemory,
+    /// Rows held out for a while, to choose and to calibrate on; 0 where nothing asked for it.
+    pub held_out: usize,
+    /// The penalty that a fit chose for its probe.
+    pub probe_penalty: Option<f64>,
+    /// What a fit chose as the shares of features, logits and probe in a decision ([`Evm::shares`](crate::Evm::shares)).
+    pub shares: Option<[f64; 3]>,
+    /// Why the parameters should be chosen anew, if they should.
+    pub tune_again: Option<TuneAgain>,
     /// Where the time went.
     pub times: StageTimes,
+}
+
+/// Why parameters that were chosen on a smaller model may not fit any more.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
+pub enum TuneAgain {
+    /// There are twice as many classes as when the model was fitted, or more.
+    ClassesGrew {
+        /// Classes then.
+        from: usize,
+        /// Classes now.
+        to: usize,
+    },
+    /// Held-out rows are named right less often, by three points or more.
+    AccuracyFell {
+        /// Share of them then.
+        from: f64,
+        /// Share of them now.
+        to: f64,
+    },
+}
+
+impl fmt::Display for TuneAgain {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            TuneAgain::ClassesGrew { from, to } => {
+                write!(formatter, "the model was fitted with {from} classes and has {to} now")
+            }
+            TuneAgain::AccuracyFell { from, to } => write!(
+                formatter,
+                "{:.1} % of held-out rows were named right when the model was fitted, {:.1} % are now",
+                100.0 * from,
+                100.0 * to
+            ),
+        }
+    }
 }
 
 /// Wall-clock time of each stage.
@@ -51,6 +95,8 @@ pub struct StageTimes {
     pub refit: Duration,
     /// Choosing extreme vectors.
     pub cover: Duration,
+    /// Rows held out, the trial without them, probe, witnesses and threshold.
+    pub calibration: Duration,
 }
 
 /// How many fits ended in each [`FitStatus`].

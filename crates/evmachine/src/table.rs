@@ -15,12 +15,16 @@ use crate::error::{FitError, Halt, PredictError};
 use crate::features::Features;
 use crate::model::{ClassModel, Evm};
 use crate::params::{Params, ReduceWhen, TailMemory, TailModel};
+use crate::points::Points;
 use crate::progress::Run;
 use crate::psi::PsiModel;
 use crate::reduce::Originals;
 use crate::support::{Estimates, Scratch, Search};
 use crate::update::fit_tail;
 use crate::weibull::Workspace;
+
+/// Stands for the distance of a query to an extreme vector that is left out.
+const FAR: f32 = 1e18;
 
 /// Distances of queries to all extreme vectors of a model. Takes 4 bytes a pair.
 #[derive(Debug, Clone)]
@@ -101,7 +105,47 @@ impl Evm {
         Ok(DistanceTable { rows: points.len(), columns, distances, by_source })
     }
 
-    /// As [`for_each_query`](Self::for_each_query), from distances measured before by this model or by one that
+    /// The support of every class for every query, rows x classes, witnesses included; without the extreme vectors of the
+    /// given sources, one for each query, where they are given.
+    pub(crate) fn supports(
+        &self,
+        run: &Run<'_>,
+        queries: &Features<'_>,
+        without: Option<&[u64]>,
+    ) -> Result<Vec<f64>, PredictError> {
+        let supports = |scores: &[ClassScore]| scores.iter().map(|score| score.support).collect::<Vec<f64>>();
+        let Some(without) = without else {
+            return Ok(self.for_each_query(run, queries, |_, scores| supports(scores))?.concat());
+        };
+        const ROWS: usize = 256;
+        let classes = self.classes.len();
+        let mut all = Vec::with_capacity(queries.rows() * classes);
+        for first in (0..queries.rows()).step_by(ROWS) {
+            let end = (first + ROWS).min(queries.rows());
+            let part = queries.part(first..end);
+            let mut table = self.measure(&part)?;
+            for (row, source) in without[first..end].iter().enumerate() {
+                if let Some(&column) = table.by_source.get(source) {
+                    table.distances[row * table.columns + column as usize] = FAR;
+                }
+            }
+            let additions = match &self.witnesses {
+                Some(witnesses) => {
+                    let points = Points::prepare(&part, &self.params.metric)?;
+                    let rows: Vec<usize> = (0..points.len()).collect();
+                    witnesses.additions(run, &points, &rows, Some(&without[first..end]))?
+                }
+                None => vec![0.0; part.rows() * classes],
+            };
+            let found = self.for_each_measured(&table, |row, scores| {
+                supports(&self.mixed(scores, &additions[row * classes..(row + 1) * classes]))
+            });
+            all.extend(found.into_iter().flatten());
+        }
+        Ok(all)
+    }
+
+    /// As [`for_each_query`](Self::for_each_query), for the support in feature space alone, from distances measured before by this model or by one that
     /// it was [derived](Self::derive) from.
     ///
     /// # Panics
@@ -144,7 +188,7 @@ impl Evm {
 
     /// The model that training with `params` on the same features, which it was trained on, would have given.
     ///
-    /// Only for a model that keeps every point (cover threshold 1) and its tails whole. Metric, whitening and
+    /// Only for a model that keeps every point (cover threshold 1) and its tails whole. Metric, standardising, whitening and
     /// smoothing must be its own, and the tail size at most its own; everything else may differ. Costs fits, and a cover where
     /// one is asked for, but no distances between classes. The model remembers no tails, whatever `params` says.
     pub fn derive(&self, params: &Params, features: &Features<'_>) -> Result<Evm, FitError> {
@@ -184,6 +228,7 @@ impl Evm {
     ) -> Result<Evm, FitError> {
         let params = params.check()?;
         let same = params.metric == self.params.metric
+            && params.standardize == self.params.standardize
             && params.whitening == self.params.whitening
             && params.smoothing == self.params.smoothing
             && (params.smoothing_neighbors == self.params.smoothing_neighbors || params.smoothing == 0.0);

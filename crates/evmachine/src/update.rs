@@ -26,6 +26,7 @@ use crate::reduce::Originals;
 use crate::refit::{self, Bench, merge_sorted};
 use crate::report::{Report, StageTimes};
 use crate::smoothing::{self, ClassRows, Smoothing};
+use crate::standard::Standard;
 use crate::tail::{self, Against, Exchange, Exchanged, Rows};
 use crate::tail_memory::{keeps_tails, remember_tails, remembered};
 use crate::weibull::{self, Workspace};
@@ -34,7 +35,9 @@ use crate::whitening::{self, Whitening};
 impl Evm {
     /// Learns new points, of known classes or new ones. On an error the model is as it was.
     ///
-    /// Costs the distances of the new points to the extreme vectors and to each other, not a refit.
+    /// Costs the distances of the new points to the extreme vectors and to each other, not a refit. Where there is a
+    /// calibration, the threshold is set anew, at the cost of some thousand queries; a linear probe is fitted again at every
+    /// update, from where it was, on the new rows and a sample of fifty rows of each class that the model keeps.
     ///
     /// ```
     /// # use evmachine::{Evm, Features, Labels, Params};
@@ -70,7 +73,9 @@ impl Evm {
         features: &Features<'_>,
         labels: &Labels,
     ) -> Result<(Self, Report), FitError> {
-        learn(run, self, features, labels)
+        let (mut model, mut report) = learn(run, self, features, labels)?;
+        model.follow(run, features, labels, self.points_seen, &mut report)?;
+        Ok((model, report))
     }
 }
 
@@ -121,7 +126,12 @@ fn learn_here(
     if model.classes.len() < 2 {
         return Err(FitError::OneClass { class: labels.name(0).to_owned() });
     }
-    let mut batch = Batch::new(Points::prepare(features, metric)?, &ids, model.classes.len());
+    if old.params.standardize && old.classes.is_empty() {
+        let rows: Vec<usize> = (0..features.rows()).collect();
+        let raw = Points::ready(features.values(), features.columns());
+        model.standard = Some(Arc::new(Standard::estimate(&raw, &rows)));
+    }
+    let mut batch = Batch::new(model.standardized(features)?, &ids, model.classes.len());
     let mut times = StageTimes::default();
 
     let clock = Instant::now();
@@ -189,6 +199,10 @@ fn learn_here(
         extreme_vectors: model.extreme_vector_count(),
         vector_ratio: model.vector_ratio(),
         tail_memory: model.tail_memory,
+        held_out: 0,
+        probe_penalty: None,
+        shares: None,
+        tune_again: None,
         times,
     };
     Ok((model, report))

@@ -15,16 +15,13 @@
 //! Costs `rows * d^2 / 2` multiplications and `2/3 d^3` for the factor and its inverse, once for a model, and
 //! `d^2 / 2` a query.
 
-mod cholesky;
-mod product;
-
 use rayon::prelude::*;
 
 use crate::error::{FeatureError, Halt};
+use crate::matrix::{self, COLUMNS, Factor, ROWS, add_product};
 use crate::model::Evm;
 use crate::points::Points;
 use crate::progress::{Run, Stage};
-use product::{COLUMNS, Factor, ROWS, add_product};
 
 /// The share of I in S at least.
 const LEAST_SHARE: f64 = 1e-6;
@@ -62,8 +59,8 @@ impl Whitening {
         for i in 0..size {
             matrix[i * size + i] += if variance > 0.0 { share } else { 1.0 };
         }
-        cholesky::factor(&mut matrix, size, share);
-        let mut across = cholesky::inverse_transposed(&matrix, size);
+        matrix::factor(&mut matrix, size, share);
+        let mut across = matrix::inverse_transposed(&matrix, size);
         across.par_iter_mut().for_each(|value| *value = f64::from(*value as f32));
         for i in dimensions..size {
             across[i * size + i] = 0.0;
@@ -152,21 +149,25 @@ impl Whitening {
 
 impl Evm {
     /// Where a vector of the model, such as that of an [`ExtremeVector`](crate::ExtremeVector), lies among the features:
-    /// the vector itself without whitening. Of unit length for cosine.
+    /// the vector itself without whitening and standardising. Of unit length for cosine, before standardising is undone.
     ///
     /// # Panics
     ///
     /// If the vector is not of the model's dimension.
     pub fn in_feature_space(&self, vector: &[f32]) -> Vec<f32> {
         assert_eq!(vector.len(), self.dimensions, "a vector of the model has its dimension");
-        match &self.whitening {
+        let mut values = match &self.whitening {
             Some(whitening) => {
                 let points =
                     Points::scaled(whitening.undo(vector).into(), self.dimensions, &self.params.metric);
                 points.gather(&[0])
             }
             None => vector.to_vec(),
+        };
+        if let Some(standard) = &self.standard {
+            standard.undo(&mut values);
         }
+        values
     }
 
     /// Points made ready for the metric, in the space that the model measures distances in.

@@ -13,7 +13,7 @@ const BLOCK: usize = 4 * COLUMNS;
 /// Replaces the lower triangle of `matrix` by L with `matrix = L L^T`. What stands above the diagonal is not read.
 ///
 /// `floor` is a bound on the eigenvalues from below. No pivot is less, but for rounding, which is so undone.
-pub(super) fn factor(matrix: &mut [f64], size: usize, floor: f64) {
+pub(crate) fn factor(matrix: &mut [f64], size: usize, floor: f64) {
     for start in (0..size).step_by(BLOCK) {
         let end = (start + BLOCK).min(size);
         let width = end - start;
@@ -67,7 +67,7 @@ fn factor_corner(corner: &mut [f64], width: usize, floor: f64) {
 }
 
 /// The transpose of `L^-1`, where L is the lower triangle of `factor`.
-pub(super) fn inverse_transposed(factor: &[f64], size: usize) -> Vec<f64> {
+pub(crate) fn inverse_transposed(factor: &[f64], size: usize) -> Vec<f64> {
     let mut across = vec![0.0; size * size];
     across.par_chunks_exact_mut(size).enumerate().for_each(|(k, row)| {
         for (i, value) in row.iter_mut().enumerate().skip(k) {

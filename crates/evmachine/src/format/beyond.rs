@@ -1,0 +1,278 @@
+//! What a model has beyond its extreme vectors, in files of version 3: standard columns, witnesses, sample, calibration.
+
+use std::sync::Arc;
+
+use safetensors::tensor::Dtype;
+use serde::{Deserialize, Serialize};
+
+use super::tensors::{Column, Tensors};
+use super::{FormatError, inconsistent};
+use crate::calibration::{Calibration, Scored};
+use crate::features::LARGEST;
+use crate::metric::Metric;
+use crate::model::Evm;
+use crate::probe::Probe;
+use crate::sample::Sample;
+use crate::standard::Standard;
+use crate::witness::{LogitMachine, Mixture, Witnesses};
+
+/// The numbers of it that are not tensors.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct Beyond {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    probe_penalty: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    logit_penalty: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    mixture: Option<Mixture>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    calibration: Option<CalibrationNumbers>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct CalibrationNumbers {
+    sharpness: f64,
+    accuracy: f64,
+    classes: usize,
+}
+
+fn f64s(values: &[f64]) -> Column {
+    let bytes = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+    Column { dtype: Dtype::F64, shape: vec![values.len()], bytes }
+}
+
+fn u64s(values: impl Iterator<Item = u64>) -> Column {
+    let bytes: Vec<u8> = values.flat_map(u64::to_le_bytes).collect();
+    Column { dtype: Dtype::U64, shape: vec![bytes.len() / 8], bytes }
+}
+
+fn f32s(shape: Vec<usize>, values: impl Iterator<Item = f32>) -> Column {
+    Column { dtype: Dtype::F32, shape, bytes: values.flat_map(f32::to_le_bytes).collect() }
+}
+
+/// Names of the tensors of a probe.
+struct ProbeNames {
+    mean: &'static str,
+    deviation: &'static str,
+    weights: &'static str,
+    intercepts: &'static str,
+}
+
+const PROBE: ProbeNames = ProbeNames {
+    mean: "probe_mean",
+    deviation: "probe_deviation",
+    weights: "probe_weights",
+    intercepts: "probe_intercepts",
+};
+const LOGIT: ProbeNames = ProbeNames {
+    mean: "logit_mean",
+    deviation: "logit_deviation",
+    weights: "logit_weights",
+    intercepts: "logit_intercepts",
+};
+const LOGIT_MODEL: &str = "logit_model";
+
+fn probe_tensors(names: &ProbeNames, probe: &Probe) -> [(&'static str, Column); 4] {
+    let shape = vec![probe.classes(), probe.dimensions()];
+    [
+        (names.mean, f64s(probe.standard.mean())),
+        (names.deviation, f64s(probe.standard.deviation())),
+        (names.weights, f32s(shape, probe.rows())),
+        (names.intercepts, f64s(&probe.intercepts)),
+    ]
+}
+
+fn probe_of(
+    tensors: &Tensors<'_>,
+    names: &ProbeNames,
+    metric: &Metric,
+    d: usize,
+    penalty: Option<f64>,
+) -> Result<Probe, FormatError> {
+    let standard = standard_of(tensors, names.mean, names.deviation, d)?;
+    let classes = tensors.length(names.intercepts)?;
+    let penalty = penalty.filter(|penalty| penalty.is_finite() && *penalty > 0.0);
+    let penalty = penalty.ok_or_else(|| inconsistent("a probe without a penalty"))?;
+    if classes < 2 {
+        return Err(inconsistent("a probe of less than two classes"));
+    }
+    let weights = tensors.f32s(names.weights, &[classes, d], |_| true)?;
+    let intercepts = tensors.f64s(names.intercepts, classes, |_| true)?;
+    Ok(Probe::from_rows(metric, standard, &weights, intercepts, penalty))
+}
+
+fn standard_of(
+    tensors: &Tensors<'_>,
+    mean: &str,
+    deviation: &str,
+    d: usize,
+) -> Result<Standard, FormatError> {
+    let mean = tensors.f64s(mean, d, |_| true)?;
+    let deviation = tensors.f64s(deviation, d, |value| value > 0.0)?;
+    Standard::from_parts(mean, deviation).ok_or_else(|| inconsistent("means and deviations of other columns"))
+}
+
+impl Evm {
+    /// Whether a file of version 2 cannot hold the model.
+    pub(super) fn is_beyond(&self) -> bool {
+        let plain = crate::Params::paper();
+        self.standard.is_some()
+            || self.witnesses.is_some()
+            || self.sample.is_some()
+            || self.calibration.is_some()
+            || self.params.standardize
+            || self.params.logit_weight != plain.logit_weight
+            || self.params.probe_weight != plain.probe_weight
+            || self.params.strangers != plain.strangers
+            || self.params.rejection_threshold.is_calibrated()
+    }
+
+    pub(super) fn beyond(&self) -> Beyond {
+        let witnesses = self.witnesses.as_deref();
+        Beyond {
+            probe_penalty: witnesses.map(|witnesses| witnesses.probe.penalty()),
+            logit_penalty: witnesses
+                .and_then(|witnesses| witnesses.logits.as_ref())
+                .map(|logits| logits.projection.penalty()),
+            mixture: witnesses.map(|witnesses| witnesses.mixture),
+            calibration: self.calibration.as_deref().map(|calibration| CalibrationNumbers {
+                sharpness: calibration.sharpness,
+                accuracy: calibration.accuracy,
+                classes: calibration.classes,
+            }),
+        }
+    }
+
+    pub(super) fn beyond_tensors(&self) -> Result<Vec<(&'static str, Column)>, FormatError> {
+        let mut tensors = Vec::new();
+        if let Some(standard) = &self.standard {
+            tensors.push(("standard_mean", f64s(standard.mean())));
+            tensors.push(("standard_deviation", f64s(standard.deviation())));
+        }
+        if let Some(witnesses) = &self.witnesses {
+            tensors.extend(probe_tensors(&PROBE, &witnesses.probe));
+            if let Some(logits) = &witnesses.logits {
+                tensors.extend(probe_tensors(&LOGIT, &logits.projection));
+                let bytes = logits.machine.to_bytes()?;
+                tensors.push((LOGIT_MODEL, Column { dtype: Dtype::U8, shape: vec![bytes.len()], bytes }));
+            }
+        }
+        if let Some(sample) = &self.sample {
+            let shape = vec![sample.len(), sample.columns];
+            tensors.push(("sample_values", f32s(shape, sample.values.iter().copied())));
+            tensors.push(("sample_classes", u64s(sample.classes.iter().map(|&class| u64::from(class)))));
+            tensors.push(("sample_sources", u64s(sample.sources.iter().copied())));
+            tensors.push(("sample_optimism", f64s(&sample.optimism)));
+        }
+        if let Some(calibration) = &self.calibration {
+            let rows = calibration.rows();
+            let scores: Vec<f64> = rows.iter().map(|row| row.score).collect();
+            let weights: Vec<f64> = rows.iter().map(|row| row.weight).collect();
+            tensors.push(("calibration_scores", f64s(&scores)));
+            tensors.push(("calibration_weights", f64s(&weights)));
+            tensors.push(("calibration_best", u64s(rows.iter().map(|row| u64::from(row.best)))));
+        }
+        Ok(tensors)
+    }
+
+    /// Takes up what the file has beyond the extreme vectors, which are there already.
+    pub(super) fn read_beyond(&mut self, tensors: &Tensors<'_>, beyond: &Beyond) -> Result<(), FormatError> {
+        let d = self.dimensions;
+        if self.params.standardize {
+            let standard = standard_of(tensors, "standard_mean", "standard_deviation", d)?;
+            self.standard = Some(Arc::new(standard));
+        }
+        if let Some(mixture) = beyond.mixture {
+            self.witnesses = Some(Arc::new(self.witnesses_of(tensors, beyond, mixture)?));
+        }
+        if tensors.has("sample_classes") {
+            self.sample = Some(Arc::new(self.sample_of(tensors)?));
+        }
+        if let Some(numbers) = &beyond.calibration {
+            self.calibration = Some(Arc::new(self.calibration_of(tensors, numbers)?));
+            self.set_thresholds();
+        }
+        Ok(())
+    }
+
+    fn witnesses_of(
+        &self,
+        tensors: &Tensors<'_>,
+        beyond: &Beyond,
+        mixture: Mixture,
+    ) -> Result<Witnesses, FormatError> {
+        let (d, classes, metric) = (self.dimensions, self.classes.len(), &self.params.metric);
+        if !mixture.is_possible()
+            || (self.params.logit_weight.is_zero() && self.params.probe_weight.is_zero())
+        {
+            return Err(inconsistent("the shares of the witnesses are not possible"));
+        }
+        let probe = probe_of(tensors, &PROBE, metric, d, beyond.probe_penalty)?;
+        if probe.classes() != classes {
+            return Err(inconsistent(format!("a probe of {} classes for {classes}", probe.classes())));
+        }
+        let logits = if tensors.has(LOGIT_MODEL) {
+            let projection = probe_of(tensors, &LOGIT, metric, d, beyond.logit_penalty)?;
+            let length = tensors.length(LOGIT_MODEL)?;
+            let machine = Evm::from_bytes(tensors.bytes(LOGIT_MODEL, Dtype::U8, &[length])?)?;
+            let names = |evm: &Evm| evm.classes().map(|class| class.name.to_owned()).collect::<Vec<_>>();
+            if machine.dimensions() != projection.classes()
+                || names(&machine) != names(self)
+                || machine.witnesses.is_some()
+            {
+                return Err(inconsistent("the machine over logits is not one of this model"));
+            }
+            Some(LogitMachine { projection, machine })
+        } else if mixture.logit > 0.0 {
+            return Err(inconsistent(format!("tensor {LOGIT_MODEL:?} is missing")));
+        } else {
+            None
+        };
+        Ok(Witnesses { probe, logits, mixture })
+    }
+
+    fn sample_of(&self, tensors: &Tensors<'_>) -> Result<Sample, FormatError> {
+        let count = tensors.length("sample_classes")?;
+        let values =
+            tensors.f32s("sample_values", &[count, self.dimensions], |value| value.abs() <= LARGEST)?;
+        let classes = self.class_numbers(tensors, "sample_classes", count)?;
+        let optimism = tensors.f64s("sample_optimism", count, |_| true)?;
+        let sources = tensors.u64s("sample_sources", count)?;
+        if !classes.is_sorted() {
+            return Err(inconsistent("the rows of the sample are not grouped by class"));
+        }
+        Ok(Sample { values, columns: self.dimensions, classes, sources, optimism })
+    }
+
+    fn calibration_of(
+        &self,
+        tensors: &Tensors<'_>,
+        numbers: &CalibrationNumbers,
+    ) -> Result<Calibration, FormatError> {
+        let count = tensors.length("calibration_scores")?;
+        let scores = tensors.f64s("calibration_scores", count, |_| true)?;
+        let weights = tensors.f64s("calibration_weights", count, |value| value > 0.0)?;
+        let best = self.class_numbers(tensors, "calibration_best", count)?;
+        let &CalibrationNumbers { sharpness, accuracy, classes } = numbers;
+        let possible = sharpness.is_finite() && sharpness >= 0.0 && (0.0..=1.0).contains(&accuracy);
+        if count == 0 || !possible {
+            return Err(inconsistent("the numbers of the calibration are not possible"));
+        }
+        let rows = scores.iter().zip(&weights).zip(&best);
+        let rows = rows.map(|((&score, &weight), &best)| Scored { score, best, weight }).collect();
+        Ok(Calibration::new(rows, sharpness, accuracy, classes))
+    }
+
+    fn class_numbers(
+        &self,
+        tensors: &Tensors<'_>,
+        name: &str,
+        count: usize,
+    ) -> Result<Vec<u32>, FormatError> {
+        let numbers = tensors.counts(name, count)?;
+        match numbers.iter().find(|&&class| class >= self.classes.len()) {
+            Some(class) => Err(inconsistent(format!("{name} has class {class} of {}", self.classes.len()))),
+            None => Ok(numbers.into_iter().map(|class| class as u32).collect()),
+        }
+    }
+}

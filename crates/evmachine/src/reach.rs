@@ -1,0 +1,65 @@
+//! How far the model reaches: beyond it a query is unknown, whatever its supports.
+//!
+//! Psi falls with the distance, but neither a lead over other classes nor a logit does, and a curve of small shape hardly.
+//! So beyond three times the largest distance R between the first extreme vector and another, where every extreme
+//! vector is farther than any two of them are apart, all supports of a query at distance d of the first one fall by
+//! `10^6 ln(d / 3R)`. Cosine distances are bounded and have no beyond.
+
+use std::sync::Arc;
+
+use crate::distance::{self, Columns, Tile};
+use crate::error::Halt;
+use crate::metric::Metric;
+use crate::points::Points;
+
+const MULTIPLE: f64 = 3.0;
+const FALL: f64 = 1e6;
+
+/// The first extreme vector, and the distance of it that is still within reach.
+pub(crate) struct Reach {
+    first: Arc<dyn Columns>,
+    limit: f64,
+}
+
+impl Reach {
+    /// `None` where there is no beyond: for cosine, or where all vectors are one.
+    pub(crate) fn of(metric: &Metric, points: &Points<'_>) -> Option<Self> {
+        if *metric == Metric::Cosine || points.len() == 0 {
+            return None;
+        }
+        let mut reach = Self { first: distance::columns(metric, points, &[0]).into(), limit: 0.0 };
+        let all: Vec<usize> = (0..points.len()).collect();
+        let mut largest = 0.0f64;
+        for rows in all.chunks(1024) {
+            let distances = reach.distances(metric, points, rows).ok()?;
+            largest = distances.into_iter().fold(largest, f64::max);
+        }
+        reach.limit = MULTIPLE * largest;
+        (reach.limit > 0.0 && reach.limit.is_finite()).then_some(reach)
+    }
+
+    fn distances(&self, metric: &Metric, points: &Points<'_>, rows: &[usize]) -> Result<Vec<f64>, Halt> {
+        let block = self.first.block(points, rows);
+        let mut tile = Tile::default();
+        self.first.ranks(&block, 0..1, &mut tile)?;
+        let distance = |row: usize| f64::from(metric.distance_of_rank(tile.row(row)[0]));
+        Ok((0..rows.len()).map(distance).collect())
+    }
+
+    /// By how much the supports of each row fall.
+    pub(crate) fn falls(
+        &self,
+        metric: &Metric,
+        points: &Points<'_>,
+        rows: &[usize],
+    ) -> Result<Vec<f64>, Halt> {
+        let fall =
+            |distance: f64| if distance > self.limit { FALL * (distance / self.limit).ln() } else { 0.0 };
+        Ok(self.distances(metric, points, rows)?.into_iter().map(fall).collect())
+    }
+
+    /// The distance of the first extreme vector from which on supports fall.
+    pub(crate) fn limit(&self) -> f64 {
+        self.limit
+    }
+}

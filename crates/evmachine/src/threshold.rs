@@ -1,0 +1,293 @@
+//! Where the model rejects, and what its scores mean as probabilities.
+
+use std::sync::Arc;
+
+use thiserror::Error;
+
+use crate::beta::Beta;
+use crate::calibration::{self, Calibration, CalibrationInfo, Scored};
+use crate::decision::ClassScore;
+use crate::error::{Halt, LabelError, ParamsError, PredictError};
+use crate::features::Features;
+use crate::labels::Labels;
+use crate::model::Evm;
+use crate::params::Params;
+use crate::progress::Run;
+use crate::psi::support_of;
+use crate::rejection::Rejection;
+use crate::sample::{NOT_LEARNED, Sample};
+use crate::stacking;
+
+/// Calibration that did not succeed.
+#[derive(Debug, Clone, PartialEq, Error)]
+#[non_exhaustive]
+pub enum CalibrateError {
+    /// The rows cannot be asked about.
+    #[error(transparent)]
+    Predict(#[from] PredictError),
+    /// The labels do not fit the rows.
+    #[error(transparent)]
+    Labels(#[from] LabelError),
+    /// A rule about parameters is broken.
+    #[error(transparent)]
+    Params(#[from] ParamsError),
+    /// No row is of a class of the model.
+    #[error(
+        "none of the {rows} rows is of a class that the model knows; calibrate on labelled rows of known classes"
+    )]
+    NoKnownRows {
+        /// Rows given.
+        rows: usize,
+    },
+    /// Nothing to learn the unknown from.
+    #[error("there are no unknown rows to calibrate on")]
+    NoRows,
+    /// The model holds no scores of held-out rows.
+    #[error(
+        "the model has no calibration; train it with a share of mistaken queries instead of a fixed threshold, or \
+         calibrate it on labelled rows that it was not trained on"
+    )]
+    NotCalibrated,
+}
+
+impl Evm {
+    /// The support from which on a query of the first class is accepted; the same for all classes but under
+    /// [`Rejection::FalseUnknownPerClass`].
+    pub fn threshold(&self) -> f64 {
+        self.threshold_of(0)
+    }
+
+    /// The support from which on a query whose best class is this one is accepted.
+    pub fn threshold_of(&self, class: usize) -> f64 {
+        let (model, rule) = (self.params.tail_model, self.params.rejection_threshold);
+        match (rule, &self.calibration) {
+            (Rejection::Probability(delta), _) => support_of(model, delta),
+            (_, Some(calibration)) => calibration.thresholds[class],
+            // Nothing could be held out.
+            (_, None) => support_of(model, 0.05),
+        }
+    }
+
+    /// Changes delta, below which a query is unknown. Nothing else depends on it.
+    pub fn set_rejection_threshold(&mut self, delta: f64) -> Result<(), ParamsError> {
+        let rejection_threshold = Rejection::Probability(delta);
+        self.params = Params { rejection_threshold, ..Params::clone(&self.params) }.check()?;
+        Ok(())
+    }
+
+    /// Changes the rule by which a query is unknown. All but [`Rejection::Probability`] need a calibration.
+    ///
+    /// ```
+    /// # use evmachine::{Evm, Features, Labels, Params, Rejection};
+    /// let values: Vec<f32> = (0..200).map(|i| (i % 100) as f32 / 100.0 + (i / 100) as f32 * 5.0).collect();
+    /// let labels = Labels::new((0..200).map(|i| if i < 100 { "low" } else { "high" }))?;
+    /// let (mut evm, _) = Evm::fit(&Params::default(), &Features::new(values, 1)?, &labels)?;
+    /// let strict = evm.threshold();
+    /// evm.set_rejection(Rejection::FalseUnknown(0.2))?;
+    /// assert!(evm.threshold() >= strict);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn set_rejection(&mut self, rule: Rejection) -> Result<(), CalibrateError> {
+        if rule.is_calibrated() && self.calibration.is_none() {
+            return Err(CalibrateError::NotCalibrated);
+        }
+        self.params = Params { rejection_threshold: rule, ..Params::clone(&self.params) }.check()?;
+        self.set_thresholds();
+        Ok(())
+    }
+
+    /// What the threshold rests on; `None` where nothing was held out.
+    pub fn calibration(&self) -> Option<CalibrationInfo> {
+        self.calibration.as_ref().map(|calibration| calibration.info())
+    }
+
+    /// The conformal p-value of a decision's score: the share of known queries that score no higher. Uniform for known
+    /// queries, small for unknown ones. `None` without calibration.
+    pub fn p_value(&self, score: ClassScore) -> Option<f64> {
+        self.calibration.as_ref().map(|calibration| calibration.p_value(score.support))
+    }
+
+    /// P(known) of a decision's score, `prior` being the share of known queries to be expected. `None` without calibration.
+    pub fn probability_known(&self, score: ClassScore, prior: f64) -> Option<f64> {
+        let p_value = self.p_value(score)?;
+        Some(calibration::probability_known(p_value, self.strangers(), prior))
+    }
+
+    /// P(class | known) of the scores of a query, which sums to 1. `None` without calibration.
+    pub fn class_probabilities(&self, scores: &[ClassScore]) -> Option<Vec<f64>> {
+        let calibration = self.calibration.as_ref()?;
+        Some(calibration::class_probabilities(scores, calibration.sharpness))
+    }
+
+    /// Sets the threshold, p-values and P(class | known) on labelled rows that the model was not trained on. Rows of
+    /// classes that it does not know are passed over. The promise of [`Rejection::FalseUnknown`] then holds for the model as
+    /// it is, where a fit can only hold out rows of a model that is a little smaller.
+    pub fn calibrate(
+        &mut self,
+        features: &Features<'_>,
+        labels: &Labels,
+    ) -> Result<CalibrationInfo, CalibrateError> {
+        if features.rows() != labels.len() {
+            return Err(LabelError::Count { rows: features.rows(), labels: labels.len() }.into());
+        }
+        let numbers: Vec<Option<usize>> = labels.names().iter().map(|name| self.class_index(name)).collect();
+        let known: Vec<(usize, u32)> = (0..labels.len())
+            .filter_map(|row| numbers[labels.ids()[row] as usize].map(|class| (row, class as u32)))
+            .collect();
+        if known.is_empty() {
+            return Err(CalibrateError::NoKnownRows { rows: features.rows() });
+        }
+        let rows: Vec<usize> = known.iter().map(|(row, _)| *row).collect();
+        let truth: Vec<u32> = known.iter().map(|(_, class)| *class).collect();
+        let features = features.select(&rows);
+        let scores = self.for_each_query(&Run::new(), &features, |_, scores| scores.to_vec())?;
+        let mut model = self.clone();
+        model.adopt(&scores, &truth);
+        let mut sample = self.sample.as_deref().cloned().unwrap_or_else(|| Sample::empty(self.dimensions));
+        sample.calibrate_on(&features, &truth, self.classes.len());
+        model.sample = Some(Arc::new(sample));
+        let info = model
+            .calibration
+            .as_ref()
+            .map_or(Err(CalibrateError::NotCalibrated), |found| Ok(found.info()))?;
+        *self = model;
+        Ok(info)
+    }
+
+    /// Learns from rows that are known to be unknown how strangers score: P(known) and [`Rejection::FalseKnown`] follow.
+    pub fn calibrate_unknowns(&mut self, features: &Features<'_>) -> Result<(), CalibrateError> {
+        if self.calibration.is_none() {
+            return Err(CalibrateError::NotCalibrated);
+        }
+        let scores = self.decide(features)?;
+        let p_values: Vec<f64> =
+            scores.iter().filter_map(|decision| self.p_value(decision.score())).collect();
+        self.set_strangers(Self::strangers_of(&p_values).ok_or(CalibrateError::NoRows)?)?;
+        Ok(())
+    }
+
+    /// The distribution of p-values of unknown queries that is most likely by these; `None` without any.
+    pub fn strangers_of(p_values: &[f64]) -> Option<[f64; 2]> {
+        Beta::fit(p_values).map(|beta| [beta.a, beta.b])
+    }
+
+    /// Sets the distribution of p-values of unknown queries ([`Params::strangers`]).
+    pub fn set_strangers(&mut self, strangers: [f64; 2]) -> Result<(), ParamsError> {
+        self.params = Params { strangers, ..Params::clone(&self.params) }.check()?;
+        self.set_thresholds();
+        Ok(())
+    }
+
+    fn strangers(&self) -> Beta {
+        let [a, b] = self.params.strangers;
+        Beta { a, b }
+    }
+
+    pub(crate) fn set_thresholds(&mut self) {
+        let (rule, strangers, model) =
+            (self.params.rejection_threshold, self.strangers(), self.params.tail_model);
+        let classes = self.classes.len();
+        if let Some(calibration) = &mut self.calibration {
+            Arc::make_mut(calibration).set_thresholds(rule, strangers, model, classes);
+        }
+    }
+
+    /// Takes the scores of held-out rows, those of one row for each, as the ones to compare with.
+    pub(crate) fn adopt(&mut self, scores: &[Vec<ClassScore>], truth: &[u32]) {
+        let classes = self.classes.len();
+        let supports: Vec<f64> = scores.iter().flatten().map(|score| score.support).collect();
+        let (low, high) = supports
+            .iter()
+            .copied()
+            .filter(|support| support.is_finite())
+            .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| (low.min(value), high.max(value)));
+        let bounded: Vec<f64> =
+            supports.iter().map(|&value| if low > high { 0.0 } else { value.clamp(low, high) }).collect();
+        let (sharpness, _) = stacking::stack(&[&bounded], classes, truth);
+        let rows: Vec<Scored> = scores.iter().map(|scores| self.scored(scores, 1.0)).collect();
+        let right = rows.iter().zip(truth).filter(|(row, truth)| row.best == **truth).count();
+        let accuracy = right as f64 / rows.len().max(1) as f64;
+        self.calibration = Some(Arc::new(Calibration::new(rows, sharpness[0], accuracy, classes)));
+        self.set_thresholds();
+    }
+
+    fn scored(&self, scores: &[ClassScore], weight: f64) -> Scored {
+        let decision = self.decision(scores);
+        // Finite, so that a file can hold it.
+        let score = decision.score().support.clamp(f64::MIN, f64::MAX);
+        Scored { score, best: decision.best() as u32, weight }
+    }
+
+    /// Scores of the rows that calibrate in the model as it is now, each without its own extreme vector, and the share of
+    /// them that is right.
+    fn rescored(&self, run: &Run<'_>) -> Result<Option<(Vec<Scored>, f64)>, Halt> {
+        let Some(sample) = &self.sample else { return Ok(None) };
+        let classes = self.classes.len();
+        let rows = sample.calibrating(classes);
+        if rows.is_empty() {
+            return Ok(None);
+        }
+        let mut counts = vec![0usize; classes];
+        rows.iter().for_each(|&row| counts[sample.classes[row] as usize] += 1);
+        let sources: Vec<u64> = rows.iter().map(|&row| sample.sources[row]).collect();
+        let supports = self.supports(run, &sample.features().select(&rows), Some(&sources))?;
+        let mut right = 0.0;
+        let scored: Vec<Scored> = supports
+            .chunks_exact(classes)
+            .zip(&rows)
+            .map(|(supports, &row)| {
+                let class = sample.classes[row] as usize;
+                let weight = self.classes[class].points_seen as f64 / counts[class] as f64;
+                let scores: Vec<ClassScore> =
+                    supports.iter().map(|&support| ClassScore { ln_probability: 0.0, support }).collect();
+                let mut scored = self.scored(&scores, weight);
+                scored.score += sample.optimism[row];
+                right += if scored.best as usize == class { weight } else { 0.0 };
+                scored
+            })
+            .collect();
+        let total: f64 = scored.iter().map(|row| row.weight).sum();
+        Ok(Some((scored, right / total)))
+    }
+
+    /// Sets the threshold anew, after the model changed. Returns the share of held-out rows that is right now.
+    pub(crate) fn recalibrate(&mut self, run: &Run<'_>) -> Result<Option<f64>, Halt> {
+        if self.calibration.is_none() {
+            return Ok(None);
+        }
+        let found = self.rescored(run)?;
+        if let (Some((scored, _)), Some(calibration)) = (&found, &mut self.calibration) {
+            Arc::make_mut(calibration).set_rows(scored.clone());
+        }
+        self.set_thresholds();
+        Ok(found.map(|(_, accuracy)| accuracy))
+    }
+
+    /// By how much the rows of the sample that were held out score less when the model has not learned from them:
+    /// `honest` scores, in the order of the sample's calibrating rows, less those in the model.
+    pub(crate) fn optimism(&self, run: &Run<'_>, honest: &[f64]) -> Result<Vec<f64>, Halt> {
+        let Some((now, _)) = self.rescored(run)? else { return Ok(Vec::new()) };
+        let lacks = |(honest, now): (&f64, &Scored)| {
+            let difference = honest - now.score;
+            if difference.is_finite() { difference } else { 0.0 }
+        };
+        Ok(honest.iter().zip(&now).map(lacks).collect())
+    }
+}
+
+impl Sample {
+    /// Has the given rows calibrate instead of those that did.
+    fn calibrate_on(&mut self, features: &Features<'_>, truth: &[u32], classes: usize) {
+        let learned = std::mem::replace(self, Self::empty(self.columns));
+        let fresh = truth
+            .iter()
+            .enumerate()
+            .map(|(row, &class)| (features.row(row).to_vec(), class, NOT_LEARNED, 0.0));
+        let old = (0..learned.len()).filter(|&row| learned.sources[row] != NOT_LEARNED).map(|row| {
+            let values = learned.values[row * learned.columns..(row + 1) * learned.columns].to_vec();
+            (values, learned.classes[row], learned.sources[row], learned.optimism[row])
+        });
+        self.extend(fresh, false, classes);
+        self.extend(old.collect::<Vec<_>>().into_iter(), true, classes);
+    }
+}

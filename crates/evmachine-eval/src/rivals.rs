@@ -113,8 +113,10 @@ pub struct Contest<'a> {
 /// The answers of each of `chosen` that can be asked, in their order, everything accepted. Left out are those that the
 /// metric does not [serve](Rival::serves), and linear ones where there is no linear classifier.
 ///
-/// Rivals that share work, such as neighbours of several counts, share it here: all at once cost hardly more than the
-/// dearest, which is the nearest neighbour for many rows and [`Rival::Vim`] for many dimensions.
+/// What rivals have in common, such as the distances of neighbours, however many are counted, is computed once. With n
+/// training rows, q queries and d dimensions neighbours cost `n q d` multiplications, each of the two Gaussians
+/// `(n + q) d^2 / 2`, and [`Rival::Vim`] that and about `9 d^3`: all of them together a few seconds for 10,000 rows of
+/// 1,280 dimensions and 2,000 queries on two cores.
 ///
 /// ```
 /// use evmachine::{Features, Labels, Metric};
@@ -160,8 +162,8 @@ pub fn rivals(contest: &Contest<'_>, chosen: &[Rival]) -> Result<Vec<(Rival, Ans
         neighbors::nearest(metric, (&train, labels.ids()), &queries, &counts)?.into_iter()
     };
     let classes = if wanted(&[Rival::Mahalanobis, Rival::RelativeMahalanobis]) {
-        let means = train.class_means(labels);
-        Gaussian::fit(&train, means, |row| labels.ids()[row] as usize)?.nearest(&queries)
+        let class_of = |row: usize| labels.ids()[row] as usize;
+        Gaussian::fit(&train, labels.names().len(), class_of)?.nearest(&queries)
     } else {
         Vec::new()
     };
@@ -178,19 +180,17 @@ pub fn rivals(contest: &Contest<'_>, chosen: &[Rival]) -> Result<Vec<(Rival, Ans
             }
             Rival::Mahalanobis => classes.iter().map(far).collect(),
             Rival::RelativeMahalanobis => {
-                let whole = Gaussian::fit(&train, train.mean(), |_| 0)?.nearest(&queries);
+                let whole = Gaussian::fit(&train, 1, |_| 0)?.nearest(&queries);
                 classes.iter().zip(whole).map(|(own, whole)| (own.0, whole.1 - own.1)).collect()
             }
             Rival::LargestLogit => logits.iter().map(|row| (row.best, row.largest)).collect(),
-            Rival::LargestProbability => {
-                logits.iter().map(|row| (row.best, row.largest - row.energy)).collect()
-            }
-            Rival::Energy => logits.iter().map(|row| (row.best, row.energy)).collect(),
+            Rival::LargestProbability => logits.iter().map(|row| (row.best, -row.surplus)).collect(),
+            Rival::Energy => logits.iter().map(|row| (row.best, row.energy())).collect(),
             Rival::Vim => {
                 let Some(linear) = linear else { continue };
                 let residual = Residual::fit(&train, linear, &linear.logits(&train))?;
                 let outside = residual.virtual_logits(&queries);
-                logits.iter().zip(outside).map(|(row, outside)| (row.best, row.energy - outside)).collect()
+                logits.iter().zip(outside).map(|(row, outside)| (row.best, row.energy() - outside)).collect()
             }
         };
         all.push((rival, collect(&scores, truth)));

@@ -30,13 +30,14 @@ pub(crate) struct Gaussian {
 }
 
 impl Gaussian {
-    /// The covariance of the rows around the columns of `centers`; `center_of` says which is a row's own.
+    /// The means of `groups` groups of rows, and the covariance around them; `group_of` says which is a row's own.
     pub(crate) fn fit(
         rows: &Rows<'_>,
-        mut centers: Mat<f64>,
-        center_of: impl Fn(usize) -> usize,
+        groups: usize,
+        group_of: impl Fn(usize) -> usize,
     ) -> Result<Self, RivalError> {
-        let covariance = shrunk(rows.moments(&centers, center_of), rows.len());
+        let mut centers = rows.means(groups, &group_of);
+        let covariance = shrunk(rows.moments(&centers, group_of), rows.len());
         let factor = covariance.llt(Side::Lower).map_err(|_| RivalError::Matrix {
             what: "the covariance of the training rows",
             factor: "Cholesky factor",

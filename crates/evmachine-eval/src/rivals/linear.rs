@@ -22,8 +22,9 @@ pub(crate) struct Logits {
     pub(crate) best: usize,
     /// That logit.
     pub(crate) largest: f64,
-    /// `ln sum exp z`, the energy with its sign turned.
-    pub(crate) energy: f64,
+    /// `ln sum exp (z - largest)`: minus the logarithm of the largest probability, to full precision where that is
+    /// nearly 1.
+    pub(crate) surplus: f64,
 }
 
 impl Logits {
@@ -34,8 +35,14 @@ impl Logits {
             .copied()
             .enumerate()
             .fold(start, |best, next| if next.1 > best.1 { next } else { best });
-        let energy = largest + logits.iter().map(|logit| (logit - largest).exp()).sum::<f64>().ln();
-        Self { best, largest, energy }
+        let others = logits.iter().enumerate().filter(|&(class, _)| class != best);
+        let surplus = others.map(|(_, logit)| (logit - largest).exp()).sum::<f64>().ln_1p();
+        Self { best, largest, surplus }
+    }
+
+    /// `ln sum exp z`, the energy with its sign turned.
+    pub(crate) fn energy(&self) -> f64 {
+        self.largest + self.surplus
     }
 }
 
@@ -79,8 +86,12 @@ mod tests {
         let logits = linear.logits(&Rows::new(&Metric::Euclidean, &rows));
         // z = (1, 3, -3) and (-1, 1001, -1).
         assert_eq!((logits[0].best, logits[0].largest), (1, 3.0));
-        assert!((logits[0].energy - (1f64.exp() + 3f64.exp() + (-3f64).exp()).ln()).abs() < 1e-14);
-        assert_eq!(logits[1], Logits { best: 1, largest: 1001.0, energy: 1001.0 });
+        assert!((logits[0].energy() - (1f64.exp() + 3f64.exp() + (-3f64).exp()).ln()).abs() < 1e-14);
+        assert_eq!(logits[1], Logits { best: 1, largest: 1001.0, surplus: 0.0 });
+        let near = Features::new(vec![0.0, 39.0], 2).unwrap();
+        let logits = linear.logits(&Rows::new(&Metric::Euclidean, &near));
+        // Probabilities that round to 1 still differ.
+        assert!((logits[0].surplus / ((-40f64).exp() + (-42f64).exp()) - 1.0).abs() < 1e-14);
         let error = linear.check(2, 4).unwrap_err();
         assert_eq!(error.to_string(), "intercepts of the linear classifier: 3 where 4 belong");
     }

@@ -60,7 +60,7 @@ pub(crate) fn nearest_mean(
     (train, labels): (&Rows<'_>, &Labels),
     queries: &Rows<'_>,
 ) -> Result<Vec<(usize, f64)>, RivalError> {
-    let means = train.class_means(labels);
+    let means = train.means(labels.names().len(), |row| labels.ids()[row] as usize);
     if !metric.is_linear() {
         let values: Vec<f64> = means.col_iter().flat_map(|mean| mean.iter().copied()).collect();
         let means = Features::from_f64(&values, train.dimensions())?;

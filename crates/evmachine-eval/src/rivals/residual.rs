@@ -33,7 +33,7 @@ impl Residual {
     pub(crate) fn fit(rows: &Rows<'_>, linear: &Linear<'_>, logits: &[Logits]) -> Result<Self, RivalError> {
         let d = rows.dimensions();
         let crowded = linear.intercepts.len() > MOST_CLASSES * d;
-        let origin = if crowded { rows.mean() } else { origin(linear, d)? };
+        let origin = if crowded { rows.means(1, |_| 0) } else { origin(linear, d)? };
         let (second, _) = rows.moments(&origin, |_| 0);
         let eigen = second.self_adjoint_eigen(Side::Lower).map_err(|_| RivalError::Matrix {
             what: "the second moment of the training rows",

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use evmachine::{Features, Labels, Metric};
+use evmachine::{Features, Metric};
 use faer::linalg::matmul::triangular::{self, BlockStructure};
 use faer::{Accum, Mat};
 
@@ -70,37 +70,23 @@ impl<'a> Rows<'a> {
         blocks(self.len())
     }
 
-    /// The mean of each class, as the columns of a matrix.
-    pub(crate) fn class_means(&self, labels: &Labels) -> Mat<f64> {
-        let mut means = Mat::zeros(self.dimensions(), labels.names().len());
-        let mut counts = vec![0.0; labels.names().len()];
+    /// The mean of each of `groups` groups of rows, as the columns of a matrix; `group_of` says which is a row's own. No
+    /// group is empty.
+    pub(crate) fn means(&self, groups: usize, group_of: impl Fn(usize) -> usize) -> Mat<f64> {
+        let mut means = Mat::zeros(self.dimensions(), groups);
+        let mut counts = vec![0.0; groups];
         for block in self.blocks() {
             let columns = self.columns(block.clone());
-            for (column, &class) in columns.col_iter().zip(&labels.ids()[block]) {
-                let mean = means.as_mut().col_mut(class as usize);
+            for (column, group) in columns.col_iter().zip(block.map(&group_of)) {
+                let mean = means.as_mut().col_mut(group);
                 mean.iter_mut().zip(column.iter()).for_each(|(mean, value)| *mean += value);
-                counts[class as usize] += 1.0;
+                counts[group] += 1.0;
             }
         }
         for (mean, count) in means.col_iter_mut().zip(counts) {
             mean.iter_mut().for_each(|value| *value /= count);
         }
         means
-    }
-
-    /// The mean of all rows, as a matrix of one column.
-    pub(crate) fn mean(&self) -> Mat<f64> {
-        let mut mean: Mat<f64> = Mat::zeros(self.dimensions(), 1);
-        for block in self.blocks() {
-            let columns = self.columns(block);
-            for column in columns.col_iter() {
-                mean.col_iter_mut().for_each(|mean| {
-                    mean.iter_mut().zip(column.iter()).for_each(|(mean, value)| *mean += value);
-                });
-            }
-        }
-        mean.col_iter_mut().for_each(|mean| mean.iter_mut().for_each(|value| *value /= self.len() as f64));
-        mean
     }
 
     /// The mean of `z z^T`, its lower triangle, and the mean of `||z||^4`, z being a row less the column of `centers`

@@ -11,8 +11,8 @@ mod sets;
 use std::error::Error;
 
 use evmachine::{Evm, Metric, Params, TailModel, TailSize};
-use evmachine_eval::{Answers, rivals};
-use sets::{Task, line, truth};
+use evmachine_eval::{Answers, Contest, Rival, rivals};
+use sets::{Task, line};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -29,13 +29,19 @@ fn table(task: &Task) -> Result<(), Box<dyn Error>> {
         cover_threshold: 1.0,
         ..Params::default()
     };
-    let (plain, _) = Evm::fit(&base, &task.train.0, &task.train.1)?;
-    let measured = plain.measure(&task.test.0)?;
-    let truth = truth(&plain, &task.test.1);
-    let classes = plain.classes().len();
-    line("1-NN", 1.0, &rivals::nearest_neighbors(&plain, &measured, 1, &truth), classes);
-    line("mean of 5 NN per class", 1.0, &rivals::nearest_neighbors(&plain, &measured, 5, &truth), classes);
-    line("nearest class mean", 1.0, &rivals::nearest_class_mean(&plain, &task.test.0, &truth), classes);
+    let (features, labels) = (&task.train.0, &task.train.1);
+    let truth = rivals::truth(labels, &task.test.1);
+    let contest = Contest {
+        metric: &task.metric,
+        train: (features, labels),
+        queries: &task.test.0,
+        truth: &truth,
+        linear: None,
+    };
+    let chosen = [Rival::NearestNeighbors(1), Rival::NearestNeighbors(5), Rival::NearestClassMean];
+    for (rival, answers) in rivals::rivals(&contest, &chosen)? {
+        line(&rival.name(), 1.0, &answers, labels.names().len());
+    }
 
     let smoothed = |a: f64, m: usize, pooling: f64, multiplier: f64| Params {
         smoothing: a,
@@ -71,7 +77,7 @@ fn table(task: &Task) -> Result<(), Box<dyn Error>> {
     for (name, params) in rows {
         let (evm, report) = Evm::fit(&params, &task.train.0, &task.train.1)?;
         let decisions = evm.decide(&task.test.0)?;
-        line(&name, report.vector_ratio, &Answers::of(&evm, &decisions, &task.test.1), classes);
+        line(&name, report.vector_ratio, &Answers::of(&evm, &decisions, &task.test.1), evm.classes().len());
     }
     Ok(())
 }

@@ -15,8 +15,8 @@ use std::ops::ControlFlow;
 use std::time::Instant;
 
 use evmachine::{Evm, Params};
-use evmachine_eval::{Answers, Evaluation, Rival, Search, TuneOptions, rivals, tune};
-use sets::{Task, line, truth};
+use evmachine_eval::{Answers, Contest, Evaluation, Rival, Search, TuneOptions, rivals, tune};
+use sets::{Task, line};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -61,10 +61,6 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 /// 1-NN, the k-NN that was best on the folds, and the nearest class mean.
 fn rival_lines(task: &Task, on_folds: &[(Rival, f64)]) -> Result<(), Box<dyn Error>> {
-    let keep_all = Params { metric: task.metric.clone(), cover_threshold: 1.0, ..Params::default() };
-    let (plain, _) = Evm::fit(&keep_all, &task.train.0, &task.train.1)?;
-    let measured = plain.measure(&task.test.0)?;
-    let truth = truth(&plain, &task.test.1);
     let best = on_folds
         .iter()
         .filter_map(|&(rival, mean)| match rival {
@@ -73,12 +69,18 @@ fn rival_lines(task: &Task, on_folds: &[(Rival, f64)]) -> Result<(), Box<dyn Err
         })
         .max_by(|a, b| a.1.total_cmp(&b.1));
     let neighbors = [1].into_iter().chain(best.map(|(k, _)| k)).map(Rival::NearestNeighbors);
-    for rival in neighbors.chain([Rival::NearestClassMean]) {
-        let answers = match rival {
-            Rival::NearestNeighbors(k) => rivals::nearest_neighbors(&plain, &measured, k, &truth),
-            Rival::NearestClassMean => rivals::nearest_class_mean(&plain, &task.test.0, &truth),
-        };
-        line(&rival.name(), 1.0, &answers, plain.classes().len());
+    let chosen: Vec<Rival> = neighbors.chain([Rival::NearestClassMean]).collect();
+    let (features, labels) = (&task.train.0, &task.train.1);
+    let truth = rivals::truth(labels, &task.test.1);
+    let contest = Contest {
+        metric: &task.metric,
+        train: (features, labels),
+        queries: &task.test.0,
+        truth: &truth,
+        linear: None,
+    };
+    for (rival, answers) in rivals::rivals(&contest, &chosen)? {
+        line(&rival.name(), 1.0, &answers, labels.names().len());
     }
     Ok(())
 }

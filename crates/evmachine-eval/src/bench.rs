@@ -12,14 +12,15 @@ use crate::evaluation::Evaluation;
 use crate::folds::Fold;
 use crate::objective::{judge, mean_and_error};
 use crate::openness;
-use crate::rivals::{self, Rival};
+use crate::rivals::{self, Contest, Rival};
 use crate::tune::{Delta, RivalResult, Trial, TuneError, TuneOptions};
 
 /// The rows of a fold.
 pub(crate) struct FoldData {
     train: (Features<'static>, Labels),
     queries: Features<'static>,
-    labels: Labels,
+    /// The class of each query, by the numbering of the training labels.
+    truth: Vec<Option<usize>>,
     /// How many of the queries are of known classes.
     known: usize,
 }
@@ -27,12 +28,9 @@ pub(crate) struct FoldData {
 impl FoldData {
     pub(crate) fn new(features: &Features<'_>, labels: &Labels, fold: &Fold) -> Self {
         let queries = [fold.known.as_slice(), fold.unknown.as_slice()].concat();
-        Self {
-            train: (features.select(&fold.train), labels.select(&fold.train)),
-            queries: features.select(&queries),
-            labels: labels.select(&queries),
-            known: fold.known.len(),
-        }
+        let train = (features.select(&fold.train), labels.select(&fold.train));
+        let truth = rivals::truth(&train.1, &labels.select(&queries));
+        Self { train, queries: features.select(&queries), truth, known: fold.known.len() }
     }
 }
 
@@ -40,7 +38,6 @@ impl FoldData {
 struct Measured {
     base: Evm,
     table: DistanceTable,
-    truth: Vec<Option<usize>>,
     /// What was fitted so far; small beside the tails.
     fits: Vec<TailFits>,
 }
@@ -76,14 +73,20 @@ pub(crate) struct Measure {
 }
 
 impl Measure {
-    /// The distances of the features as they are.
-    const PLAIN: Self = Self { whitening: 0.0, smoothing: 0.0, smoothing_neighbors: 10 };
-
     pub(crate) fn of(params: &Params) -> Self {
         let &Params { whitening, smoothing, smoothing_neighbors, .. } = params;
         Self { whitening, smoothing, smoothing_neighbors }
     }
 }
+
+/// Rivals that need nothing but the rows.
+const RIVALS: [Rival; 5] = [
+    Rival::NearestNeighbors(1),
+    Rival::NearestNeighbors(3),
+    Rival::NearestNeighbors(5),
+    Rival::NearestNeighbors(10),
+    Rival::NearestClassMean,
+];
 
 /// Measures whose distances are kept.
 const CACHED: usize = 3;
@@ -132,10 +135,7 @@ impl<'a> Bench<'a> {
         };
         let (base, _) = Evm::fit(&params, features, labels)?;
         let table = base.measure(&fold.queries)?;
-        let classes: Vec<Option<usize>> =
-            fold.labels.names().iter().map(|name| base.class_index(name)).collect();
-        let truth = fold.labels.ids().iter().map(|&id| classes[id as usize]).collect();
-        Ok(Measured { base, table, truth, fits: Vec::new() })
+        Ok(Measured { base, table, fits: Vec::new() })
     }
 
     /// For each contrast, the answers of the parameters on each fold; and the mean vector ratio.
@@ -151,7 +151,7 @@ impl<'a> Bench<'a> {
             });
             for (position, all) in all.iter_mut().enumerate() {
                 let mut answers = Answers::default();
-                for (decisions, &truth) in decisions.iter().zip(&fold.truth) {
+                for (decisions, &truth) in decisions.iter().zip(&data.truth) {
                     let decision = decisions[position];
                     answers.push(truth, decision.best(), decision.score().support, true);
                 }
@@ -224,32 +224,28 @@ impl<'a> Bench<'a> {
         Ok(trials)
     }
 
-    pub(crate) fn rivals(&mut self) -> Result<Vec<RivalResult>, TuneError> {
-        let (objective, weight) = (self.options.objective, self.weight);
-        let queries: Vec<Features<'static>> = self.folds.iter().map(|fold| fold.queries.clone()).collect();
-        let folds = self.measured(Measure::PLAIN)?;
-        let mut results = Vec::new();
-        for rival in [
-            Rival::NearestNeighbors(1),
-            Rival::NearestNeighbors(3),
-            Rival::NearestNeighbors(5),
-            Rival::NearestNeighbors(10),
-            Rival::NearestClassMean,
-        ] {
-            let answers: Vec<Answers> = folds
-                .iter()
-                .zip(&queries)
-                .map(|(fold, queries)| match rival {
-                    Rival::NearestNeighbors(k) => {
-                        rivals::nearest_neighbors(&fold.base, &fold.table, k, &fold.truth)
-                    }
-                    Rival::NearestClassMean => rivals::nearest_class_mean(&fold.base, queries, &fold.truth),
-                })
-                .collect();
-            let (mean, error) = mean_and_error(&judge(objective, &answers, weight));
-            results.push(RivalResult { rival, mean, error });
+    pub(crate) fn rivals(&self) -> Result<Vec<RivalResult>, TuneError> {
+        let mut answers: Vec<(Rival, Vec<Answers>)> = Vec::new();
+        for fold in &self.folds {
+            let contest = Contest {
+                metric: &self.options.base.metric,
+                train: (&fold.train.0, &fold.train.1),
+                queries: &fold.queries,
+                truth: &fold.truth,
+                linear: None,
+            };
+            for (position, (rival, own)) in rivals::rivals(&contest, &RIVALS)?.into_iter().enumerate() {
+                match answers.get_mut(position) {
+                    Some((_, folds)) => folds.push(own),
+                    None => answers.push((rival, vec![own])),
+                }
+            }
         }
-        Ok(results)
+        let results = answers.into_iter().map(|(rival, folds)| {
+            let (mean, error) = mean_and_error(&judge(self.options.objective, &folds, self.weight));
+            RivalResult { rival, mean, error }
+        });
+        Ok(results.collect())
     }
 
     /// What comes of the parameters on the folds, rejection included.

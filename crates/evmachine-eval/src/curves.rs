@@ -1,4 +1,4 @@
-//! What can be had at each threshold: ROC and OSCR.
+//! What can be had at each threshold: ROC and OSCR, and the price of a rate of accepted known queries.
 
 use crate::answers::Answers;
 
@@ -49,6 +49,31 @@ pub fn oscr(answers: &Answers) -> Option<f64> {
     Some(curve.windows(2).map(|pair| (pair[1].0 - pair[0].0) * f64::midpoint(pair[0].1, pair[1].1)).sum())
 }
 
+/// The rate of unknown queries accepted at the threshold that accepts `rate` of the known ones; lower is better.
+///
+/// The threshold is the `1 - rate` quantile of the scores of known queries, interpolated linearly between two of them,
+/// and a score at the threshold is accepted. `None` where either kind is missing.
+pub fn fpr_at_tpr(answers: &Answers, rate: f64) -> Option<f64> {
+    let (known, unknown): (Vec<usize>, Vec<usize>) =
+        (0..answers.len()).partition(|&row| answers.truth[row].is_some());
+    let mut scores: Vec<f64> = known.into_iter().map(|row| answers.score[row]).collect();
+    scores.sort_unstable_by(f64::total_cmp);
+    let threshold = reached_by(&scores, rate)?;
+    let accepted = unknown.iter().filter(|&&row| answers.score[row] >= threshold).count();
+    (!unknown.is_empty()).then(|| accepted as f64 / unknown.len() as f64)
+}
+
+/// The value that the share `rate` of the ascending `values` reaches, interpolated linearly: position
+/// `(1 - rate) (n - 1)` counted from 0.
+fn reached_by(values: &[f64], rate: f64) -> Option<f64> {
+    let last = values.len().checked_sub(1)?;
+    let position = last as f64 - rate.clamp(0.0, 1.0) * last as f64;
+    let below = position.floor() as usize;
+    let (low, high) = (values[below], values[(below + 1).min(last)]);
+    // Between equal values, infinite ones above all, there is nothing to interpolate.
+    Some(if low == high { low } else { low + (position - below as f64) * (high - low) })
+}
+
 /// Rows in groups of equal score, lowest first.
 fn by_score(answers: &Answers) -> Vec<Vec<usize>> {
     let mut order: Vec<usize> = (0..answers.len()).collect();
@@ -96,6 +121,19 @@ mod tests {
     fn one_kind_alone_has_no_curve() {
         assert_eq!(auroc(&answers(&[(Some(0), 0, 1.0)])), None);
         assert_eq!(oscr(&answers(&[(None, 0, 1.0)])), None);
+    }
+
+    #[test]
+    fn the_threshold_lies_between_two_known_scores() {
+        // Known: 0, 1, ..., 10. At 95 % the threshold is the 5 % quantile, at position 0.5: 0.5.
+        let mut rows: Vec<_> = (0..11).map(|score| (Some(0), 0, f64::from(score))).collect();
+        rows.extend([(None, 0, 0.5), (None, 0, 0.49), (None, 0, -1.0), (None, 0, 20.0)]);
+        assert_eq!(fpr_at_tpr(&answers(&rows), 0.95), Some(0.5));
+        // All known queries are accepted from 0 on, and half of them from 5 on.
+        assert_eq!(fpr_at_tpr(&answers(&rows), 1.0), Some(0.75));
+        assert_eq!(fpr_at_tpr(&answers(&rows), 0.5), Some(0.25));
+        assert_eq!(fpr_at_tpr(&answers(&rows[..11]), 0.95), None);
+        assert_eq!(fpr_at_tpr(&answers(&rows[11..]), 0.95), None);
     }
 
     proptest! {

@@ -34,6 +34,8 @@ pub struct Evaluation {
     pub auroc: Option<f64>,
     /// Area under the OSCR curve.
     pub oscr: Option<f64>,
+    /// Rate of unknown queries accepted at the threshold that accepts 95 % of the known ones; lower is better.
+    pub fpr95: Option<f64>,
 }
 
 impl Evaluation {
@@ -82,6 +84,7 @@ impl Evaluation {
             f1_macro: occurring.iter().sum::<f64>() / occurring.len().max(1) as f64,
             auroc: curves::auroc(answers),
             oscr: curves::oscr(answers),
+            fpr95: curves::fpr_at_tpr(answers, 0.95),
         }
     }
 }
@@ -148,6 +151,8 @@ mod tests {
         // Micro: TP 2, FP 2 (both of class 1), FN 2. Class 0: TP 1, FN 2; class 1: TP 1, FP 2.
         assert_eq!(found.f1_micro, 0.5);
         assert_eq!(found.f1_macro, 0.5);
+        // The 5 % quantile of 0.1, 0.8, 0.9, 0.9 lies at 0.1 + 0.15 * 0.7 = 0.205; one of three unknowns is above.
+        assert_eq!(found.fpr95, Some(1.0 / 3.0));
         let matrix = confusion(&answers, 3);
         assert_eq!(matrix, [[1, 1, 0, 1], [0, 1, 0, 0], [0, 0, 0, 0], [0, 1, 0, 2]]);
     }

@@ -1,10 +1,13 @@
 //! How good an open-set classifier is, and how to make it better.
 //!
 //! 1. [`Answers`] puts what a classifier said beside what was true, unknowns included.
-//! 2. [`Evaluation`] sums it up: accuracy, F1, normalised accuracy, AUROC, OSCR, the confusion matrix.
-//! 3. [`folds`](mod@folds) divides data for cross-class validation: classes left out in turn act as unknowns.
-//! 4. [`Rival`] is what a practitioner would reach for instead: 1-NN, k-NN, the nearest class mean.
-//! 5. [`tune`](mod@tune) chooses parameters on training data alone, and says by how much they beat the rivals.
+//! 2. [`Evaluation`] sums it up: accuracy, F1, normalised accuracy, AUROC, OSCR, FPR at 95 % TPR, the
+//!    confusion matrix.
+//! 3. [`Reliability`] says whether confidences mean what they say.
+//! 4. [`folds`](mod@folds) divides data for cross-class validation: classes left out in turn act as unknowns.
+//! 5. [`Rival`] is what a practitioner would reach for instead: nearest neighbours, class means, Mahalanobis' distance,
+//!    the scores of a linear classifier.
+//! 6. [`tune`](mod@tune) chooses parameters on training data alone, and says by how much they beat the rivals.
 
 pub mod answers;
 mod bench;
@@ -14,6 +17,7 @@ pub mod evaluation;
 pub mod folds;
 mod objective;
 pub mod openness;
+pub mod reliability;
 pub mod rivals;
 pub mod space;
 pub mod tune;
@@ -21,6 +25,7 @@ pub mod tune;
 pub use answers::Answers;
 pub use evaluation::Evaluation;
 pub use folds::{Fold, FoldError};
-pub use rivals::Rival;
+pub use reliability::{Reliability, ReliabilityError};
+pub use rivals::{Contest, Linear, Rival, RivalError};
 pub use space::Space;
 pub use tune::{Objective, Search, Trial, TuneError, TuneOptions, Tuned, tune};

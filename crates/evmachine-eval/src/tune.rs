@@ -14,7 +14,7 @@ use crate::course::Course;
 use crate::evaluation::Evaluation;
 use crate::folds::{self, FoldError, FoldSizes};
 pub use crate::objective::Objective;
-use crate::rivals::Rival;
+use crate::rivals::{Rival, RivalError};
 use crate::space::{Position, Space};
 
 /// How the space is searched.
@@ -157,6 +157,9 @@ pub enum TuneError {
     /// A fold could not be tested on.
     #[error(transparent)]
     Predict(#[from] PredictError),
+    /// A rival could not be asked.
+    #[error(transparent)]
+    Rival(#[from] RivalError),
     /// Nothing to choose from.
     #[error("the space to search is empty; give every parameter at least one value")]
     EmptySpace,

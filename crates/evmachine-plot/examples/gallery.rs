@@ -9,7 +9,7 @@ use std::path::Path;
 
 use evmachine_plot::{
     BarSeries, Bars, Confusion, Curves, Direction, Histograms, Panel, Picture, Plane, PlotError, PointClass,
-    Projection, Series, bars, confusion, curves, histograms, plane, projection,
+    Projection, Reliability, Series, bars, confusion, curves, histograms, plane, projection, reliability,
 };
 
 type Drawing = fn() -> Result<Picture, PlotError>;
@@ -37,7 +37,7 @@ impl Dice {
 fn main() -> Result<(), Box<dyn Error>> {
     let folder = std::env::args().nth(1).ok_or("give the folder for the pictures as argument")?;
     std::fs::create_dir_all(&folder)?;
-    let kinds: [(&str, Drawing); 11] = [
+    let kinds: [(&str, Drawing); 12] = [
         ("plane", four_classes),
         ("projection", ten_digits),
         ("projection-many", thirty_intents),
@@ -49,6 +49,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         ("bars-horizontal", timings),
         ("confusion", small_confusion),
         ("confusion-large", large_confusion),
+        ("reliability", too_sure),
     ];
     for (name, draw) in kinds {
         let picture = draw()?;
@@ -240,4 +241,18 @@ fn large_confusion() -> Result<Picture, PlotError> {
     let names: Vec<String> = (0..40).map(|class| format!("category {class:02}")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     confusion(&Confusion { title: "Forty known classes", names: &names, counts: &matrix(40) })
+}
+
+fn too_sure() -> Result<Picture, PlotError> {
+    let bins = 10;
+    let confidence: Vec<f64> = (0..bins).map(|bin| (f64::from(bin) + 0.55) / f64::from(bins)).collect();
+    let accuracy: Vec<f64> = confidence.iter().map(|confidence| confidence.powf(1.6)).collect();
+    // Nobody was as unsure as the second bin.
+    let weights = [3.0, 0.0, 8.0, 12.0, 21.0, 30.0, 52.0, 85.0, 160.0, 410.0];
+    reliability(&Reliability {
+        title: "A classifier that is too sure",
+        confidence: &confidence,
+        accuracy: &accuracy,
+        weights: &weights,
+    })
 }

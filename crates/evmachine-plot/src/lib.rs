@@ -11,6 +11,7 @@
 //! | [`multiples`] | the same lines in several panels, such as one for each number of known classes |
 //! | [`bars`] | a few numbers in groups, such as before and after an update |
 //! | [`confusion`] | which classes are taken for which |
+//! | [`reliability`] | whether confidences mean what they say |
 //!
 //! Colours are those of Okabe and Ito, which stay apart for colour-blind readers. The key stands beside the
 //! axes, never on the data. The same input always gives the same bytes. Input that cannot be drawn gives a
@@ -50,6 +51,7 @@ mod plane;
 mod projection;
 mod range;
 mod raster;
+mod reliability;
 mod text;
 
 pub use bars::{BarSeries, Bars, Direction, bars};
@@ -61,3 +63,4 @@ pub use multiples::{Multiples, multiples};
 pub use picture::Picture;
 pub use plane::{DEFAULT_LEVELS, Plane, plane};
 pub use projection::{PointClass, Projection, projection};
+pub use reliability::{Reliability, reliability};

@@ -1,8 +1,8 @@
 //! Input that cannot be drawn gives an error that names it.
 
 use evmachine_plot::{
-    BarSeries, Bars, Confusion, Curves, Histograms, Panel, Plane, PlotError, PointClass, Projection, Series,
-    bars, confusion, curves, histograms, plane, projection,
+    BarSeries, Bars, Confusion, Curves, Histograms, Panel, Plane, PlotError, PointClass, Projection,
+    Reliability, Series, bars, confusion, curves, histograms, plane, projection, reliability,
 };
 
 const POINTS: [[f64; 2]; 2] = [[0.0, 0.0], [1.0, 1.0]];
@@ -115,4 +115,21 @@ fn scales_without_pixels() {
     for scale in [0.0, -1.0, f32::NAN, f32::INFINITY, 1e-6, 1e6] {
         assert!(matches!(picture.png(scale), Err(PlotError::Scale { .. })), "{scale}");
     }
+}
+
+#[test]
+fn bins_that_are_none() {
+    let draw = |confidence: &[f64], accuracy: &[f64], weights: &[f64]| {
+        reliability(&Reliability { title: "", confidence, accuracy, weights }).map(drop)
+    };
+    assert!(matches!(draw(&[], &[], &[]), Err(PlotError::Empty { .. })));
+    let error = draw(&[0.5], &[0.5], &[0.0]).unwrap_err();
+    assert_eq!(error.to_string(), "every bin is empty. Give at least one value");
+    assert!(matches!(draw(&[0.5], &[0.5, 0.6], &[1.0]), Err(PlotError::LengthMismatch { .. })));
+    assert!(matches!(draw(&[0.5], &[0.5], &[]), Err(PlotError::LengthMismatch { .. })));
+    assert!(matches!(draw(&[1.5], &[0.5], &[1.0]), Err(PlotError::OutOfRange { .. })));
+    assert!(matches!(draw(&[0.5], &[f64::NAN], &[1.0]), Err(PlotError::OutOfRange { .. })));
+    assert!(matches!(draw(&[0.5], &[0.5], &[-1.0]), Err(PlotError::OutOfRange { .. })));
+    assert!(matches!(draw(&[0.5; 51], &[0.5; 51], &[1.0; 51]), Err(PlotError::TooMany { limit: 50, .. })));
+    draw(&[0.0], &[1.0], &[1e100]).unwrap();
 }

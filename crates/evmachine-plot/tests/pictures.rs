@@ -4,7 +4,8 @@ use std::fs;
 
 use evmachine_plot::{
     BarSeries, Bars, Confusion, Curves, Direction, Histograms, Multiples, Panel, Picture, Plane, PlotError,
-    PointClass, Projection, Series, bars, confusion, curves, histograms, multiples, plane, projection,
+    PointClass, Projection, Reliability, Series, bars, confusion, curves, histograms, multiples, plane,
+    projection, reliability,
 };
 
 const LEFT: [[f64; 2]; 3] = [[0.0, 0.0], [1.0, 0.5], [0.4, 1.2]];
@@ -87,6 +88,15 @@ fn draw_confusion() -> Result<Picture, PlotError> {
     confusion(&Confusion { title: "Confusion title", names: &["cat", "dog"], counts: &counts })
 }
 
+fn draw_reliability() -> Result<Picture, PlotError> {
+    reliability(&Reliability {
+        title: "Reliability title",
+        confidence: &[0.1, 0.0, 0.5, 0.9],
+        accuracy: &[0.0, 0.0, 0.75, 1.0],
+        weights: &[2.0, 0.0, 4.0, 4.0],
+    })
+}
+
 /// A picture and texts it must hold.
 type Expected = (Picture, &'static [&'static str]);
 
@@ -119,6 +129,18 @@ fn all() -> Result<Vec<Expected>, PlotError> {
         (
             draw_confusion()?,
             &["Confusion title", "cat", "dog", "unknown", "0.80", "0.90", "true class", "predicted class"],
+        ),
+        // 0.2 * 0.1 + 0.4 * 0.25 + 0.4 * 0.1.
+        (
+            draw_reliability()?,
+            &[
+                "Reliability title",
+                "ECE 0.160",
+                "confidence",
+                "accuracy",
+                "share of answers",
+                "where both agree",
+            ],
         ),
     ])
 }

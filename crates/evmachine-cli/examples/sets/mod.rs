@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::error::Error;
 use std::path::Path;
 
-use evmachine::{Evm, Features, Labels, Metric};
+use evmachine::{Features, Labels, Metric};
 use evmachine_data::{ColumnRef, ReadOptions};
 use evmachine_eval::{Answers, Evaluation};
 use rand::SeedableRng;
@@ -115,10 +115,4 @@ pub(crate) fn line(name: &str, ratio: f64, answers: &Answers, classes: usize) {
         figure(evaluation.auroc),
         figure(evaluation.oscr)
     );
-}
-
-/// The class of each test row, by the model's numbering.
-pub(crate) fn truth(evm: &Evm, labels: &Labels) -> Vec<Option<usize>> {
-    let classes: Vec<Option<usize>> = labels.names().iter().map(|name| evm.class_index(name)).collect();
-    labels.ids().iter().map(|&id| classes[id as usize]).collect()
 }

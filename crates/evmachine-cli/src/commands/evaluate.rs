@@ -83,5 +83,6 @@ pub(crate) fn rows(evaluation: &Evaluation) -> Vec<Vec<String>> {
         line("F1, macro over known classes", rate(Some(evaluation.f1_macro))),
         line("AUROC, known against unknown", rate(evaluation.auroc)),
         line("OSCR", rate(evaluation.oscr)),
+        line("FPR at 95 % TPR", rate(evaluation.fpr95)),
     ]
 }

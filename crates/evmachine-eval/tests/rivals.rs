@@ -1,0 +1,176 @@
+//! Rivals against numpy and scikit-learn, and on rows that are hard for them. `golden/rivals.py` wrote the numbers.
+
+#![allow(clippy::unwrap_used, reason = "a test ends where something unexpected happens")]
+
+use evmachine::{Features, Labels, Metric};
+use evmachine_eval::rivals::{Contest, Linear, Rival, RivalError, rivals};
+use evmachine_eval::{Answers, Evaluation};
+use serde_json::Value;
+
+fn numbers(value: &Value) -> Vec<f64> {
+    value.as_array().unwrap().iter().map(|number| number.as_f64().unwrap()).collect()
+}
+
+#[test]
+fn scores_are_those_of_scikit_learn() {
+    let golden: Value = serde_json::from_str(include_str!("golden/rivals.json")).unwrap();
+    let columns = golden["columns"].as_u64().unwrap() as usize;
+    let train = Features::from_f64(&numbers(&golden["train"]), columns).unwrap();
+    let labels = Labels::new(numbers(&golden["classes"]).iter().map(f64::to_string)).unwrap();
+    let queries = Features::from_f64(&numbers(&golden["queries"]), columns).unwrap();
+    let truth = vec![None; queries.rows()];
+    for metric in [Metric::Euclidean, Metric::Cosine] {
+        let expected = &golden[metric.name()];
+        let (weights, intercepts) = (numbers(&expected["weights"]), numbers(&expected["intercepts"]));
+        let contest = Contest {
+            metric: &metric,
+            train: (&train, &labels),
+            queries: &queries,
+            truth: &truth,
+            linear: Some(Linear { weights: &weights, intercepts: &intercepts }),
+        };
+        let chosen = &Rival::ALL[6..];
+        let found = rivals(&contest, chosen).unwrap();
+        assert_eq!(found.iter().map(|(rival, _)| *rival).collect::<Vec<_>>(), chosen);
+        for (rival, answers) in found {
+            let classes = if rival.is_linear() { "predicted" } else { "nearest" };
+            let best: Vec<f64> = answers.best.iter().map(|&class| class as f64).collect();
+            assert_eq!(best, numbers(&expected[classes]), "{}", rival.name());
+            for (found, expected) in answers.score.iter().zip(numbers(&expected[rival.name()])) {
+                let near = (found - expected).abs() <= 1e-6 * expected.abs().max(1.0);
+                assert!(near, "{}, {}: {found} is not {expected}", metric.name(), rival.name());
+            }
+        }
+    }
+}
+
+/// Two classes on a line of the first column; the others are constant, or copies of each other.
+fn thin() -> (Features<'static>, Labels) {
+    let rows: Vec<f32> = (0..20)
+        .flat_map(|row| {
+            let x = (row % 2) as f32 * 10.0 + (row / 2) as f32 * 0.1;
+            [x, x, 7.0, 0.0]
+        })
+        .collect();
+    (Features::new(rows, 4).unwrap(), Labels::new((0..20).map(|row| ["a", "b"][row % 2])).unwrap())
+}
+
+fn ask(train: (&Features<'_>, &Labels), queries: &Features<'_>) -> Vec<(Rival, Answers)> {
+    let d = queries.columns();
+    let classes = train.1.names().len();
+    let weights: Vec<f64> =
+        (0..classes * d).map(|at| if at % d == 0 { (at / d) as f64 - 0.5 } else { 0.0 }).collect();
+    let intercepts: Vec<f64> = (0..classes).map(|class| -5.0 * class as f64).collect();
+    let contest = Contest {
+        metric: &Metric::Euclidean,
+        train,
+        queries,
+        truth: &vec![Some(0); queries.rows()],
+        linear: Some(Linear { weights: &weights, intercepts: &intercepts }),
+    };
+    rivals(&contest, &Rival::ALL).unwrap()
+}
+
+#[test]
+fn constant_and_dependent_columns_are_no_obstacle() {
+    let (train, labels) = thin();
+    let queries = Features::new(vec![0.5, 0.5, 7.0, 0.0, 10.5, 10.5, 7.0, 0.0], 4).unwrap();
+    for (rival, answers) in ask((&train, &labels), &queries) {
+        assert!(answers.score.iter().all(|score| score.is_finite()), "{}: {answers:?}", rival.name());
+        assert_eq!(answers.best, [0, 1], "{}", rival.name());
+    }
+}
+
+#[test]
+fn one_row_a_class_has_no_spread_and_still_answers() {
+    let train = Features::new(vec![0.0, 0.0, 4.0, 4.0], 2).unwrap();
+    let labels = Labels::new(["a", "b"]).unwrap();
+    let queries = Features::new(vec![1.0, 0.0, 4.0, 5.0], 2).unwrap();
+    let found = ask((&train, &labels), &queries);
+    let mahalanobis = &found.iter().find(|(rival, _)| *rival == Rival::Mahalanobis).unwrap().1;
+    assert_eq!((&mahalanobis.best[..], &mahalanobis.score[..]), (&[0, 1][..], &[-1.0, -1.0][..]));
+}
+
+#[test]
+fn what_the_metric_or_the_caller_lacks_is_left_out() {
+    let (train, labels) = thin();
+    let truth = vec![Some(0); train.rows()];
+    for (metric, count) in [(Metric::Euclidean, 8), (Metric::Cosine, 8), (Metric::Manhattan, 6)] {
+        let contest = Contest {
+            metric: &metric,
+            train: (&train, &labels),
+            queries: &train,
+            truth: &truth,
+            linear: None,
+        };
+        let found = rivals(&contest, &Rival::ALL).unwrap();
+        assert_eq!(found.len(), count, "{}", metric.name());
+        assert!(found.iter().all(|(rival, _)| rival.serves(&metric) && !rival.is_linear()));
+    }
+}
+
+#[test]
+fn sizes_that_do_not_match_are_named() {
+    let (train, labels) = thin();
+    let truth = vec![Some(0); train.rows()];
+    let contest = Contest {
+        metric: &Metric::Cosine,
+        train: (&train, &labels),
+        queries: &train,
+        truth: &truth,
+        linear: None,
+    };
+    let fails = |contest: &Contest<'_>| rivals(contest, &Rival::ALL).unwrap_err().to_string();
+    assert_eq!(
+        fails(&Contest { truth: &truth[1..], ..contest }),
+        "true classes of the queries: 19 where 20 belong"
+    );
+    let narrow = Features::new(vec![1.0; 20], 1).unwrap();
+    assert_eq!(fails(&Contest { queries: &narrow, ..contest }), "columns of the queries: 1 where 4 belong");
+    let linear = Some(Linear { weights: &[0.0; 7], intercepts: &[0.0; 2] });
+    assert_eq!(fails(&Contest { linear, ..contest }), "weights of the linear classifier: 7 where 8 belong");
+    let mut values = train.values().to_vec();
+    values[4..8].fill(0.0);
+    let zeros = Features::new(values, 4).unwrap();
+    assert!(fails(&Contest { queries: &zeros, ..contest }).starts_with("row 1 of the queries is all zeros"));
+    let none = Features::new(vec![], 4).unwrap();
+    let empty = Contest { train: (&none, &Labels::default()), ..contest };
+    assert_eq!(rivals(&empty, &Rival::ALL).unwrap_err(), RivalError::NoRows);
+}
+
+#[test]
+fn distances_far_from_zero_keep_their_digits() {
+    let (train, labels) = thin();
+    let shift = |features: &Features<'_>, by: f32| {
+        Features::new(features.values().iter().map(|value| value + by).collect::<Vec<_>>(), 4).unwrap()
+    };
+    // Multiples of 1/1024 up to 2^13 are exact in single precision, and so the shift loses nothing.
+    let round: Vec<f32> = train.values().iter().map(|value| (value * 1024.0).round() / 1024.0).collect();
+    let train = Features::new(round, 4).unwrap();
+    let queries = train.select(&[0, 1, 2, 3]);
+    let near = ask((&train, &labels), &queries);
+    let far = ask((&shift(&train, 4096.0), &labels), &shift(&queries, 4096.0));
+    for ((rival, near), (_, far)) in near.iter().zip(&far).filter(|((rival, _), _)| !rival.is_linear()) {
+        assert_eq!(near.best, far.best, "{}", rival.name());
+        for (near, far) in near.score.iter().zip(&far.score) {
+            assert!((near - far).abs() <= 1e-5 * near.abs().max(1.0), "{}: {near} {far}", rival.name());
+        }
+    }
+}
+
+#[test]
+fn answers_can_be_summed_up() {
+    let (train, labels) = thin();
+    let queries = Features::new(vec![0.5, 0.5, 7.0, 0.0, 100.0, -3.0, 2.0, 9.0], 4).unwrap();
+    let contest = Contest {
+        metric: &Metric::Euclidean,
+        train: (&train, &labels),
+        queries: &queries,
+        truth: &[Some(0), None],
+        linear: None,
+    };
+    for (rival, answers) in rivals(&contest, &Rival::ALL).unwrap() {
+        let found = Evaluation::new(&answers, 2);
+        assert_eq!((found.auroc, found.fpr95), (Some(1.0), Some(0.0)), "{}", rival.name());
+    }
+}

@@ -90,7 +90,7 @@ fn models() -> Result<Vec<(&'static str, Evm)>, Box<dyn Error>> {
         2,
     )?;
     let labels = Labels::new(["low", "low", "low", "high", "high", "high", "top", "top"])?;
-    let base = || Params { tail_size: TailSize::Count(3), ..Params::default() };
+    let base = || Params { tail_size: TailSize::Count(3), ..Params::paper() };
     let all = [
         ("euclidean", &line, Params { cover_threshold: 1.0, ..base() }),
         ("cosine", &plane, Params { metric: Metric::Cosine, n_fused: 2, ..base() }),

@@ -62,13 +62,17 @@ impl System for ExtremeValueMachine {
     fn scores(&self, queries: &Features<'_>) -> Result<Scores, SystemError> {
         let model = self.fitted()?;
         let rows = model.for_each_query(&Run::new(), queries, |_, scores| {
-            scores.iter().map(|score| score.support).collect::<Vec<f64>>()
+            let mut supports: Vec<f64> = scores.iter().map(|score| score.support).collect();
+            // What is compared with the threshold: the best class, raised by its lead where there is a contrast.
+            let decision = model.decision(scores);
+            supports[decision.best()] = decision.score().support;
+            supports
         })?;
         Ok(Scores::new(self.classes.len(), &rows))
     }
 
     fn threshold(&self) -> f64 {
-        self.params.tail_model.support_at(self.params.rejection_threshold)
+        self.model.as_ref().map_or(f64::NAN, Evm::threshold)
     }
 
     fn threshold_at(&self, delta: f64) -> Option<f64> {

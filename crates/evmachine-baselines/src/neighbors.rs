@@ -21,7 +21,7 @@ impl Neighbors {
             cover_threshold: 1.0,
             refit: Refit::New,
             tail_memory: TailMemory::None,
-            ..Params::default()
+            ..Params::paper()
         };
         let (model, _) = Evm::fit(&params, features, labels)?;
         Ok(Self::holding(model))

@@ -27,7 +27,7 @@ fn table(task: &Task) -> Result<(), Box<dyn Error>> {
         metric: task.metric.clone(),
         tail_size: TailSize::Count(tail),
         cover_threshold: 1.0,
-        ..Params::default()
+        ..Params::paper()
     };
     let (features, labels) = (&task.train.0, &task.train.1);
     let truth = rivals::truth(labels, &task.test.1);

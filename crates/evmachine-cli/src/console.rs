@@ -138,6 +138,7 @@ fn name(stage: Stage) -> &'static str {
         Stage::Tails => "fitting tails",
         Stage::Refit => "refitting",
         Stage::Cover => "choosing extreme vectors",
+        Stage::Probe => "fitting the probe",
         Stage::Predict => "predicting",
         _ => "working",
     }

@@ -11,6 +11,7 @@ mod letter;
 mod model;
 mod parameters;
 mod principal;
+mod rejection;
 mod report;
 
 use std::process::ExitCode;

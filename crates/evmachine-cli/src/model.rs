@@ -5,17 +5,16 @@ use std::path::Path;
 use evmachine::{Evm, FormatError};
 
 use crate::failure::{Failure, Kind};
+use crate::rejection::RejectionArguments;
 
 pub(crate) fn load(path: &Path) -> Result<Evm, Failure> {
     Evm::load(path).map_err(|error| named(error, path))
 }
 
-/// As [`load`], to decide with another delta where one is given.
-pub(crate) fn load_to_decide(path: &Path, delta: Option<f64>) -> Result<Evm, Failure> {
+/// As [`load`], to decide by another rule where one is given.
+pub(crate) fn load_to_decide(path: &Path, rejection: &RejectionArguments) -> Result<Evm, Failure> {
     let mut evm = load(path)?;
-    if let Some(delta) = delta {
-        evm.set_rejection_threshold(delta)?;
-    }
+    rejection.apply(&mut evm)?;
     Ok(evm)
 }
 

@@ -4,7 +4,9 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::{Args, ValueEnum};
-use evmachine::{Budget, Metric, Params, ReduceWhen, Reduction, Refit, TailMemory, TailModel, TailSize};
+use evmachine::{
+    Budget, Metric, Params, ReduceWhen, Reduction, Refit, TailMemory, TailModel, TailSize, Weight,
+};
 
 use crate::failure::{Failure, Kind};
 
@@ -12,7 +14,7 @@ use crate::failure::{Failure, Kind};
 pub(crate) enum Preset {
     /// Eq. 1 as published, cover threshold 0.5, k = 1.
     Paper,
-    /// Ahead on real features without tuning: smoothing and pooling, wider margins, every point kept.
+    /// Ahead on real features without tuning: smoothing, pooling, wider margins, every point kept, and a linear probe beside.
     Robust,
 }
 
@@ -63,6 +65,22 @@ impl FromStr for TailSizeText {
     }
 }
 
+/// The weight of a witness on the command line.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct WeightText(Weight);
+
+impl FromStr for WeightText {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == "auto" {
+            return Ok(Self(Weight::Auto));
+        }
+        let number = text.parse().map_err(|_| format!("{text:?} is not auto or a number such as 1.5"))?;
+        Ok(Self(Weight::Fixed(number)))
+    }
+}
+
 /// How to train. Flags override `--params`, which overrides `--preset`.
 #[derive(Debug, Clone, Args, Default)]
 #[command(next_help_heading = "Parameters")]
@@ -95,6 +113,10 @@ pub(crate) struct ParameterArguments {
     /// A margin is this fraction of a distance to another class [paper: 0.5, robust: 0.7].
     #[arg(long, value_name = "FRACTION")]
     pub(crate) distance_multiplier: Option<f64>,
+
+    /// Bring every column to mean 0 and deviation 1 first.
+    #[arg(long)]
+    pub(crate) standardize: bool,
 
     /// Whiten features by this share of the within-class covariance; euclidean and cosine alone [paper: 0, robust: 0.1].
     #[arg(long, value_name = "SHARE")]
@@ -131,9 +153,14 @@ pub(crate) struct ParameterArguments {
     #[arg(long, value_name = "WEIGHT")]
     pub(crate) contrast: Option<f64>,
 
-    /// Below this probability a query is unknown (delta) [paper, robust: 0.05]; `evmachine tune` sets it on held-out rows.
-    #[arg(long, visible_alias = "delta", value_name = "PROBABILITY")]
-    pub(crate) rejection_threshold: Option<f64>,
+    /// How much a machine over the logits of a linear probe counts beside the features: auto, as held-out rows bear it out,
+    /// or a number; 0 leaves it out [paper: 0, robust: auto].
+    #[arg(long, value_name = "WEIGHT")]
+    pub(crate) logit_weight: Option<WeightText>,
+
+    /// How much the logits of the probe themselves count [paper: 0, robust: auto].
+    #[arg(long, value_name = "WEIGHT")]
+    pub(crate) probe_weight: Option<WeightText>,
 
     /// What later updates do to Psi-models already there.
     #[arg(long, value_enum)]
@@ -177,6 +204,11 @@ impl BudgetArguments {
 }
 
 impl ParameterArguments {
+    /// Whether the metric is given, by its flag or with others in a file.
+    pub(crate) fn names_metric(&self) -> bool {
+        self.metric.is_some() || self.params.is_some()
+    }
+
     /// The parameters, checked.
     pub(crate) fn build(&self) -> Result<Params, Failure> {
         let metric = self.metric.map(|metric| match metric {
@@ -206,7 +238,9 @@ impl ParameterArguments {
         set(&mut params.reduction, self.reduction);
         set(&mut params.n_fused, self.n_fused);
         set(&mut params.contrast, self.contrast);
-        set(&mut params.rejection_threshold, self.rejection_threshold);
+        set(&mut params.logit_weight, self.logit_weight.map(|weight| weight.0));
+        set(&mut params.probe_weight, self.probe_weight.map(|weight| weight.0));
+        params.standardize |= self.standardize;
         set(&mut params.refit, self.refit);
         set(&mut params.reduce_when, self.reduce_when);
         set(&mut params.tail_memory, self.tail_memory);

@@ -80,12 +80,16 @@ impl Answers {
         self
     }
 
+    /// Scores of the known queries, in their order.
+    pub fn known_scores(&self) -> Vec<f64> {
+        (0..self.len()).filter(|&row| self.truth[row].is_some()).map(|row| self.score[row]).collect()
+    }
+
     /// The lowest threshold at which at most `rate` of the known queries are rejected.
     ///
     /// `None` without known queries.
     pub fn threshold_for_false_unknowns(&self, rate: f64) -> Option<f64> {
-        let mut known: Vec<f64> =
-            (0..self.len()).filter(|&row| self.truth[row].is_some()).map(|row| self.score[row]).collect();
+        let mut known = self.known_scores();
         known.sort_unstable_by(f64::total_cmp);
         let rejected = (rate * known.len() as f64).floor() as usize;
         known.get(rejected.min(known.len().saturating_sub(1))).copied()

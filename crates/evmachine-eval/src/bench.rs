@@ -1,11 +1,12 @@
-//! The folds of a tuning run, measured once for each whitening and smoothing, and trials on them.
+//! The folds of a tuning run, measured once for each metric, whitening and smoothing, and trials on them.
 
 use std::collections::VecDeque;
 
 use evmachine::{
-    Budget, DistanceTable, Evm, Features, Labels, Params, Reduction, TailFits, TailMemory, TailModel,
-    TailSize,
+    Budget, DistanceTable, Evm, Features, Labels, Metric, Params, Reduction, Rejection, TailFits, TailMemory,
+    TailModel, TailSize,
 };
+use rayon::prelude::*;
 
 use crate::answers::Answers;
 use crate::evaluation::Evaluation;
@@ -14,6 +15,7 @@ use crate::objective::{judge, mean_and_error};
 use crate::openness;
 use crate::rivals::{self, Contest, Rival};
 use crate::tune::{Delta, RivalResult, Trial, TuneError, TuneOptions};
+use crate::voices::{Raise, Voices, Votes, Weights};
 
 /// The rows of a fold.
 pub(crate) struct FoldData {
@@ -62,11 +64,34 @@ pub(crate) struct Bench<'a> {
     weight: f64,
     pub(crate) options: &'a TuneOptions,
     cache: VecDeque<(Measure, Vec<Measured>)>,
+    voices: Vec<Heard>,
 }
 
+/// The witnesses of the folds by a metric, the machine over logits being of a size.
+struct Heard {
+    metric: Metric,
+    size: (Option<Budget>, Reduction),
+    voices: Vec<Voices>,
+}
+
+/// Weights and raise as they were judged.
+struct Judged {
+    /// Among the weights.
+    position: usize,
+    raise: Raise,
+    folds: Vec<f64>,
+    mean: f64,
+    error: f64,
+}
+
+/// Weights that are tried at all raises.
+const FINALISTS: usize = 3;
+
 /// What distances depend on.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Measure {
+    metric: Metric,
+    standardize: bool,
     whitening: f64,
     smoothing: f64,
     smoothing_neighbors: usize,
@@ -74,19 +99,10 @@ pub(crate) struct Measure {
 
 impl Measure {
     pub(crate) fn of(params: &Params) -> Self {
-        let &Params { whitening, smoothing, smoothing_neighbors, .. } = params;
-        Self { whitening, smoothing, smoothing_neighbors }
+        let &Params { standardize, whitening, smoothing, smoothing_neighbors, .. } = params;
+        Self { metric: params.metric.clone(), standardize, whitening, smoothing, smoothing_neighbors }
     }
 }
-
-/// Rivals that need nothing but the rows.
-const RIVALS: [Rival; 5] = [
-    Rival::NearestNeighbors(1),
-    Rival::NearestNeighbors(3),
-    Rival::NearestNeighbors(5),
-    Rival::NearestNeighbors(10),
-    Rival::NearestClassMean,
-];
 
 /// Measures whose distances are kept.
 const CACHED: usize = 3;
@@ -99,112 +115,179 @@ impl<'a> Bench<'a> {
             (classes as f64 - known) / known * (fold.known as f64 / unknown_rows)
         });
         let weight = rates.sum::<f64>() / folds.len().max(1) as f64;
-        Self { folds, classes, weight, options, cache: VecDeque::new() }
+        Self { folds, classes, weight, options, cache: VecDeque::new(), voices: Vec::new() }
     }
 
-    fn measured(&mut self, measure: Measure) -> Result<&[Measured], TuneError> {
-        if let Some(position) = self.cache.iter().position(|(key, _)| *key == measure) {
+    /// Classes in all of the data.
+    pub(crate) fn classes(&self) -> usize {
+        self.classes
+    }
+
+    fn measured(&mut self, measure: &Measure) -> Result<(), TuneError> {
+        if let Some(position) = self.cache.iter().position(|(key, _)| key == measure) {
             self.cache.swap(0, position);
         } else {
             let folds =
                 self.folds.iter().map(|fold| self.measure(fold, measure)).collect::<Result<Vec<_>, _>>()?;
             self.cache.truncate(CACHED - 1);
-            self.cache.push_front((measure, folds));
+            self.cache.push_front((measure.clone(), folds));
         }
-        Ok(&self.cache[0].1)
+        Ok(())
     }
 
-    fn measure(&self, fold: &FoldData, measure: Measure) -> Result<Measured, TuneError> {
-        let Measure { whitening, smoothing, smoothing_neighbors } = measure;
+    fn measure(&self, fold: &FoldData, measure: &Measure) -> Result<Measured, TuneError> {
         let (features, labels) = &fold.train;
         let rows = features.rows();
         let largest = self.options.space.tail_fraction.iter().copied().fold(0.0, f64::max);
-        // Enough for every fraction and for the paper's own rule.
+        // Enough for every fraction, for the robust preset and for the paper's own rule.
         let points = (0.17 * features.columns() as f64 * labels.names().len() as f64).round() as usize;
-        let tail = ((largest * rows as f64).ceil() as usize).max(points.min(rows / 2)).max(20);
+        let tail = ((largest * rows as f64).ceil() as usize).max(points.min(rows / 2)).max(200);
         let params = Params {
-            metric: self.options.base.metric.clone(),
-            whitening,
-            smoothing,
-            smoothing_neighbors,
+            metric: measure.metric.clone(),
+            standardize: measure.standardize,
+            whitening: measure.whitening,
+            smoothing: measure.smoothing,
+            smoothing_neighbors: measure.smoothing_neighbors,
             tail_size: TailSize::Count(tail),
             cover_threshold: 1.0,
             tail_memory: TailMemory::Full,
             tail_memory_limit: u64::MAX,
-            ..Params::default()
+            ..Params::paper()
         };
         let (base, _) = Evm::fit(&params, features, labels)?;
         let table = base.measure(&fold.queries)?;
         Ok(Measured { base, table, fits: Vec::new() })
     }
 
-    /// For each contrast, the answers of the parameters on each fold; and the mean vector ratio.
-    fn answers(&mut self, params: &Params, contrasts: &[f64]) -> Result<(Vec<Vec<Answers>>, f64), TuneError> {
-        let count = self.folds.len();
-        self.measured(Measure::of(params))?;
-        let mut all = vec![Vec::with_capacity(count); contrasts.len()];
-        let mut ratios = Vec::with_capacity(count);
-        for (fold, data) in self.cache[0].1.iter_mut().zip(&self.folds) {
-            let model = fold.derive(params, &data.train.0)?;
-            let decisions = model.for_each_measured(&fold.table, |_, scores| {
-                contrasts.iter().map(|&contrast| model.decision_at(scores, contrast)).collect::<Vec<_>>()
+    /// Asks the witnesses beside the features about the folds, for a metric and a size, unless that was done.
+    fn hear(&mut self, metric: &Metric, size: &Params) -> Result<usize, TuneError> {
+        let size = (size.max_extreme_vectors, size.reduction);
+        if let Some(position) =
+            self.voices.iter().position(|heard| heard.metric == *metric && heard.size == size)
+        {
+            return Ok(position);
+        }
+        let params =
+            Params { max_extreme_vectors: size.0, reduction: size.1, ..Params::robust_for(metric.clone()) };
+        let whole = self.voices.iter().find(|heard| heard.metric == *metric);
+        let voices = self.folds.iter().enumerate().map(|(fold, data)| {
+            let train = (&data.train.0, &data.train.1);
+            let probe = whole.map(|heard| heard.voices[fold].probe.clone());
+            Voices::new(&params, probe, train, &data.queries, data.known)
+        });
+        let voices = voices.collect::<Result<Vec<_>, _>>()?;
+        self.voices.push(Heard { metric: metric.clone(), size, voices });
+        Ok(self.voices.len() - 1)
+    }
+
+    /// The votes of the parameters on each fold, at each of the weights; and the mean vector ratio.
+    fn votes(&mut self, params: &Params, weights: &[Weights]) -> Result<(Vec<Votes>, f64), TuneError> {
+        self.measured(&Measure::of(params))?;
+        let voices = self.hear(&params.metric, params)?;
+        // The machine in feature space alone; witnesses are put beside it here.
+        let params = Params {
+            logit_weight: Weights::NONE.logits,
+            probe_weight: Weights::NONE.probe,
+            rejection_threshold: Rejection::Probability(0.05),
+            ..params.clone()
+        };
+        let (mut votes, mut ratios) = (Vec::with_capacity(self.folds.len()), Vec::new());
+        let folds = self.cache[0].1.iter_mut().zip(&self.folds).zip(&self.voices[voices].voices);
+        for ((fold, data), voices) in folds {
+            let model = fold.derive(&params, &data.train.0)?;
+            let supports = model.for_each_measured(&fold.table, |_, scores| {
+                scores.iter().map(|score| score.support).collect::<Vec<f64>>()
             });
-            for (position, all) in all.iter_mut().enumerate() {
-                let mut answers = Answers::default();
-                for (decisions, &truth) in decisions.iter().zip(&data.truth) {
-                    let decision = decisions[position];
-                    answers.push(truth, decision.best(), decision.score().support, true);
-                }
-                all.push(answers);
-            }
+            votes.push(voices.votes(&supports.concat(), &data.truth, data.known, weights));
             ratios.push(model.vector_ratio());
         }
-        Ok((all, mean_and_error(&ratios).0))
+        Ok((votes, mean_and_error(&ratios).0))
     }
 
     /// The parameters as they are.
     pub(crate) fn trial(&mut self, params: &Params) -> Result<Trial, TuneError> {
-        self.best_contrast(params, &[params.contrast])
+        self.best_of(params, &[Weights::of(params)], &[Raise::of(params)])
     }
 
-    /// The parameters at the best of the space's contrasts, which cost nothing beside the rest of a trial.
+    /// The parameters at the best of the space's weights, contrasts and backgrounds, which cost little beside the rest of a trial.
     pub(crate) fn search(&mut self, params: &Params) -> Result<Trial, TuneError> {
-        self.best_contrast(params, &self.options.space.contrast)
+        let space = &self.options.space;
+        let raises: Vec<Raise> = space
+            .contrast
+            .iter()
+            .flat_map(|&contrast| {
+                space.background.iter().map(move |&background| Raise { contrast, background })
+            })
+            .collect();
+        self.best_of(params, &space.weights.clone(), &raises)
     }
 
-    fn best_contrast(&mut self, params: &Params, contrasts: &[f64]) -> Result<Trial, TuneError> {
-        // Other tail models take no contrast.
-        let contrasts = if params.tail_model == TailModel::Weibull { contrasts } else { &[0.0] };
-        let (answers, vector_ratio) = self.answers(params, contrasts)?;
-        let mut best: Option<Trial> = None;
-        for (&contrast, answers) in contrasts.iter().zip(&answers) {
-            let folds = judge(self.options.objective, answers, self.weight);
+    /// The best weights at the raise that the robust preset has, or the first one, are tried at all raises.
+    fn best_of(
+        &mut self,
+        params: &Params,
+        weights: &[Weights],
+        raises: &[Raise],
+    ) -> Result<Trial, TuneError> {
+        // Other tail models take neither contrast nor background.
+        let none = [Raise { contrast: 0.0, background: 0.0 }];
+        let raises = if params.tail_model == TailModel::Weibull { raises } else { &none };
+        let (votes, vector_ratio) = self.votes(params, weights)?;
+        let usual = Raise::of(&Params::robust());
+        let usual = raises.iter().copied().find(|raise| *raise == usual).unwrap_or(raises[0]);
+        let judged = |position: usize, raise: Raise| {
+            let answers: Vec<Answers> = votes.iter().map(|fold| fold.answers(position, raise)).collect();
+            let folds = judge(self.options.objective, &answers, self.weight);
             let (mean, error) = mean_and_error(&folds);
-            if best.as_ref().is_none_or(|best| mean > best.mean) {
-                let rejection_threshold = self.delta(params.tail_model, &Answers::concat(answers));
-                let params = Params { contrast, rejection_threshold, ..params.clone() };
-                best = Some(Trial { params, folds, mean, error, vector_ratio });
+            Judged { position, raise, folds, mean, error }
+        };
+        let mut first: Vec<Judged> =
+            (0..weights.len()).into_par_iter().map(|position| judged(position, usual)).collect();
+        first.sort_by(|a, b| b.mean.total_cmp(&a.mean));
+        first.truncate(FINALISTS);
+        let others = raises.iter().filter(|raise| **raise != usual);
+        let pairs: Vec<(usize, Raise)> =
+            others.flat_map(|&raise| first.iter().map(move |judged| (judged.position, raise))).collect();
+        let more: Vec<Judged> =
+            pairs.into_par_iter().map(|(position, raise)| judged(position, raise)).collect();
+        let best = first.into_iter().chain(more).max_by(|a, b| a.mean.total_cmp(&b.mean));
+        let Judged { position, raise, folds, mean, error } = best.ok_or(TuneError::EmptySpace)?;
+        let answers: Vec<Answers> = votes.iter().map(|fold| fold.answers(position, raise)).collect();
+        let params = Params {
+            contrast: raise.contrast,
+            background: raise.background,
+            logit_weight: weights[position].logits,
+            probe_weight: weights[position].probe,
+            rejection_threshold: self.rejection(&answers),
+            ..params.clone()
+        };
+        Ok(Trial { params, folds, mean, error, vector_ratio })
+    }
+
+    /// Where to reject: as the share of known queries that is rejected, which holds for models of any size.
+    fn rejection(&self, folds: &[Answers]) -> Rejection {
+        match self.options.delta {
+            Delta::MaxFalseUnknown(rate) => Rejection::FalseUnknown(rate),
+            Delta::MaxFalseKnown(rate) => Rejection::FalseKnown(rate),
+            Delta::BestF1 => {
+                let rates = folds.iter().map(|answers| {
+                    let threshold = answers.threshold_for_best_f1(self.weight);
+                    let known = answers.known_scores();
+                    known.iter().filter(|score| **score < threshold).count() as f64
+                        / known.len().max(1) as f64
+                });
+                let rates: Vec<f64> = rates.collect();
+                Rejection::FalseUnknown(mean_and_error(&rates).0)
+            }
+            Delta::Openness { unknown_classes } => {
+                Rejection::Probability(openness::delta(self.classes, unknown_classes))
             }
         }
-        best.ok_or(TuneError::EmptySpace)
-    }
-
-    /// Where to reject, as a probability. Neither 0 nor 1, which would accept or reject everything.
-    fn delta(&self, model: TailModel, answers: &Answers) -> f64 {
-        let threshold = match self.options.delta {
-            Delta::MaxFalseUnknown(rate) => answers.threshold_for_false_unknowns(rate),
-            Delta::BestF1 => Some(answers.threshold_for_best_f1(self.weight)),
-            Delta::Openness { unknown_classes } => {
-                return openness::delta(self.classes, unknown_classes);
-            }
-        };
-        let probability = model.probability_at(threshold.unwrap_or(f64::NEG_INFINITY));
-        probability.clamp(f64::MIN_POSITIVE, 1.0 - f64::EPSILON)
     }
 
     /// The best of `trials` at smaller sizes, largest first, by whichever reduction keeps more.
     pub(crate) fn shrink(&mut self, trials: &[&Trial]) -> Result<Vec<Trial>, TuneError> {
-        const RATIOS: [f64; 9] = [0.7, 0.5, 0.35, 0.25, 0.15, 0.1, 0.07, 0.04, 0.02];
+        const RATIOS: [f64; 6] = [0.7, 0.5, 0.25, 0.1, 0.04, 0.02];
         let mut best: [Option<Trial>; RATIOS.len()] = Default::default();
         for from in trials {
             for (best, ratio) in best.iter_mut().zip(RATIOS).filter(|(_, ratio)| *ratio < from.vector_ratio) {
@@ -224,40 +307,62 @@ impl<'a> Bench<'a> {
         Ok(trials)
     }
 
-    pub(crate) fn rivals(&self) -> Result<Vec<RivalResult>, TuneError> {
-        let mut answers: Vec<(Rival, Vec<Answers>)> = Vec::new();
-        for fold in &self.folds {
+    /// The rivals by a metric.
+    pub(crate) fn rivals(&mut self, metric: &Metric) -> Result<Vec<RivalResult>, TuneError> {
+        let voices = self.hear(metric, &Params::paper())?;
+        let by_fold = self.folds.iter().zip(&self.voices[voices].voices).map(|(fold, voices)| {
             let contest = Contest {
-                metric: &self.options.base.metric,
+                metric,
                 train: (&fold.train.0, &fold.train.1),
                 queries: &fold.queries,
                 truth: &fold.truth,
-                linear: None,
+                linear: Some(voices.linear()),
             };
-            for (position, (rival, own)) in rivals::rivals(&contest, &RIVALS)?.into_iter().enumerate() {
-                match answers.get_mut(position) {
-                    Some((_, folds)) => folds.push(own),
-                    None => answers.push((rival, vec![own])),
-                }
-            }
-        }
-        let results = answers.into_iter().map(|(rival, folds)| {
-            let (mean, error) = mean_and_error(&judge(self.options.objective, &folds, self.weight));
-            RivalResult { rival, mean, error }
+            rivals::rivals(&contest, &Rival::ALL)
         });
-        Ok(results.collect())
+        let by_fold = by_fold.collect::<Result<Vec<_>, _>>()?;
+        let asked = by_fold.first().map_or(0, Vec::len);
+        Ok((0..asked)
+            .map(|position| {
+                let answers: Vec<Answers> = by_fold.iter().map(|fold| fold[position].1.clone()).collect();
+                let folds = judge(self.options.objective, &answers, self.weight);
+                let (mean, error) = mean_and_error(&folds);
+                RivalResult { rival: by_fold[0][position].0, mean, error }
+            })
+            .collect())
     }
 
-    /// What comes of the parameters on the folds, rejection included.
-    pub(crate) fn at_delta(&mut self, params: &Params) -> Result<Evaluation, TuneError> {
+    /// What comes of the parameters on the folds, rejection included, and the p-values of unknown queries.
+    pub(crate) fn at_delta(&mut self, params: &Params) -> Result<(Evaluation, Vec<f64>), TuneError> {
         let classes = self.folds.iter().map(|fold| fold.train.1.names().len()).max().unwrap_or(0);
-        let (answers, _) = self.answers(params, &[params.contrast])?;
-        let threshold = params.tail_model.support_at(params.rejection_threshold);
-        Ok(Evaluation::new(&Answers::concat(&answers.concat()).with_threshold(threshold), classes))
+        let (votes, _) = self.votes(params, &[Weights::of(params)])?;
+        let folds = votes.iter().map(|votes| votes.answers(0, Raise::of(params)));
+        let mut p_values = Vec::new();
+        let mut decided = Vec::new();
+        for answers in folds {
+            let mut known = answers.known_scores();
+            known.sort_unstable_by(f64::total_cmp);
+            let p_value = |score: f64| {
+                let below = known.partition_point(|other| *other <= score);
+                (below + 1) as f64 / (known.len() + 1) as f64
+            };
+            let unknown = answers.truth.iter().zip(&answers.score).filter(|(truth, _)| truth.is_none());
+            let own: Vec<f64> = unknown.map(|(_, &score)| p_value(score)).collect();
+            let threshold = match params.rejection_threshold {
+                Rejection::Probability(delta) => params.tail_model.support_at(delta),
+                Rejection::FalseKnown(rate) => {
+                    // The lowest score whose p-value no more than the rate of the unknown reach.
+                    let mut own = own.clone();
+                    own.sort_unstable_by(f64::total_cmp);
+                    let accepted = (rate * own.len() as f64).floor() as usize;
+                    let least = own.get(own.len().saturating_sub(accepted + 1)).copied().unwrap_or(0.0);
+                    known.iter().copied().find(|&score| p_value(score) > least).unwrap_or(f64::INFINITY)
+                }
+                rule => answers.threshold_for_false_unknowns(rule.value()).unwrap_or(f64::NEG_INFINITY),
+            };
+            p_values.extend(own);
+            decided.push(answers.with_threshold(threshold));
+        }
+        Ok((Evaluation::new(&Answers::concat(&decided), classes), p_values))
     }
-}
-
-/// Whether psi still tells queries apart where the trial rejects: a delta that rounds to 0 or 1 does not.
-pub(crate) fn usable(trial: &Trial) -> bool {
-    (1e-300..1.0 - 1e-9).contains(&trial.params.rejection_threshold)
 }

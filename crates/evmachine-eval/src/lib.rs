@@ -21,6 +21,7 @@ pub mod reliability;
 pub mod rivals;
 pub mod space;
 pub mod tune;
+mod voices;
 
 pub use answers::Answers;
 pub use evaluation::Evaluation;
@@ -28,4 +29,5 @@ pub use folds::{Fold, FoldError};
 pub use reliability::{Reliability, ReliabilityError};
 pub use rivals::{Contest, Linear, Rival, RivalError};
 pub use space::Space;
-pub use tune::{Objective, Search, Trial, TuneError, TuneOptions, Tuned, tune};
+pub use tune::{Objective, Search, Trial, TuneError, TuneOptions, TuneProgress, Tuned, tune};
+pub use voices::Weights;

@@ -1,8 +1,10 @@
 //! The choices that tuning has.
 
-use evmachine::{Metric, Params, TailModel, TailSize};
+use evmachine::{Metric, Params, TailModel, TailSize, Weight};
 use rand::RngExt;
 use rand::rngs::StdRng;
+
+use crate::voices::Weights;
 
 /// For each parameter, the values to choose from, in rising order where they have one.
 #[derive(Debug, Clone, PartialEq)]
@@ -24,11 +26,19 @@ pub struct Space {
     pub n_fused: Vec<usize>,
     /// The paper's varsigma.
     pub cover_threshold: Vec<f64>,
-    /// How much the lead over the second class counts. Every trial tries all of these: they cost nothing.
+    /// How much the lead over the second class counts. Every trial tries all of these: they cost little.
     pub contrast: Vec<f64>,
+    /// How much the median class counts, likewise.
+    pub background: Vec<f64>,
+    /// How much the witnesses beside the features count. Every trial tries all of these at every contrast.
+    pub weights: Vec<Weights>,
+    /// Distances to choose from, by the robust preset, before anything else; none stands for that of the parameters.
+    pub metric: Vec<Metric>,
+    /// Whether columns may be standardised, likewise.
+    pub standardize: Vec<bool>,
 }
 
-/// A position in a [`Space`]: an index into each of its lists but the contrasts, in the order of its fields.
+/// A position in a [`Space`]: an index into each of its lists up to the cover thresholds, in the order of its fields.
 pub type Position = [usize; PARAMETERS];
 
 pub(crate) const PARAMETERS: usize = 8;
@@ -52,6 +62,10 @@ impl Space {
             n_fused: vec![1, 2, 4, 6, 10],
             cover_threshold: vec![0.5],
             contrast: vec![0.0],
+            background: vec![0.0],
+            weights: vec![Weights::NONE],
+            metric: Vec::new(),
+            standardize: vec![false],
         }
     }
 
@@ -71,6 +85,15 @@ impl Space {
             n_fused: vec![1, 2, 4, 6, 10],
             cover_threshold: vec![1.0],
             contrast: vec![0.0, 0.1, 0.25, 0.5],
+            background: vec![0.0, 0.5, 1.0],
+            weights: std::iter::once(Weights::AUTO)
+                .chain([0.0, 0.5, 1.0, 2.0].into_iter().flat_map(|a| {
+                    let weights = |b| Weights { logits: Weight::Fixed(a), probe: Weight::Fixed(b) };
+                    [0.0, 1.0, 3.0, 8.0].map(weights)
+                }))
+                .collect(),
+            metric: Vec::new(),
+            standardize: vec![false, true],
         }
     }
 
@@ -78,6 +101,18 @@ impl Space {
     pub fn for_metric(mut self, metric: &Metric) -> Self {
         self.whitening.retain(|&whitening| metric.is_linear() || whitening == 0.0);
         self
+    }
+
+    /// Metrics and standardising to choose from, those of the parameters first.
+    pub(crate) fn frames(&self, base: &Params) -> Vec<(Metric, bool)> {
+        let own = (base.metric.clone(), base.standardize);
+        let metrics = if self.metric.is_empty() { vec![base.metric.clone()] } else { self.metric.clone() };
+        let all = metrics.into_iter().flat_map(|metric| {
+            self.standardize.iter().map(move |&standardize| (metric.clone(), standardize))
+        });
+        let mut frames = vec![own.clone()];
+        frames.extend(all.filter(|frame| *frame != own));
+        frames
     }
 
     pub(crate) fn sizes(&self) -> [usize; PARAMETERS] {
@@ -100,7 +135,11 @@ impl Space {
 
     /// Whether a list is empty.
     pub fn is_empty(&self) -> bool {
-        self.len() == 0 || self.contrast.is_empty()
+        self.len() == 0
+            || self.contrast.is_empty()
+            || self.background.is_empty()
+            || self.weights.is_empty()
+            || self.standardize.is_empty()
     }
 
     /// `base` with the values at a position, without contrast.
@@ -117,6 +156,7 @@ impl Space {
             n_fused: self.n_fused[at[6]],
             cover_threshold: self.cover_threshold[at[7]],
             contrast: 0.0,
+            background: 0.0,
             ..base.clone()
         }
     }

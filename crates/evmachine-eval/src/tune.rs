@@ -1,19 +1,26 @@
 //! Parameters chosen on training data alone, by cross-class validation.
 //!
-//! Distances are computed once for each fold, whitening and smoothing; trials derive their models from them. The search
-//! keeps every point; how small the model can be made is asked of the winner alone.
+//! Rivals come first, then the robust preset by each metric, with and without standard columns, the best of which the
+//! search keeps to. Distances are computed once for each fold, whitening and smoothing; trials derive their models from
+//! them, and each tries all weights of the witnesses. The search keeps every point; how small the model can be made is asked
+//! of the winner alone.
+//!
+//! Folds mislead where classes are few: each leaves a third of them out, and three numbers have a large error. So what the
+//! search found is taken only where it leads the best preset by more than `(1 + 10 / classes)` standard errors of that lead
+//! over the folds; otherwise the preset is.
 
 use std::ops::ControlFlow;
 
-use evmachine::{Features, FitError, Labels, Params, PredictError};
+use evmachine::{Evm, Features, FitError, Labels, Metric, Params, PredictError};
 use serde::Serialize;
 use thiserror::Error;
 
-use crate::bench::{self, Bench, FoldData, Measure};
+use crate::bench::{Bench, FoldData, Measure};
 use crate::course::Course;
 use crate::evaluation::Evaluation;
 use crate::folds::{self, FoldError, FoldSizes};
 pub use crate::objective::Objective;
+use crate::objective::mean_and_error;
 use crate::rivals::{Rival, RivalError};
 use crate::space::{Position, Space};
 
@@ -34,6 +41,8 @@ pub enum Search {
 pub enum Delta {
     /// At most this fraction of known queries may be called unknown.
     MaxFalseUnknown(f64),
+    /// At most this fraction of unknown queries may be accepted.
+    MaxFalseKnown(f64),
     /// Where F1 over known classes is best on the folds, were every class, left out or not, asked about alike often.
     BestF1,
     /// By the paper's formula, [`openness::delta`](crate::openness::delta), for whoever knows how many unknown
@@ -57,12 +66,16 @@ pub struct TuneOptions {
     pub objective: Objective,
     /// How rejection is set.
     pub delta: Delta,
-    /// Number of folds; one in so many classes is unknown in each.
-    pub folds: usize,
+    /// Number of folds; one in so many classes is unknown in each. `None` is 3, and up to 5 where there are fewer than 12
+    /// classes.
+    pub folds: Option<usize>,
     /// Most rows of a fold.
     pub sizes: FoldSizes,
-    /// Whether to make the model as small as one standard error allows. A budget in `base` is kept to instead.
+    /// Whether to make the model smaller where that costs less than 0.003 of the objective. A budget in `base` is kept to
+    /// instead.
     pub shrink: bool,
+    /// Most extreme vectors by training rows, whatever that costs.
+    pub max_size: Option<f64>,
     /// Seed of folds and search.
     pub seed: u64,
 }
@@ -75,9 +88,10 @@ impl Default for TuneOptions {
             search: Search::Bayesian { trials: 60 },
             objective: Objective::Oscr,
             delta: Delta::BestF1,
-            folds: 3,
+            folds: None,
             sizes: FoldSizes { train: 8_000, test: 2_000 },
             shrink: true,
+            max_size: None,
             seed: 1,
         }
     }
@@ -119,7 +133,7 @@ pub struct Tuned {
     pub params: Params,
     /// All trials of the search, in order.
     pub trials: Vec<Trial>,
-    /// The best of them and of the presets, leaving out those whose delta rounds to 0 or 1.
+    /// The best of them and of the presets, as far as its lead over the presets can be trusted.
     pub best: Trial,
     /// The best parameters of the best three ways to measure distances (whitening and smoothing) at smaller sizes,
     /// largest first; empty where the size was not asked about.
@@ -128,12 +142,28 @@ pub struct Tuned {
     pub chosen: Trial,
     /// The paper's parameters, on the same folds.
     pub paper: Trial,
-    /// The parameters of [`Params::robust`], on the same folds.
+    /// The parameters of [`Params::robust`], on the same folds, by the metric and columns that suit it best.
     pub robust: Trial,
-    /// The rivals, on the same folds.
+    /// The rivals, on the same folds, each by the metric that suits it best.
     pub rivals: Vec<RivalResult>,
-    /// On the folds, at the chosen delta.
+    /// On the folds, at the chosen rejection.
     pub at_delta: Evaluation,
+}
+
+/// How far a search has come.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct TuneProgress<'a> {
+    /// Steps finished.
+    pub done: usize,
+    /// Steps in all.
+    pub total: usize,
+    /// What was tried last.
+    pub tried: &'a str,
+    /// The best so far, and its objective.
+    pub leader: (&'a str, f64),
+    /// The best rival, and its objective.
+    pub rival: Option<(&'a str, f64)>,
 }
 
 impl Tuned {
@@ -163,52 +193,187 @@ pub enum TuneError {
     /// Nothing to choose from.
     #[error("the space to search is empty; give every parameter at least one value")]
     EmptySpace,
+    /// A size that no model can have.
+    #[error("max_size = {value}: must be above 0 and at most 1")]
+    MaxSize {
+        /// What was asked for.
+        value: f64,
+    },
     /// The observer asked to stop.
     #[error("stopped before the end, as asked")]
     Stopped,
 }
 
-/// Searches. `progress(done, total, best so far)` can end it.
+/// A smaller model may cost less than this of the objective, the standard error of that cost included.
+const COST_OF_SIZE: f64 = 0.003;
+
+/// Searches. `progress` can end it.
 pub fn tune(
     features: &Features<'_>,
     labels: &Labels,
     options: &TuneOptions,
-    progress: &mut dyn FnMut(usize, usize, f64) -> ControlFlow<()>,
+    progress: &mut dyn FnMut(&TuneProgress<'_>) -> ControlFlow<()>,
 ) -> Result<Tuned, TuneError> {
-    let space = options.space.clone().for_metric(&options.base.metric);
-    let options = &TuneOptions { space, ..options.clone() };
-    if options.space.is_empty() {
+    let space = options.space.clone();
+    if space.is_empty() {
         return Err(TuneError::EmptySpace);
     }
+    if let Some(value) = options.max_size.filter(|size| !(*size > 0.0 && *size <= 1.0)) {
+        return Err(TuneError::MaxSize { value });
+    }
     options.base.check().map_err(FitError::from)?;
-    let divided = folds::folds(labels, options.folds, options.sizes, options.seed)?;
-    let folds = divided.iter().map(|fold| FoldData::new(features, labels, fold)).collect();
-    let mut bench = Bench::new(folds, labels.names().len(), options);
-    let trials = search(&mut bench, progress)?;
-    let metric = options.base.metric.clone();
-    let paper = bench.trial(&Params { metric: metric.clone(), ..Params::default() })?;
-    let robust = bench.trial(&Params::robust_for(metric))?;
+    let classes = labels.names().len();
+    let count = options.folds.unwrap_or(if classes < 12 { classes.clamp(3, 5) } else { 3 });
+    let divided = folds::folds(labels, count, options.sizes, options.seed)?;
+    let folds: Vec<FoldData> = divided.iter().map(|fold| FoldData::new(features, labels, fold)).collect();
+    let frames = space.frames(&options.base);
+    let trials = match options.search {
+        Search::Grid => space.len(),
+        Search::Bayesian { trials } => trials.clamp(1, space.len()),
+    };
+    let mut course = Standing { total: frames.len() + 2 + trials, ..Standing::default() };
+
+    let mut bench = Bench::new(folds, classes, options);
+    let rivals = all_rivals(&mut bench, &frames)?;
+    course.rival =
+        rivals.iter().max_by(|a, b| a.mean.total_cmp(&b.mean)).map(|best| (best.rival.name(), best.mean));
+    course.step("the rivals", None, progress)?;
+    let robust = best_frame(&mut bench, &frames, &mut course, progress)?;
+    let Params { metric, standardize, .. } = robust.params.clone();
+    let paper = bench.trial(&Params { metric: metric.clone(), ..Params::paper() })?;
+    course.step("the paper's parameters", Some(&paper), progress)?;
+
+    let base = Params { metric: metric.clone(), standardize, ..options.base.clone() };
+    let options = &TuneOptions { base, space: space.for_metric(&metric), ..options.clone() };
+    bench.options = options;
+    let trials = search(&mut bench, &mut course, progress)?;
     // The presets know no budget.
-    let presets = [&paper, &robust].into_iter().filter(|_| options.base.max_extreme_vectors.is_none());
-    let mut ranked: Vec<&Trial> = presets.chain(&trials).collect();
-    ranked.sort_by(|a, b| bench::usable(b).cmp(&bench::usable(a)).then(b.mean.total_cmp(&a.mean)));
-    let best = ranked.first().copied().cloned().ok_or(TuneError::EmptySpace)?;
-    let sizes = if options.shrink && options.base.max_extreme_vectors.is_none() {
+    let presets = [&robust, &paper].into_iter().filter(|_| options.base.max_extreme_vectors.is_none());
+    let preset = presets.max_by(|a, b| a.mean.total_cmp(&b.mean));
+    let mut ranked: Vec<&Trial> = trials.iter().collect();
+    ranked.sort_by(|a, b| b.mean.total_cmp(&a.mean));
+    let found = ranked.first().copied().ok_or(TuneError::EmptySpace)?;
+    let best = match preset {
+        Some(preset) if !found.leads(preset, classes) => preset,
+        _ => found,
+    };
+    if let Some(preset) = preset {
+        ranked.retain(|trial| trial.leads(preset, classes));
+        ranked.insert(if std::ptr::eq(best, preset) { 0 } else { ranked.len().min(1) }, preset);
+    }
+    let wanted = options.shrink || options.max_size.is_some();
+    let sizes = if wanted && options.base.max_extreme_vectors.is_none() {
         bench.shrink(&unlike(&ranked))?
     } else {
         Vec::new()
     };
-    let enough = best.mean - best.error;
-    let chosen = sizes.iter().rfind(|trial| trial.mean >= enough && bench::usable(trial));
+    let chosen = match options.max_size {
+        // The best that is small enough; the smallest where none is.
+        Some(most) => {
+            let small = sizes.iter().filter(|trial| trial.vector_ratio <= most + 1e-9);
+            small.max_by(|a, b| a.mean.total_cmp(&b.mean)).or(sizes.last())
+        }
+        None => sizes.iter().rfind(|trial| trial.costs_little(best)),
+    };
+    let best = best.clone();
     let chosen = chosen.unwrap_or(&best).clone();
-    let rivals = bench.rivals()?;
-    let at_delta = bench.at_delta(&chosen.params)?;
+    let (at_delta, p_values) = bench.at_delta(&chosen.params)?;
     let params = Params {
+        strangers: Evm::strangers_of(&p_values).unwrap_or(chosen.params.strangers),
         tail_memory: options.base.tail_memory,
         tail_memory_limit: options.base.tail_memory_limit,
         ..chosen.params.clone()
     };
     Ok(Tuned { params, trials, best, sizes, chosen, paper, robust, rivals, at_delta })
+}
+
+impl Trial {
+    /// Whether it falls behind another by less than a smaller model may, standard error included.
+    fn costs_little(&self, best: &Self) -> bool {
+        let lags: Vec<f64> = best.folds.iter().zip(&self.folds).map(|(best, own)| best - own).collect();
+        let (mean, error) = mean_and_error(&lags);
+        mean + error < COST_OF_SIZE
+    }
+
+    /// Whether it is ahead of a preset by more than folds of so many classes may mislead.
+    fn leads(&self, preset: &Self, classes: usize) -> bool {
+        let leads: Vec<f64> = self.folds.iter().zip(&preset.folds).map(|(own, other)| own - other).collect();
+        let (mean, error) = mean_and_error(&leads);
+        mean > 0.0 && mean >= error * (1.0 + 10.0 / classes as f64)
+    }
+}
+
+/// What progress is told of.
+#[derive(Default)]
+struct Standing {
+    done: usize,
+    total: usize,
+    leader: (String, f64),
+    rival: Option<(String, f64)>,
+}
+
+impl Standing {
+    fn step(
+        &mut self,
+        what: &str,
+        trial: Option<&Trial>,
+        progress: &mut dyn FnMut(&TuneProgress<'_>) -> ControlFlow<()>,
+    ) -> Result<(), TuneError> {
+        self.done += 1;
+        if let Some(trial) = trial.filter(|trial| self.leader.0.is_empty() || trial.mean > self.leader.1) {
+            self.leader = (what.to_owned(), trial.mean);
+        }
+        let progress = progress(&TuneProgress {
+            done: self.done,
+            total: self.total,
+            tried: what,
+            leader: (&self.leader.0, self.leader.1),
+            rival: self.rival.as_ref().map(|(name, mean)| (name.as_str(), *mean)),
+        });
+        if progress.is_break() { Err(TuneError::Stopped) } else { Ok(()) }
+    }
+}
+
+/// Each rival by the metric that suits it best.
+fn all_rivals(bench: &mut Bench<'_>, frames: &[(Metric, bool)]) -> Result<Vec<RivalResult>, TuneError> {
+    let mut metrics: Vec<&Metric> = Vec::new();
+    for (metric, _) in frames {
+        if !metrics.contains(&metric) {
+            metrics.push(metric);
+        }
+    }
+    let mut best: Vec<RivalResult> = Vec::new();
+    for metric in metrics {
+        for found in bench.rivals(metric)? {
+            match best.iter_mut().find(|other| other.rival == found.rival) {
+                None => best.push(found),
+                Some(other) if found.mean > other.mean => *other = found,
+                Some(_) => {}
+            }
+        }
+    }
+    Ok(best)
+}
+
+/// The robust preset by the metric and the columns that suit it best; those of the parameters unless others lead.
+fn best_frame(
+    bench: &mut Bench<'_>,
+    frames: &[(Metric, bool)],
+    course: &mut Standing,
+    progress: &mut dyn FnMut(&TuneProgress<'_>) -> ControlFlow<()>,
+) -> Result<Trial, TuneError> {
+    let mut best: Option<Trial> = None;
+    for (metric, standardize) in frames {
+        let params = Params { standardize: *standardize, ..Params::robust_for(metric.clone()) };
+        let params = Params { strangers: bench.options.base.strangers, ..params };
+        let trial = bench.trial(&params)?;
+        let columns = if *standardize { ", standard columns" } else { "" };
+        course.step(&format!("robust, {}{columns}", metric.name()), Some(&trial), progress)?;
+        if best.as_ref().is_none_or(|best| trial.leads(best, bench.classes())) {
+            best = Some(trial);
+        }
+    }
+    best.ok_or(TuneError::EmptySpace)
 }
 
 /// The best trial of each of the best few measures: what is best with all points may not be with few.
@@ -226,30 +391,29 @@ fn unlike<'a>(ranked: &[&'a Trial]) -> Vec<&'a Trial> {
 
 fn search(
     bench: &mut Bench<'_>,
-    progress: &mut dyn FnMut(usize, usize, f64) -> ControlFlow<()>,
+    course: &mut Standing,
+    progress: &mut dyn FnMut(&TuneProgress<'_>) -> ControlFlow<()>,
 ) -> Result<Vec<Trial>, TuneError> {
     let options = bench.options;
     let mut trials: Vec<Trial> = Vec::new();
-    let mut best = f64::NEG_INFINITY;
-    let mut run = |at: Position, total: usize, bench: &mut Bench<'_>| -> Result<f64, TuneError> {
+    let mut run = |at: Position, bench: &mut Bench<'_>| -> Result<f64, TuneError> {
         let trial = bench.search(&options.space.params(&options.base, at))?;
-        // What cannot be used teaches the search to keep away.
-        let mean = if bench::usable(&trial) { trial.mean } else { 0.0 };
-        best = best.max(mean);
+        let mean = trial.mean;
+        course.step(&format!("trial {}", trials.len() + 1), Some(&trial), progress)?;
         trials.push(trial);
-        if progress(trials.len(), total, best).is_break() { Err(TuneError::Stopped) } else { Ok(mean) }
+        Ok(mean)
     };
     match options.search {
         Search::Grid => {
             for at in options.space.grid() {
-                run(at, options.space.len(), bench)?;
+                run(at, bench)?;
             }
         }
         Search::Bayesian { trials } => {
             let mut course = Course::new(&options.space, &options.base, trials, options.seed)?;
             for trial in 0..trials.clamp(1, options.space.len()) {
                 let at = course.next(trial);
-                let value = run(at, trials, bench)?;
+                let value = run(at, bench)?;
                 course.tell(at, value);
             }
         }

@@ -133,7 +133,7 @@ fn it_can_be_stopped_and_says_what_is_wrong() {
     let error = tune(&features, &two, &options(), &mut quietly).unwrap_err();
     assert!(error.to_string().starts_with("2 classes are too few for 3 folds"), "{error}");
     let bad = TuneOptions {
-        base: Params { tail_size: TailSize::Count(3), n_fused: 1, ..Params::default() },
+        base: Params { tail_size: TailSize::Count(3), n_fused: 1, ..Params::paper() },
         ..options()
     };
     assert!(tune(&features, &labels, &bad, &mut quietly).is_ok(), "what is searched replaces the base");

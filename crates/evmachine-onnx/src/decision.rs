@@ -10,11 +10,11 @@ pub(crate) fn decision(builder: &mut Builder, evm: &Evm, scores: &Scores, unknow
     let attributes = vec![Attribute::Integer("axis", 1), Attribute::Integer("keepdims", 0)];
     // The first of equals, which is the class that was learned first.
     let best = builder.apply_with("ArgMax", &[&scores.support], attributes);
-    let params = evm.params();
     let Score { support, ln_probability } = best_score(builder, evm, scores);
-    let threshold = builder.number(params.tail_model.support_at(params.rejection_threshold));
-    let accepted = builder.apply("GreaterOrEqual", &[&support, &threshold]);
     let classes = evm.classes().len();
+    let thresholds = builder.row("thresholds", (0..classes).map(|class| evm.threshold_of(class)).collect());
+    let threshold = builder.apply("Gather", &[&thresholds, &best]);
+    let accepted = builder.apply("GreaterOrEqual", &[&support, &threshold]);
     let unknown = builder.constant("unknown", Vec::new(), Data::Integers(vec![classes]));
     let position = builder.apply("Where", &[&accepted, &best, &unknown]);
     let names = evm.classes().map(|class| class.name.to_owned()).chain([unknown_label.to_owned()]).collect();

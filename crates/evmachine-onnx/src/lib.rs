@@ -103,7 +103,7 @@ pub fn to_onnx(evm: &Evm, unknown_label: &str) -> Result<Vec<u8>, ExportError> {
     let metadata = vec![
         ("classes", serde_json::Value::from(names).to_string()),
         ("unknown_label", unknown_label.to_owned()),
-        ("rejection_threshold", evm.params().rejection_threshold.to_string()),
+        ("rejection_threshold", evm.params().tail_model.probability_at(evm.threshold()).to_string()),
     ];
     let bytes = Model { version: env!("CARGO_PKG_VERSION"), graph, metadata }.encode();
     if bytes.len() > LIMIT {

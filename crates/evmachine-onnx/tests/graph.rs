@@ -42,7 +42,7 @@ fn every_choice_gives_a_graph_whose_values_are_defined() {
     for metric in [Metric::Euclidean, Metric::Cosine, Metric::Manhattan] {
         for tail_model in TailModel::ALL {
             for n_fused in [1, 3] {
-                let params = Params { metric: metric.clone(), tail_model, n_fused, ..Params::default() };
+                let params = Params { metric: metric.clone(), tail_model, n_fused, ..Params::paper() };
                 let evm = fit(&params);
                 let bytes = to_onnx(&evm, UNKNOWN_LABEL).unwrap();
                 let model = onnx_rs::parse(&bytes).unwrap();
@@ -73,7 +73,7 @@ fn whitening_is_a_product_in_front() {
     let features = Features::new(vec![1.0, 0.1, 0.2, 5.0, 5.1, 5.2, 2.0, 9.0, 9.1, 9.5], 2).unwrap();
     let labels = Labels::new(["low", "low", "high", "high", "high"]).unwrap();
     for metric in [Metric::Euclidean, Metric::Cosine] {
-        let params = Params { metric, whitening: 0.5, ..Params::default() };
+        let params = Params { metric, whitening: 0.5, ..Params::paper() };
         let (evm, _) = Evm::fit(&params, &features, &labels).unwrap();
         let bytes = to_onnx(&evm, UNKNOWN_LABEL).unwrap();
         let graph = onnx_rs::parse(&bytes).unwrap().graph.unwrap();
@@ -99,11 +99,11 @@ impl Distance for Own {
 
 #[test]
 fn what_a_graph_cannot_hold_is_refused() {
-    let own = fit(&Params { metric: Metric::custom(Own), ..Params::default() });
+    let own = fit(&Params { metric: Metric::custom(Own), ..Params::paper() });
     assert_eq!(
         to_onnx(&own, UNKNOWN_LABEL),
         Err(ExportError::CustomMetric { name: "custom:own".to_owned() })
     );
-    let evm = fit(&Params::default());
+    let evm = fit(&Params::paper());
     assert_eq!(to_onnx(&evm, "top"), Err(ExportError::UnknownLabel { label: "top".to_owned() }));
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use evmachine::{Budget, Evm, Features, Labels, Params, Reduction, Run, TailModel, TailSize};
+use evmachine::{Budget, Evm, Features, Labels, Params, Reduction, Rejection, Run, TailModel, TailSize};
 use evmachine_eval::Answers;
 use evmachine_plot::{Curves, Series, curves};
 use serde::{Deserialize, Serialize};
@@ -90,8 +90,8 @@ pub fn run(
             tail_size: TailSize::Count(settings.tail_size),
             n_fused: settings.n_fused,
             cover_threshold: 1.0,
-            rejection_threshold: 0.0,
-            ..Params::default()
+            rejection_threshold: Rejection::Probability(0.0),
+            ..Params::paper()
         };
         let (whole, _) = Evm::fit(&all, &train.0, &train.1)?;
         let mut found = Vec::new();

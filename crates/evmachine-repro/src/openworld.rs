@@ -170,11 +170,11 @@ fn metric(settings: &Settings) -> Metric {
 /// factor of 1.5 is for.
 fn tune_options(settings: &Settings, space: Space) -> TuneOptions {
     TuneOptions {
-        base: Params { metric: metric(settings), ..Params::default() },
+        base: Params { metric: metric(settings), ..Params::paper() },
         space,
         search: Search::Bayesian { trials: settings.trials },
         objective: Objective::F1,
-        folds: 3,
+        folds: Some(3),
         sizes: FoldSizes { train: 6_000, test: 1_500 },
         seed: settings.seed,
         ..TuneOptions::default()

@@ -21,7 +21,7 @@ const TAIL: usize = 20;
 
 /// Trains on the points and draws.
 pub fn run(scene: &Scene<'_>) -> Result<Section, ReproError> {
-    let params = Params { tail_size: TailSize::Count(TAIL), ..Params::default() };
+    let params = Params { tail_size: TailSize::Count(TAIL), ..Params::paper() };
     let (evm, report) = Evm::fit(&params, scene.points, scene.labels)?;
     let decide =
         |queries: &Features<'_>| evm.decide(queries).map_err(|error| ReproError::System(error.into()));

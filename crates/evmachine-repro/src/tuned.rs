@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use evmachine::{Features, Labels, Params};
+use evmachine::{Features, Labels, Params, Rejection};
 use evmachine_baselines::{ExtremeValueMachine, cross_class};
-use evmachine_eval::{TuneOptions, Tuned, tune};
+use evmachine_eval::{TuneOptions, TuneProgress, Tuned, tune};
 
 use crate::error::ReproError;
 use crate::files;
@@ -35,8 +35,8 @@ pub(crate) fn best_trial(
         let best = tuned.trials.iter().max_by(|a, b| a.mean.total_cmp(&b.mean)).unwrap_or(&tuned.best);
         let fresh = || ExtremeValueMachine::new("", best.params.clone());
         let threshold = cross_class::threshold(features, labels, options.seed, fresh)?;
-        let rejection_threshold = best.params.tail_model.probability_at(threshold);
-        Ok(Params { rejection_threshold, ..best.params.clone() })
+        let delta = best.params.tail_model.probability_at(threshold);
+        Ok(Params { rejection_threshold: Rejection::Probability(delta), ..best.params.clone() })
     })
 }
 
@@ -46,7 +46,7 @@ fn search(
     options: &TuneOptions,
     watch: &Watch<'_>,
 ) -> Result<Tuned, ReproError> {
-    let progress = &mut |done, total, _| watch.flow("tuning the EVM", done, total);
+    let progress = &mut |at: &TuneProgress<'_>| watch.flow("tuning the EVM", at.done, at.total);
     Ok(tune(features, labels, options, progress)?)
 }
 

@@ -29,7 +29,7 @@ fn clumps(rows: usize, dimensions: usize, classes: usize, seed: u64) -> (Feature
 }
 
 fn all(tail: usize) -> Params {
-    Params { tail_size: TailSize::Count(tail), cover_threshold: 1.0, ..Params::default() }
+    Params { tail_size: TailSize::Count(tail), cover_threshold: 1.0, ..Params::paper() }
 }
 
 /// A full table of distances: the kernel and its epilogue, every value kept.
@@ -90,7 +90,7 @@ fn whitening(criterion: &mut Criterion) {
         let (features, labels) = clumps(1_000, d, 20, 1);
         for whitening in [0.0, 0.5] {
             let params =
-                Params { whitening, max_extreme_vectors: Some(Budget::PerClass(5)), ..Params::default() };
+                Params { whitening, max_extreme_vectors: Some(Budget::PerClass(5)), ..Params::paper() };
             group.bench_function(
                 BenchmarkId::new(format!("fit_{whitening}"), format!("1000x{d}")),
                 |bencher| {
@@ -163,7 +163,7 @@ fn cover(criterion: &mut Criterion) {
 fn fit_update_predict(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("evm");
     group.sample_size(10);
-    let params = Params { tail_size: TailSize::Count(75), ..Params::default() };
+    let params = Params { tail_size: TailSize::Count(75), ..Params::paper() };
     let (features, labels) = clumps(15_000, 16, 26, 4);
     group.bench_function("fit_15000x16_tail_75", |bencher| {
         bencher.iter(|| Evm::fit(&params, black_box(&features), &labels).unwrap());

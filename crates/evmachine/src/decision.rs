@@ -6,7 +6,7 @@ use crate::distance::{RowBlock, Tile};
 use crate::error::{FeatureError, Halt, PredictError};
 use crate::features::Features;
 use crate::model::{ClassModel, Evm, Prepared};
-use crate::params::TailModel;
+use crate::params::{Params, TailModel};
 use crate::points::Points;
 use crate::progress::{Run, Stage};
 use crate::psi::{ln_psi, support_of_ln};
@@ -22,7 +22,8 @@ pub enum Decision {
     Known {
         /// The class, by position in [`Evm::classes`].
         class: usize,
-        /// Its score, raised by its lead where there is a [`contrast`](crate::Params::contrast).
+        /// Its score, raised by its lead where there is a [`contrast`](crate::Params::contrast), and by that of the median
+        /// class where there is a [`background`](crate::Params::background).
         score: ClassScore,
     },
     /// No class reaches the rejection threshold.
@@ -89,7 +90,8 @@ impl Evm {
 
     /// As [`decide`](Self::decide), watched and sized by `run`.
     pub fn decide_with(&self, run: &Run<'_>, queries: &Features<'_>) -> Result<Vec<Decision>, PredictError> {
-        if self.fused() > 1 || self.params.contrast > 0.0 || self.witnesses.is_some() {
+        let plain = self.params.contrast == 0.0 && self.params.background == 0.0;
+        if self.fused() > 1 || !plain || self.witnesses.is_some() {
             return self.for_each_query(run, queries, |_, scores| self.decision(scores));
         }
         // The best class alone counts, and with it the one extreme vector of largest support.
@@ -107,7 +109,10 @@ impl Evm {
             },
         };
         self.sweep(run, queries, &sweep, |_, fall, best| {
-            self.accepted(best.class, fallen(self.params.tail_model, &[best.support], fall))
+            self.accepted(
+                best.class,
+                fallen(self.params.tail_model, score(self.params.tail_model, &[best.support]), fall),
+            )
         })
     }
 
@@ -184,7 +189,8 @@ impl Evm {
             let supports = best.chunks_exact(fused).zip(&self.classes);
             let scores: Vec<ClassScore> = supports
                 .map(|(supports, class)| {
-                    fallen(self.params.tail_model, &supports[..fused.min(class.len())], fall)
+                    let found = score(self.params.tail_model, &supports[..fused.min(class.len())]);
+                    fallen(self.params.tail_model, found, fall)
                 })
                 .collect();
             each(row, &scores)
@@ -254,15 +260,6 @@ impl Evm {
     ///
     /// Without any score.
     pub fn decision(&self, scores: &[ClassScore]) -> Decision {
-        self.decision_at(scores, self.params.contrast)
-    }
-
-    /// As [`decision`](Self::decision), with another [`contrast`](crate::Params::contrast) than the model's own.
-    ///
-    /// # Panics
-    ///
-    /// Without any score.
-    pub fn decision_at(&self, scores: &[ClassScore], contrast: f64) -> Decision {
         let mut best = 0;
         let mut second = f64::NEG_INFINITY;
         for (class, score) in scores.iter().enumerate().skip(1) {
@@ -273,7 +270,14 @@ impl Evm {
                 second = second.max(score.support);
             }
         }
-        self.accepted(best, self.contrasted(scores[best], second, contrast))
+        let &Params { contrast, background, .. } = &*self.params;
+        let mut raise = raised(contrast, scores[best].support - second);
+        if background > 0.0 {
+            let mut supports: Vec<f64> = scores.iter().map(|score| score.support).collect();
+            let middle = supports.len() / 2;
+            raise += raised(background, *supports.select_nth_unstable_by(middle, f64::total_cmp).1);
+        }
+        self.accepted(best, fallen(self.params.tail_model, scores[best], -raise))
     }
 
     /// Known if the score of the best class reaches its threshold.
@@ -285,17 +289,11 @@ impl Evm {
             Decision::Unknown { nearest: class, score }
         }
     }
+}
 
-    /// The best score, raised by its lead over the second best support. A lead that is not finite (one class in
-    /// all, or a query that is an extreme vector) says nothing and raises nothing.
-    fn contrasted(&self, best: ClassScore, second: f64, contrast: f64) -> ClassScore {
-        let lead = best.support - second;
-        if contrast == 0.0 || !lead.is_finite() {
-            return best;
-        }
-        let support = best.support + contrast * lead;
-        ClassScore { ln_probability: ln_psi(self.params.tail_model, support), support }
-    }
+/// Weight times value; nothing where the value is not finite (one class in all, or a query that is an extreme vector).
+fn raised(weight: f64, value: f64) -> f64 {
+    if weight == 0.0 || !value.is_finite() { 0.0 } else { weight * value }
 }
 
 /// What is gathered for a query on the way over the extreme vectors.
@@ -348,13 +346,12 @@ where
     }
 }
 
-/// As [`score`], less what a query beyond the model's reach loses.
-fn fallen(model: TailModel, supports: &[f64], fall: f64) -> ClassScore {
-    let found = score(model, supports);
+/// The score less so much support.
+fn fallen(model: TailModel, score: ClassScore, fall: f64) -> ClassScore {
     if fall == 0.0 {
-        return found;
+        return score;
     }
-    let support = found.support - fall;
+    let support = score.support - fall;
     ClassScore { ln_probability: ln_psi(model, support), support }
 }
 

@@ -28,8 +28,14 @@ use tensors::{Column, Tensors};
 pub const FORMAT_VERSION: u32 = 3;
 
 /// Parameters that came later, with the version that has them first.
-const LATER_PARAMS: [(&str, u32); 5] =
-    [("whitening", 2), ("standardize", 3), ("logit_weight", 3), ("probe_weight", 3), ("strangers", 3)];
+const LATER_PARAMS: [(&str, u32); 6] = [
+    ("whitening", 2),
+    ("standardize", 3),
+    ("background", 3),
+    ("logit_weight", 3),
+    ("probe_weight", 3),
+    ("strangers", 3),
+];
 
 /// Counts of rows stay exact in every number that is made of them.
 const MOST_POINTS: u64 = 1 << 53;

@@ -222,6 +222,10 @@ pub struct Params {
     /// s1 and s2 (see [`ClassScore`](crate::ClassScore)), delta is compared with psi at s1 + contrast (s1 - s2). 0 is
     /// Eq. 3; the best class is the same for every value. For [`TailModel::Weibull`] alone: the others round to 1.
     pub contrast: f64,
+    /// How much the support of the median class m counts when a query is accepted or rejected: background times m is added
+    /// to what is compared with the threshold. Where many classes resemble each other, a query of an unknown class is far
+    /// from all of them. For [`TailModel::Weibull`] alone; meant for thresholds from held-out rows.
+    pub background: f64,
     /// How much the support of a second machine counts, whose features are the logits of a linear probe, by cosine.
     pub logit_weight: Weight,
     /// How much the logits of the linear probe themselves count.
@@ -264,6 +268,7 @@ impl Default for Params {
             reduction: Reduction::SetCover,
             n_fused: 1,
             contrast: 0.0,
+            background: 0.0,
             logit_weight: Weight::Fixed(0.0),
             probe_weight: Weight::Fixed(0.0),
             rejection_threshold: Rejection::FalseUnknown(0.05),
@@ -315,7 +320,7 @@ impl Params {
             pooling: 0.8,
             tail_size: TailSize::Count(200),
             distance_multiplier: 0.7,
-            contrast: 0.25,
+            contrast: 0.1,
             logit_weight: Weight::Auto,
             probe_weight: Weight::Auto,
             cover_threshold: 1.0,
@@ -399,6 +404,14 @@ impl Params {
         )?;
         let weibull = self.tail_model == TailModel::Weibull;
         rule(contrast == 0.0 || weibull, "contrast", contrast, "applies to the tail model Weibull alone")?;
+        let background = self.background;
+        rule((0.0..=10.0).contains(&background), "background", background, "must be between 0 and 10")?;
+        rule(
+            background == 0.0 || weibull,
+            "background",
+            background,
+            "applies to the tail model Weibull alone",
+        )?;
         for (name, weight) in [("logit_weight", self.logit_weight), ("probe_weight", self.probe_weight)] {
             if let Weight::Fixed(weight) = weight {
                 rule(
@@ -474,6 +487,8 @@ mod tests {
             ("max_extreme_vectors", Params { reduce_when: ReduceWhen::OverBudget, ..base() }),
             ("n_fused", Params { n_fused: 0, ..base() }),
             ("contrast", Params { contrast: -0.1, ..base() }),
+            ("background", Params { background: -0.1, ..base() }),
+            ("background", Params { background: 0.5, tail_model: TailModel::Gumbel, ..base() }),
             ("contrast", Params { contrast: 0.5, tail_model: TailModel::Libmr, ..base() }),
             ("logit_weight", Params { logit_weight: Weight::Fixed(-1.0), ..base() }),
             ("probe_weight", Params { probe_weight: Weight::Fixed(f64::NAN), ..base() }),

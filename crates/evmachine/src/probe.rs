@@ -302,13 +302,18 @@ impl Probe {
 
     /// The logits of each row: `rows * classes` values, row after row, classes in the order of the labels it was fitted on.
     pub fn logits(&self, queries: &Features<'_>) -> Result<Vec<f64>, PredictError> {
-        if queries.columns() != self.dimensions() {
-            let (expected, found) = (self.dimensions(), queries.columns());
-            return Err(FeatureError::Dimensions { expected, found }.into());
-        }
-        let points = Points::prepare(queries, &self.metric)?;
+        let points = self.points(queries)?;
         let all: Vec<usize> = (0..points.len()).collect();
         Ok(self.logits_of(&points, &all))
+    }
+
+    /// Rows made ready for the metric.
+    pub(crate) fn points<'a>(&self, queries: &'a Features<'_>) -> Result<Points<'a>, FeatureError> {
+        if queries.columns() != self.dimensions() {
+            let (expected, found) = (self.dimensions(), queries.columns());
+            return Err(FeatureError::Dimensions { expected, found });
+        }
+        Points::prepare(queries, &self.metric)
     }
 
     /// As [`logits`](Self::logits), for points ready for the metric. The logits of a row depend on that row alone.

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use crate::distance::{self, Columns, Tile};
 use crate::error::Halt;
 use crate::metric::Metric;
+use crate::model::Evm;
 use crate::points::Points;
 
 const MULTIPLE: f64 = 3.0;
@@ -57,9 +58,12 @@ impl Reach {
             |distance: f64| if distance > self.limit { FALL * (distance / self.limit).ln() } else { 0.0 };
         Ok(self.distances(metric, points, rows)?.into_iter().map(fall).collect())
     }
+}
 
-    /// The distance of the first extreme vector from which on supports fall.
-    pub(crate) fn limit(&self) -> f64 {
-        self.limit
+impl Evm {
+    /// The distance of the first extreme vector from which on every query is unknown; `None` where there is none, as for
+    /// cosine. At a multiple m of it, all supports of a query fall by `10^6 ln m`.
+    pub fn reach(&self) -> Option<f64> {
+        self.prepared().reach.as_ref().map(|reach| reach.limit)
     }
 }

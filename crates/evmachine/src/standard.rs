@@ -93,6 +93,12 @@ impl Standard {
 }
 
 impl Evm {
+    /// Mean and deviation of each column, where [`Params::standardize`](crate::Params::standardize) is on: a query x becomes
+    /// `(x - mean) / deviation` before anything else.
+    pub fn standard_columns(&self) -> Option<(&[f64], &[f64])> {
+        self.standard.as_ref().map(|standard| (standard.mean(), standard.deviation()))
+    }
+
     /// Queries standardised where the model does so, ready for the metric.
     pub(crate) fn standardized<'a>(&self, queries: &'a Features<'_>) -> Result<Points<'a>, FeatureError> {
         let Some(standard) = &self.standard else {

@@ -153,7 +153,6 @@ impl Data<'_> {
     /// Sets the threshold and keeps a sample of the rows.
     fn calibrate(&self, model: &mut Evm, trial: &Trial, whole: bool) -> Result<(), FitError> {
         let (run, held) = (self.run, &self.holdout.held);
-        let contrast = model.params.contrast;
         let scores: Vec<Vec<ClassScore>> = trial
             .machine
             .for_each_query(run, &trial.held, |_, scores| scores.to_vec())
@@ -166,7 +165,7 @@ impl Data<'_> {
         model.sample = Some(Arc::new(sample));
         let mut honest = vec![f64::NAN; self.features.rows()];
         for (&row, scores) in held.iter().zip(&scores) {
-            honest[row] = trial.machine.decision_at(scores, contrast).score().support;
+            honest[row] = trial.machine.decision(scores).score().support;
         }
         if let Some(sample) = model.sample.clone() {
             let mut sample = Sample::clone(&sample);

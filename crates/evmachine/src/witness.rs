@@ -15,8 +15,9 @@
 use crate::error::{FitError, Halt, PredictError};
 use crate::features::Features;
 use crate::labels::Labels;
+use crate::metric::Metric;
 use crate::model::Evm;
-use crate::params::{CheckedParams, MOST_WEIGHT, Params, TailMemory, Weight};
+use crate::params::{MOST_WEIGHT, Params, TailMemory, Weight};
 use crate::points::Points;
 use crate::probe::Probe;
 use crate::progress::Run;
@@ -213,8 +214,8 @@ impl LogitMachine {
         rows: &[usize],
         labels: &Labels,
     ) -> Result<Self, FitError> {
-        let features = project(&projection, points, rows);
-        let nothing = Evm::empty(logit_params(params)?, features.columns());
+        let features = projection.project(points, rows);
+        let nothing = Evm::empty(params.over_logits().check()?, features.columns());
         let (machine, _) = update::learn(run, &nothing, &features, labels)?;
         Ok(Self { projection, machine })
     }
@@ -226,7 +227,7 @@ impl LogitMachine {
         labels: &Labels,
     ) -> Result<Self, FitError> {
         let rows: Vec<usize> = (0..points.len()).collect();
-        let features = project(&self.projection, points, &rows);
+        let features = self.projection.project(points, &rows);
         let (machine, _) = update::learn(run, &self.machine, &features, labels)?;
         Ok(Self { projection: self.projection.clone(), machine })
     }
@@ -239,45 +240,55 @@ impl LogitMachine {
         rows: &[usize],
         without: Option<&[u64]>,
     ) -> Result<Vec<f64>, PredictError> {
-        let features = project(&self.projection, points, rows);
+        let features = self.projection.project(points, rows);
         self.machine.supports(run, &features, without)
     }
 }
 
-fn project(projection: &Probe, points: &Points<'_>, rows: &[usize]) -> Features<'static> {
-    let classes = projection.classes();
-    let logits = projection.logits_of(points, rows);
-    let mut values: Vec<f32> =
-        logits.iter().map(|value| value.clamp(-LARGEST_LOGIT, LARGEST_LOGIT) as f32).collect();
-    for row in values.chunks_exact_mut(classes) {
-        if row.iter().all(|&value| value == 0.0) {
-            row[0] = NO_DIRECTION;
+impl Probe {
+    /// The logits of rows as features of a machine of their own.
+    fn project(&self, points: &Points<'_>, rows: &[usize]) -> Features<'static> {
+        let logits = self.logits_of(points, rows);
+        let mut values: Vec<f32> =
+            logits.iter().map(|value| value.clamp(-LARGEST_LOGIT, LARGEST_LOGIT) as f32).collect();
+        for row in values.chunks_exact_mut(self.classes()) {
+            if row.iter().all(|&value| value == 0.0) {
+                row[0] = NO_DIRECTION;
+            }
         }
+        Features::checked(values, self.classes())
     }
-    Features::checked(values, classes)
-}
 
-/// How the machine over logits is trained: as [`Params::robust`] without whitening, of the size that the model has.
-fn logit_params(params: &Params) -> Result<CheckedParams, FitError> {
-    let params = Params {
-        whitening: 0.0,
-        contrast: 0.0,
-        logit_weight: Weight::Fixed(0.0),
-        probe_weight: Weight::Fixed(0.0),
-        rejection_threshold: Rejection::Probability(0.05),
-        cover_threshold: params.cover_threshold,
-        max_extreme_vectors: params.max_extreme_vectors,
-        reduction: params.reduction,
-        reduce_when: params.reduce_when,
-        refit: params.refit,
-        tail_memory: params.tail_memory,
-        tail_memory_limit: params.tail_memory_limit,
-        ..Params::robust_for(crate::metric::Metric::Cosine)
-    };
-    Ok(params.check()?)
+    /// The logits of rows as features of a machine over them ([`Params::over_logits`]).
+    pub fn features(&self, queries: &Features<'_>) -> Result<Features<'static>, PredictError> {
+        let points = self.points(queries)?;
+        let rows: Vec<usize> = (0..points.len()).collect();
+        Ok(self.project(&points, &rows))
+    }
 }
 
 impl Params {
+    /// How the machine over the logits of a probe is trained that goes with a model of these parameters: as
+    /// [`Params::robust`] for cosine without whitening, of the size that the model has.
+    pub fn over_logits(&self) -> Self {
+        Self {
+            whitening: 0.0,
+            contrast: 0.0,
+            background: 0.0,
+            logit_weight: Weight::Fixed(0.0),
+            probe_weight: Weight::Fixed(0.0),
+            rejection_threshold: Rejection::Probability(0.05),
+            cover_threshold: self.cover_threshold,
+            max_extreme_vectors: self.max_extreme_vectors,
+            reduction: self.reduction,
+            reduce_when: self.reduce_when,
+            refit: self.refit,
+            tail_memory: self.tail_memory,
+            tail_memory_limit: self.tail_memory_limit,
+            ..Self::robust_for(Metric::Cosine)
+        }
+    }
+
     /// The same machine alone, as a trial on part of the rows needs it: no witnesses, no tails remembered.
     pub(crate) fn without_witnesses(&self) -> Self {
         Self {
@@ -327,6 +338,45 @@ impl Witnesses {
             logits.machine.forget_class_with(run, name)?;
         }
         Ok(Self { probe: self.probe.without(class), logits, mixture: self.mixture })
+    }
+}
+
+/// The parts of a model that [`Evm::witnesses`] tells: what a decision needs beside the extreme vectors.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub struct WitnessInfo<'a> {
+    /// The linear probe z.
+    pub probe: &'a Probe,
+    /// The machine over logits l, with the probe whose logits are its features.
+    pub logits: Option<(&'a Probe, &'a Evm)>,
+    /// What the support in feature space is multiplied with.
+    pub feature: f64,
+    /// What `min(l, logit_cap)` is multiplied with.
+    pub logit: f64,
+    /// What `min(z, probe_cap)` is multiplied with.
+    pub linear: f64,
+    /// What is added to the sum of the three.
+    pub offset: f64,
+    /// The largest l that counts.
+    pub logit_cap: f64,
+    /// The largest z that counts.
+    pub probe_cap: f64,
+}
+
+impl Evm {
+    /// The witnesses beside the support in feature space; `None` where that decides alone.
+    pub fn witnesses(&self) -> Option<WitnessInfo<'_>> {
+        let Witnesses { probe, logits, mixture } = self.witnesses.as_deref()?;
+        Some(WitnessInfo {
+            probe,
+            logits: logits.as_ref().map(|logits| (&logits.projection, &logits.machine)),
+            feature: mixture.feature,
+            logit: mixture.logit,
+            linear: mixture.probe,
+            offset: mixture.offset,
+            logit_cap: mixture.logit_cap,
+            probe_cap: mixture.probe_cap,
+        })
     }
 }
 

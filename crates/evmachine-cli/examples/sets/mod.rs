@@ -21,14 +21,14 @@ pub(crate) struct Task {
     pub(crate) metric: Metric,
 }
 
-/// The set that arguments name: nothing for Letter, `clinc FILE.npz`, `tiny FOLDER SEED`.
+/// The set that arguments name: nothing for Letter, `clinc FILE.npz`, `tiny FOLDER SEED`, or a file of classes for the seed.
 pub(crate) fn named(arguments: &[String]) -> Result<Task, Box<dyn Error>> {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match arguments.as_slice() {
         [] => letter("ABCDEGHKLNPRTVX"),
         ["letter", known] => letter(known),
         ["clinc", path] => clinc(Path::new(path)),
-        ["tiny", folder, seed] => tiny(Path::new(folder), seed.parse()?),
+        ["tiny", folder, seed] => tiny(Path::new(folder), seed),
         _ => Err("usage: [letter KNOWN | clinc FILE.npz | tiny FOLDER SEED]".into()),
     }
 }
@@ -78,11 +78,16 @@ fn clinc(path: &Path) -> Result<Task, Box<dyn Error>> {
 
 /// 200 classes of Tiny-ImageNet as EfficientNet-Lite0 features, bytes whose value is `(byte / 255)^2 * 6`: a folder with
 /// `train_features_u8.npy`, `train_labels.npy`, `test_features_u8.npy`, `test_labels.npy`. Half of the classes, drawn
-/// from the seed, are known.
-fn tiny(folder: &Path, seed: u64) -> Result<Task, Box<dyn Error>> {
-    let mut order: Vec<usize> = (0..200).collect();
-    order.shuffle(&mut StdRng::seed_from_u64(seed));
-    let known: HashSet<String> = order.iter().take(100).map(usize::to_string).collect();
+/// from the seed, are known; or those of a file, separated by white space.
+fn tiny(folder: &Path, seed: &str) -> Result<Task, Box<dyn Error>> {
+    let known: HashSet<String> = match seed.parse() {
+        Ok(seed) => {
+            let mut order: Vec<usize> = (0..200).collect();
+            order.shuffle(&mut StdRng::seed_from_u64(seed));
+            order.iter().take(100).map(usize::to_string).collect()
+        }
+        Err(_) => std::fs::read_to_string(seed)?.split_whitespace().map(str::to_owned).collect(),
+    };
     let part = |name: &str, all: bool| -> Result<Set, Box<dyn Error>> {
         let options = ReadOptions {
             labels_file: Some(folder.join(format!("{name}_labels.npy"))),
@@ -105,14 +110,15 @@ fn tiny(folder: &Path, seed: u64) -> Result<Task, Box<dyn Error>> {
     Ok(Task { name, train, test, metric: Metric::Cosine })
 }
 
-/// `| name | ratio | accuracy | AUROC | OSCR |`
+/// `| name | ratio | accuracy | AUROC | OSCR | FPR95 |`
 pub(crate) fn line(name: &str, ratio: f64, answers: &Answers, classes: usize) {
     let evaluation = Evaluation::new(answers, classes);
     let figure = |value: Option<f64>| value.map_or("-".to_owned(), |value| format!("{value:.4}"));
     println!(
-        "| {name} | {ratio:.3} | {} | {} | {} |",
+        "| {name} | {ratio:.3} | {} | {} | {} | {} |",
         figure(evaluation.closed_accuracy),
         figure(evaluation.auroc),
-        figure(evaluation.oscr)
+        figure(evaluation.oscr),
+        figure(evaluation.fpr95)
     );
 }

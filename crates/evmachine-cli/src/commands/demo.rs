@@ -3,10 +3,8 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use evmachine::{Evm, Features, Labels, Params, Run, Strategy, TailModel, UnknownPool};
-use evmachine_eval::folds::FoldSizes;
-use evmachine_eval::tune::Delta;
-use evmachine_eval::{Answers, Evaluation, Search, Space, TuneOptions, tune};
+use evmachine::{Evm, Features, Labels, Params, Run, Strategy, UnknownPool};
+use evmachine_eval::{Answers, Evaluation};
 
 use crate::console::{Console, print, table};
 use crate::failure::Failure;
@@ -58,7 +56,7 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
     let test = (features.select(&parts.test), labels.select(&parts.test));
 
     print(format!("1. Train on {} letters: {}", KNOWN.len(), KNOWN.join(" ")));
-    let params = chosen_params(&train.0, &train.1, console)?;
+    let params = Params::robust();
     let progress = console.progress();
     let (mut evm, learned) = Evm::fit_with(&console.run(&progress), &params, &train.0, &train.1)?;
     drop(progress);
@@ -142,35 +140,6 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
     report::write(&story, &path)?;
     print(format!("\nThe report with pictures is {}", path.display()));
     Ok(())
-}
-
-/// The better of the presets and a smaller model between them, with delta from held-out rows.
-fn chosen_params(features: &Features<'_>, labels: &Labels, console: &Console) -> Result<Params, Failure> {
-    let options = TuneOptions {
-        base: Params { max_extreme_vectors: None, ..Params::default() },
-        space: Space {
-            whitening: vec![0.0],
-            smoothing: vec![(0.5, 10)],
-            tail_model: vec![TailModel::Weibull],
-            tail_fraction: vec![0.01],
-            multiplier: vec![0.5],
-            pooling: vec![0.5],
-            n_fused: vec![1],
-            cover_threshold: vec![0.99],
-            contrast: vec![0.0],
-        },
-        search: Search::Grid,
-        delta: Delta::MaxFalseUnknown(0.05),
-        sizes: FoldSizes { train: 6_000, test: 2_000 },
-        shrink: false,
-        ..TuneOptions::default()
-    };
-    let tuned = tune(features, labels, &options, &mut |_, _, _| interrupt::flow())?;
-    console.detail(format!(
-        "   OSCR {:.4} on the folds, vector ratio {:.3}",
-        tuned.chosen.mean, tuned.chosen.vector_ratio
-    ));
-    Ok(tuned.params)
 }
 
 fn rejected_rows(evm: &Evm, features: &Features<'_>) -> Result<Vec<usize>, Failure> {

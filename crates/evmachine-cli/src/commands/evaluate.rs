@@ -10,6 +10,7 @@ use crate::console::{Console, print, rate, table};
 use crate::data::DataArguments;
 use crate::failure::Failure;
 use crate::model;
+use crate::rejection::RejectionArguments;
 
 /// Measure a model on labelled rows; a class that it never saw counts as unknown
 ///
@@ -22,9 +23,8 @@ pub(crate) struct Arguments {
     /// The labelled rows.
     data: PathBuf,
 
-    /// Below this probability a row is unknown, instead of the model's own threshold.
-    #[arg(long, visible_alias = "delta", value_name = "PROBABILITY")]
-    rejection_threshold: Option<f64>,
+    #[command(flatten)]
+    rejection: RejectionArguments,
 
     /// Print the confusion matrix too; rows are the truth, columns the answers.
     #[arg(long)]
@@ -39,7 +39,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failure> {
-    let evm = model::load_to_decide(&arguments.model, arguments.rejection_threshold)?;
+    let evm = model::load_to_decide(&arguments.model, &arguments.rejection)?;
     let data = arguments.columns.read_labelled(console, &arguments.data, Some(&evm))?;
     let progress = console.progress();
     let answers = Answers::ask(&console.run(&progress), &evm, &data.features, &data.labels)

@@ -6,6 +6,7 @@ use clap::Args;
 
 use crate::console::Console;
 use crate::failure::Failure;
+use crate::rejection::RejectionArguments;
 use crate::{files, model};
 
 /// Write the decision of a model as an ONNX graph
@@ -27,13 +28,12 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "TEXT", default_value = evmachine_onnx::UNKNOWN_LABEL)]
     unknown_label: String,
 
-    /// Below this probability a row is unknown, instead of the model's own threshold.
-    #[arg(long, visible_alias = "delta", value_name = "PROBABILITY")]
-    rejection_threshold: Option<f64>,
+    #[command(flatten)]
+    rejection: RejectionArguments,
 }
 
 pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failure> {
-    let evm = model::load_to_decide(&arguments.model, arguments.rejection_threshold)?;
+    let evm = model::load_to_decide(&arguments.model, &arguments.rejection)?;
     let bytes = evmachine_onnx::to_onnx(&evm, &arguments.unknown_label)?;
     files::write(&arguments.onnx, &bytes)?;
     console.say(format!(

@@ -9,6 +9,7 @@ use evmachine_data::{Batch, ColumnType, ColumnValues, OutputColumn, OutputFormat
 use crate::console::Console;
 use crate::data::{DataArguments, Located, report_skipped};
 use crate::failure::{Failure, Kind};
+use crate::rejection::RejectionArguments;
 use crate::{interrupt, model};
 
 /// Name the class of each row, or call it unknown
@@ -42,9 +43,8 @@ pub(crate) struct Arguments {
     #[arg(long)]
     explain: bool,
 
-    /// Below this probability a row is unknown, instead of the model's own threshold.
-    #[arg(long, visible_alias = "delta", value_name = "PROBABILITY")]
-    rejection_threshold: Option<f64>,
+    #[command(flatten)]
+    rejection: RejectionArguments,
 
     /// What to write for unknown rows.
     #[arg(long, value_name = "TEXT", default_value = "unknown")]
@@ -55,7 +55,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failure> {
-    let evm = model::load_to_decide(&arguments.model, arguments.rejection_threshold)?;
+    let evm = model::load_to_decide(&arguments.model, &arguments.rejection)?;
     if evm.class_index(&arguments.unknown_label).is_some() {
         let name = &arguments.unknown_label;
         return Err(Failure::new(Kind::Usage, format!("the model has a class named {name:?}"))

@@ -10,6 +10,7 @@ use crate::data::{DataArguments, feature_names};
 use crate::failure::Failure;
 use crate::model;
 use crate::parameters::ParameterArguments;
+use crate::rejection::RejectionArguments;
 
 /// Train a model on a labelled feature file
 ///
@@ -28,10 +29,17 @@ pub(crate) struct Arguments {
 
     #[command(flatten)]
     parameters: ParameterArguments,
+
+    #[command(flatten)]
+    rejection: RejectionArguments,
 }
 
 pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failure> {
-    let params = arguments.parameters.build()?;
+    let mut params = arguments.parameters.build()?;
+    if let Some(rule) = arguments.rejection.rule() {
+        params.rejection_threshold = rule;
+        params.check()?;
+    }
     let data = arguments.columns.read_labelled(console, &arguments.data, None)?;
     let progress = console.progress();
     let (mut evm, report) = Evm::fit_with(&console.run(&progress), &params, &data.features, &data.labels)

@@ -4,10 +4,10 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use evmachine::{Params, Reduction, TailSize};
+use evmachine::{Metric, Params, Reduction, Rejection, TailSize, Weight};
 use evmachine_eval::folds::FoldSizes;
 use evmachine_eval::tune::Delta;
-use evmachine_eval::{Objective, Search, Space, Trial, TuneOptions, Tuned, tune};
+use evmachine_eval::{Objective, Search, Space, Trial, TuneOptions, TuneProgress, Tuned, tune};
 
 use crate::console::{Console, print, table};
 use crate::data::DataArguments;
@@ -19,7 +19,8 @@ use crate::{files, interrupt};
 enum SpaceName {
     /// Tail size and k, as in the paper.
     Paper,
-    /// Whitening, smoothing, tail model, tail size, multiplier, pooling, k and contrast; then the size of the model.
+    /// Metric (unless given) and standardising, whitening, smoothing, tail model, tail size, multiplier, pooling, k, contrast
+    /// and the weights of probe and logits; then the size of the model.
     Full,
 }
 
@@ -66,25 +67,33 @@ pub(crate) struct Arguments {
     #[arg(long, value_enum, default_value = "oscr")]
     objective: ObjectiveName,
 
-    /// Set delta so that at most this fraction of known rows is called unknown, instead of where F1 is best.
+    /// Set rejection so that at most this fraction of known rows is called unknown, instead of where F1 is best.
     #[arg(long, value_name = "FRACTION")]
     max_false_unknown: Option<f64>,
 
-    /// Set delta by the paper's formula for so many classes that training has not seen.
-    #[arg(long, value_name = "N", conflicts_with = "max_false_unknown")]
+    /// Set it so that at most this fraction of unknown rows is accepted, instead.
+    #[arg(long, value_name = "FRACTION", conflicts_with = "max_false_unknown")]
+    max_false_known: Option<f64>,
+
+    /// Set it to the paper's delta for so many classes that training has not seen, instead.
+    #[arg(long, value_name = "N", conflicts_with_all = ["max_false_unknown", "max_false_known"])]
     unknown_classes: Option<usize>,
 
-    /// Number of folds; one in so many classes is unknown in each.
-    #[arg(long, value_name = "N", default_value_t = 3)]
-    folds: usize,
+    /// Number of folds; one in so many classes is unknown in each [default: 3, and up to 5 with fewer than 12 classes].
+    #[arg(long, value_name = "N")]
+    folds: Option<usize>,
 
     /// Most rows to train on in a fold; a quarter as many are tested, known and unknown each.
     #[arg(long, value_name = "N", default_value_t = 8000)]
     max_rows: usize,
 
-    /// Keep every point, instead of the smallest model within one standard error of the best.
-    #[arg(long)]
+    /// Keep every point, instead of the smallest model that costs less than 0.003 of the objective.
+    #[arg(long, conflicts_with = "max_size")]
     keep_all: bool,
+
+    /// Keep at most this share of the training points, whatever it costs.
+    #[arg(long, value_name = "RATIO")]
+    max_size: Option<f64>,
 
     /// Seed of folds and search.
     #[arg(long, value_name = "N", default_value_t = 1)]
@@ -104,10 +113,11 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failure> {
     let options = arguments.options()?;
     let data = arguments.columns.read_labelled(console, &arguments.data, None)?;
-    let total = if arguments.grid { options.space.len() } else { arguments.trials };
-    let bar = console.bar(Some(total as u64), "trials");
-    let tuned = tune(&data.features, &data.labels, &options, &mut |done, _, _| {
-        bar.set_position(done as u64);
+    let bar = console.bar(Some(1), "tuning");
+    let tuned = tune(&data.features, &data.labels, &options, &mut |at| {
+        bar.set_length(at.total as u64);
+        bar.set_position(at.done as u64);
+        bar.set_message(standing(at));
         interrupt::flow()
     });
     bar.finish_and_clear();
@@ -124,8 +134,12 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
 
 impl Arguments {
     fn options(&self) -> Result<TuneOptions, Failure> {
-        if self.max_false_unknown.is_some_and(|rate| !(0.0..1.0).contains(&rate)) {
-            return Err(Failure::new(Kind::Usage, "--max-false-unknown must be at least 0 and below 1"));
+        for (flag, rate) in
+            [("--max-false-unknown", self.max_false_unknown), ("--max-false-known", self.max_false_known)]
+        {
+            if rate.is_some_and(|rate| !(0.0..1.0).contains(&rate)) {
+                return Err(Failure::new(Kind::Usage, format!("{flag} must be at least 0 and below 1")));
+            }
         }
         let objective = match (self.objective, self.max_false_unknown) {
             (ObjectiveName::Oscr, _) => Objective::Oscr,
@@ -137,23 +151,28 @@ impl Arguments {
                     .hint("for example --objective accuracy --max-false-unknown 0.05"));
             }
         };
-        let delta = match (self.max_false_unknown, self.unknown_classes) {
-            (Some(rate), _) => Delta::MaxFalseUnknown(rate),
-            (None, Some(unknown_classes)) => Delta::Openness { unknown_classes },
-            (None, None) => Delta::BestF1,
+        let delta = match (self.max_false_unknown, self.max_false_known, self.unknown_classes) {
+            (Some(rate), ..) => Delta::MaxFalseUnknown(rate),
+            (None, Some(rate), _) => Delta::MaxFalseKnown(rate),
+            (None, None, Some(unknown_classes)) => Delta::Openness { unknown_classes },
+            (None, None, None) => Delta::BestF1,
         };
-        let space = match self.space {
+        let mut space = match self.space {
             SpaceName::Paper => Space::paper(),
             SpaceName::Full => Space::full(),
         };
         let base = self.parameters.build()?;
+        if self.space == SpaceName::Full && !self.parameters.names_metric() {
+            space.metric = vec![Metric::Euclidean, Metric::Cosine];
+        }
         Ok(TuneOptions {
-            space: space.for_metric(&base.metric),
+            space,
             base,
             search: if self.grid { Search::Grid } else { Search::Bayesian { trials: self.trials } },
             objective,
             delta,
             folds: self.folds,
+            max_size: self.max_size,
             sizes: FoldSizes { train: self.max_rows, test: self.max_rows / 4 },
             shrink: !self.keep_all,
             seed: self.seed,
@@ -178,6 +197,8 @@ fn summary(tuned: &Tuned, top: usize) -> String {
         "pooling",
         "k",
         "contrast",
+        "logits",
+        "probe",
         "ratio",
     ];
     let lines = best.iter().take(top).map(|trial| line(trial));
@@ -197,7 +218,7 @@ fn summary(tuned: &Tuned, top: usize) -> String {
         });
         let _ = writeln!(
             text,
-            "the best at smaller sizes; the smallest within one standard error is chosen\n{}\n",
+            "the best at smaller sizes; the smallest that costs less than 0.003 is chosen, or the one asked for\n{}\n",
             table(&["vector ratio", "reduction", "objective", "+-", ""], rows)
         );
     }
@@ -212,8 +233,8 @@ fn summary(tuned: &Tuned, top: usize) -> String {
     let percent = |rate: Option<f64>| rate.map_or("-".to_owned(), |rate| format!("{:.1} %", 100.0 * rate));
     let _ = writeln!(
         text,
-        "at delta = {}: {} of known rows accepted and right, {} of unknown rows rejected, F1 {:.4}",
-        probability(tuned.params.rejection_threshold),
+        "at {}: {} of known rows accepted and right, {} of unknown rows rejected, F1 {:.4}",
+        rejection(tuned.params.rejection_threshold),
         percent(at.known_accuracy),
         percent(at.unknown_accuracy),
         at.f1_micro
@@ -221,13 +242,20 @@ fn summary(tuned: &Tuned, top: usize) -> String {
     text
 }
 
-/// A probability, however close to 0 or 1.
-fn probability(value: f64) -> String {
-    match value {
-        _ if value > 0.999 => format!("1 - {:.1e}", 1.0 - value),
-        _ if value < 0.001 => format!("{value:.1e}"),
-        _ => format!("{value:.3}"),
+/// The rule in a few words, with a digit after the point of a percentage.
+fn rejection(rule: Rejection) -> String {
+    let percent = 100.0 * rule.value();
+    match rule {
+        Rejection::Probability(delta) => format!("delta = {delta:.3}"),
+        Rejection::FalseKnown(_) => format!("{percent:.1} % of unknown rows accepted"),
+        _ => format!("{percent:.1} % of known rows rejected"),
     }
+}
+
+/// What is tried, what leads, and what the rivals have.
+fn standing(at: &TuneProgress<'_>) -> String {
+    let rival = at.rival.map_or(String::new(), |(name, mean)| format!("; best rival {mean:.4} ({name})"));
+    format!("{}; best {:.4} ({}){rival}", at.tried, at.leader.1, at.leader.0)
 }
 
 fn compared(name: &str, mean: f64, error: f64) -> Vec<String> {
@@ -255,8 +283,17 @@ fn line(trial: &Trial) -> Vec<String> {
         params.pooling.to_string(),
         params.n_fused.to_string(),
         params.contrast.to_string(),
+        weight(params.logit_weight),
+        weight(params.probe_weight),
         format!("{:.3}", trial.vector_ratio),
     ]
+}
+
+fn weight(weight: Weight) -> String {
+    match weight {
+        Weight::Auto => "auto".to_owned(),
+        Weight::Fixed(weight) => weight.to_string(),
+    }
 }
 
 fn advise(console: &Console, tuned: &Tuned) {

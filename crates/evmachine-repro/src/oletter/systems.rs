@@ -97,7 +97,7 @@ impl Entry {
 
 /// The paper's parameters: tail size 75, k = 4, cover threshold 0.5.
 pub(crate) fn paper(model: TailModel) -> Params {
-    Params { tail_model: model, tail_size: TailSize::Count(75), n_fused: 4, ..Params::default() }
+    Params { tail_model: model, tail_size: TailSize::Count(75), n_fused: 4, ..Params::paper() }
 }
 
 /// The name of the EVM with tuned parameters.
@@ -153,14 +153,14 @@ pub(super) fn tune_options(seed: u64) -> TuneOptions {
         pooling: vec![0.0, 0.25, 0.5, 0.7],
         n_fused: vec![1, 2, 4],
         cover_threshold: vec![1.0],
-        contrast: vec![0.0, 0.1, 0.25, 0.5],
+        ..Space::full()
     };
     TuneOptions {
-        base: Params { max_extreme_vectors: Some(Budget::Ratio(0.34)), ..Params::default() },
+        base: Params { max_extreme_vectors: Some(Budget::Ratio(0.34)), ..Params::paper() },
         space,
         search: Search::Bayesian { trials: 40 },
         objective: Objective::F1,
-        folds: 5,
+        folds: Some(5),
         seed,
         ..TuneOptions::default()
     }

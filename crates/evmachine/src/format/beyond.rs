@@ -121,6 +121,7 @@ impl Evm {
             || self.sample.is_some()
             || self.calibration.is_some()
             || self.params.standardize
+            || self.params.background != plain.background
             || self.params.logit_weight != plain.logit_weight
             || self.params.probe_weight != plain.probe_weight
             || self.params.strangers != plain.strangers

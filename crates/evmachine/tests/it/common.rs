@@ -91,7 +91,7 @@ pub(crate) fn any_params() -> impl Strategy<Value = Params> {
             tail_size,
             cover_threshold,
             pooling: if pooling < 0.5 { 0.0 } else { pooling },
-            ..Params::default()
+            ..Params::paper()
         },
     )
 }

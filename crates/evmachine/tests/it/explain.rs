@@ -37,7 +37,7 @@ proptest! {
 fn a_query_changes_sides_where_the_explanation_says() {
     let features = Features::new(vec![0.0, 0.4, 0.9, 10.0, 10.3, 11.0], 1).unwrap();
     let labels = evmachine::Labels::new(["a", "a", "a", "b", "b", "b"]).unwrap();
-    let (evm, _) = Evm::fit(&Params::default(), &features, &labels).unwrap();
+    let (evm, _) = Evm::fit(&Params::paper(), &features, &labels).unwrap();
     let ask = |x: f64| {
         let query = Features::new(vec![x as f32], 1).unwrap();
         let why = evm.explain(&query, 1).unwrap().remove(0);

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 fn model() -> Evm {
     let features = Features::new(vec![0.0, 0.1, 0.2, 5.0, 5.1, 5.3, 9.0, 9.5], 1).unwrap();
     let labels = Labels::new(["low", "low", "low", "high", "high", "high", "top", "top"]).unwrap();
-    let params = Params { tail_size: TailSize::Count(3), cover_threshold: 1.0, ..Params::default() };
+    let params = Params { tail_size: TailSize::Count(3), cover_threshold: 1.0, ..Params::paper() };
     Evm::fit(&params, &features, &labels).unwrap().0
 }
 
@@ -181,7 +181,7 @@ fn a_whitening_matrix_is_there_when_it_should_be_and_sound() {
     let features =
         Features::new(vec![0.0, 0.1, 1.2, 0.3, 0.1, 1.1, 5.0, 5.1, 6.3, 4.0, 5.1, 6.0], 2).unwrap();
     let labels = Labels::new(["low", "low", "low", "high", "high", "high"]).unwrap();
-    let (evm, _) = Evm::fit(&Params { whitening: 0.5, ..Params::default() }, &features, &labels).unwrap();
+    let (evm, _) = Evm::fit(&Params { whitening: 0.5, ..Params::paper() }, &features, &labels).unwrap();
     let bytes = evm.to_bytes().unwrap();
     assert_eq!(Evm::from_bytes(&bytes).unwrap(), evm);
     let header = String::from_utf8_lossy(&bytes);

@@ -95,7 +95,7 @@ fn the_whole_road_gives_the_same_psi() {
             tail_size: TailSize::Count(case.margins.len()),
             distance_multiplier: 1.0,
             cover_threshold: 1.0,
-            ..Params::default()
+            ..Params::paper()
         };
         let features = Features::new(values, 1).unwrap();
         let (evm, _) = Evm::fit(&params, &features, &Labels::new(labels).unwrap()).unwrap();

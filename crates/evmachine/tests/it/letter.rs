@@ -27,7 +27,7 @@ fn letter(divisor: f32) -> Letter {
 }
 
 fn paper() -> Params {
-    Params { tail_size: TailSize::Count(75), n_fused: 4, ..Params::default() }
+    Params { tail_size: TailSize::Count(75), n_fused: 4, ..Params::paper() }
 }
 
 /// Closed-set accuracy: the best class, whether it reaches delta or not.

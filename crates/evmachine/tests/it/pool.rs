@@ -12,7 +12,7 @@ fn world() -> (Evm, Features<'static>) {
     };
     let train = [clump(0.0, 0.0, 40), clump(5.0, 0.0, 40)].concat();
     let labels = Labels::new((0..80).map(|row| if row < 40 { "a" } else { "b" })).unwrap();
-    let (evm, _) = Evm::fit(&Params::default(), &Features::new(train, 2).unwrap(), &labels).unwrap();
+    let (evm, _) = Evm::fit(&Params::paper(), &Features::new(train, 2).unwrap(), &labels).unwrap();
     let stream =
         [clump(0.0, 30.0, 30), clump(30.0, 30.0, 20), clump(30.0, 0.0, 10), clump(0.0, 0.0, 10)].concat();
     (evm, Features::new(stream, 2).unwrap())
@@ -111,7 +111,7 @@ fn awkward_samples_are_no_trouble() {
     assert_eq!(pool.take_labelled().0.values(), [1e-20]);
     let features = Features::new(vec![1.0, 2.0, -1.0, -2.0], 1).unwrap();
     let labels = Labels::new(["up", "up", "down", "down"]).unwrap();
-    let cosine = Params { metric: evmachine::Metric::Cosine, ..Params::default() };
+    let cosine = Params { metric: evmachine::Metric::Cosine, ..Params::paper() };
     let (evm, _) = Evm::fit(&cosine, &features, &labels).unwrap();
     assert_eq!(pool.suggest(&evm, Strategy::Coverage, 2), Err(PoolError::ZeroSample { sample: ids[2] }));
     assert_eq!(UnknownPool::new(0).take_labelled().0.rows(), 0);

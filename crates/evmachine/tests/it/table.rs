@@ -17,7 +17,7 @@ proptest! {
         let base = set.fit(&Params {
             metric: params.metric.clone(), whitening: params.whitening, tail_size: TailSize::Count(30),
             cover_threshold: 1.0,
-            smoothing: params.smoothing, smoothing_neighbors: params.smoothing_neighbors, ..Params::default()
+            smoothing: params.smoothing, smoothing_neighbors: params.smoothing_neighbors, ..Params::paper()
         });
         let params = Params {
             tail_size: TailSize::Count(size), distance_multiplier: multiplier, n_fused: k,

@@ -22,7 +22,7 @@ fn clumps(centres: &[(f32, f32, &str)], rows: usize, seed: u64) -> (Features<'st
 }
 
 fn base() -> Params {
-    Params { tail_size: TailSize::Count(10), ..Params::default() }
+    Params { tail_size: TailSize::Count(10), ..Params::paper() }
 }
 
 fn two() -> (Features<'static>, Labels) {
@@ -158,7 +158,7 @@ fn forgetting_gives_the_psi_models_of_a_fit_without_the_class() {
     let (features, labels) =
         clumps(&[(0.0, 0.0, "a"), (4.0, 0.0, "b"), (0.0, 4.0, "c"), (3.0, 3.0, "d")], 20, 1);
     for size in [1, 10, 45, 100] {
-        let params = Params { tail_size: TailSize::Count(size), cover_threshold: 1.0, ..Params::default() };
+        let params = Params { tail_size: TailSize::Count(size), cover_threshold: 1.0, ..Params::paper() };
         let (mut evm, _) = Evm::fit(&params, &features, &labels).unwrap();
         evm.forget_class("b").unwrap();
         let rest: Vec<usize> = (0..80).filter(|&row| labels.name(row) != "b").collect();

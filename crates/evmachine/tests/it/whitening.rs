@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use crate::common::{Random, Set};
 
 fn with(whitening: f64) -> Params {
-    Params { whitening, tail_size: TailSize::Count(10), cover_threshold: 1.0, ..Params::default() }
+    Params { whitening, tail_size: TailSize::Count(10), cover_threshold: 1.0, ..Params::paper() }
 }
 
 /// Classes as clumps that are long in one direction and narrow in another.

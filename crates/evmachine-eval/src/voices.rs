@@ -1,0 +1,236 @@
+//! What the witnesses of a fold say of its queries: the supports in feature space that a trial gives, beside the logits of a
+//! probe and a machine over them, which all trials share.
+
+use evmachine::{Evm, Features, Labels, Params, Probe, Run, Weight, stack};
+use rayon::prelude::*;
+
+use crate::answers::Answers;
+use crate::rivals::Linear;
+use crate::tune::TuneError;
+
+/// The machine over logits needs three classes: of two, logits have but two directions.
+const LEAST_LOGITS: usize = 3;
+
+/// Weights of the two witnesses beside the features.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Weights {
+    /// Of the machine over logits.
+    pub logits: Weight,
+    /// Of the probe.
+    pub probe: Weight,
+}
+
+impl Weights {
+    /// The features alone.
+    pub const NONE: Self = Self { logits: Weight::Fixed(0.0), probe: Weight::Fixed(0.0) };
+    /// Both as held-out rows bear them out.
+    pub const AUTO: Self = Self { logits: Weight::Auto, probe: Weight::Auto };
+
+    /// Those of the parameters.
+    pub fn of(params: &Params) -> Self {
+        Self { logits: params.logit_weight, probe: params.probe_weight }
+    }
+}
+
+/// A witness, in units of its spread around its typical best.
+struct Voice {
+    /// Queries x classes.
+    values: Vec<f64>,
+}
+
+/// The probe of a fold, and what it and the machine over its logits say.
+pub(crate) struct Voices {
+    pub(crate) probe: Probe,
+    weights: Vec<f64>,
+    intercepts: Vec<f64>,
+    logits: Option<Voice>,
+    linear: Voice,
+}
+
+/// Best class, its score, the second's and the median's.
+type Vote = (usize, f64, f64, f64);
+
+/// How much a lead and the median class count.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Raise {
+    pub(crate) contrast: f64,
+    pub(crate) background: f64,
+}
+
+impl Raise {
+    pub(crate) fn of(params: &Params) -> Self {
+        Self { contrast: params.contrast, background: params.background }
+    }
+
+    fn raise(self, &(_, first, second, median): &Vote) -> f64 {
+        let part = |weight: f64, value: f64| {
+            if weight == 0.0 || !value.is_finite() { 0.0 } else { weight * value }
+        };
+        part(self.contrast, first - second) + part(self.background, median)
+    }
+}
+
+/// What a fold votes at each of some weights.
+pub(crate) struct Votes {
+    /// By query, then by weights.
+    queries: Vec<Vec<Vote>>,
+    truth: Vec<Option<usize>>,
+}
+
+impl Votes {
+    /// The answers at the weights in a position.
+    pub(crate) fn answers(&self, position: usize, raise: Raise) -> Answers {
+        let mut answers = Answers::default();
+        for (votes, &truth) in self.queries.iter().zip(&self.truth) {
+            let vote = votes[position];
+            answers.push(truth, vote.0, vote.1 + raise.raise(&vote), true);
+        }
+        answers
+    }
+}
+
+impl Voices {
+    /// Fits the probe, unless it is given, and a machine over its logits of the size that the parameters say, and asks both.
+    /// The first `known` queries are of known classes.
+    pub(crate) fn new(
+        params: &Params,
+        probe: Option<Probe>,
+        (features, labels): (&Features<'_>, &Labels),
+        queries: &Features<'_>,
+        known: usize,
+    ) -> Result<Self, TuneError> {
+        let run = Run::new();
+        let probe = match probe {
+            Some(probe) => probe,
+            None => Probe::fit(&run, &params.metric, features, labels)?,
+        };
+        let classes = probe.classes();
+        let linear = Voice::new(probe.logits(queries)?, classes, known);
+        let logits = if classes < LEAST_LOGITS {
+            None
+        } else {
+            let (machine, _) = Evm::fit(&params.over_logits(), &probe.features(features)?, labels)?;
+            let supports = machine.for_each_query(&run, &probe.features(queries)?, |_, scores| {
+                scores.iter().map(|score| score.support).collect::<Vec<f64>>()
+            })?;
+            Some(Voice::new(supports.concat(), classes, known))
+        };
+        let (weights, intercepts) = (probe.weights(), probe.intercepts());
+        Ok(Self { probe, weights, intercepts, logits, linear })
+    }
+
+    /// For the rivals.
+    pub(crate) fn linear(&self) -> Linear<'_> {
+        Linear { weights: &self.weights, intercepts: &self.intercepts }
+    }
+
+    /// The votes at each of the weights. `supports` are those of the features, queries x classes, the first `known` queries
+    /// being of known classes.
+    pub(crate) fn votes(
+        &self,
+        supports: &[f64],
+        truth: &[Option<usize>],
+        known: usize,
+        weights: &[Weights],
+    ) -> Votes {
+        let classes = self.probe.classes();
+        let features = Voice::new(supports.to_vec(), classes, known);
+        let truths: Vec<u32> = truth[..known].iter().map(|class| class.unwrap_or(0) as u32).collect();
+        let numbers: Vec<(f64, f64)> =
+            weights.iter().map(|weights| self.numbers(&features, &truths, *weights)).collect();
+        let none = vec![0.0; classes];
+        let queries = (0..truth.len()).into_par_iter().map_init(Vec::new, |scratch, query| {
+            let own = query * classes..(query + 1) * classes;
+            let (g, z) = (&features.values[own.clone()], &self.linear.values[own.clone()]);
+            let l = self.logits.as_ref().map_or(&none[..], |voice| &voice.values[own.clone()]);
+            let at = |&(a, b): &(f64, f64)| {
+                scratch.clear();
+                if (a, b) == (0.0, 0.0) {
+                    // As the model has it, infinities included.
+                    scratch.extend_from_slice(&supports[own.clone()]);
+                } else {
+                    let total = 1.0 + a + b;
+                    scratch.extend(g.iter().zip(l).zip(z).map(|((g, l), z)| (g + a * l + b * z) / total));
+                }
+                vote(scratch)
+            };
+            numbers.iter().map(at).collect()
+        });
+        Votes { queries: queries.collect(), truth: truth.to_vec() }
+    }
+
+    /// Weights as numbers: those that are not fixed make the known queries most likely of their own classes.
+    fn numbers(&self, features: &Voice, truth: &[u32], weights: Weights) -> (f64, f64) {
+        let classes = self.probe.classes();
+        let head = |voice: &Voice| voice.values[..truth.len() * classes].to_vec();
+        let mut base = head(features);
+        let mut free: Vec<Vec<f64>> = Vec::new();
+        let mut found = [0.0; 2];
+        let voices = [(weights.logits, self.logits.as_ref()), (weights.probe, Some(&self.linear))];
+        for ((weight, voice), found) in voices.into_iter().zip(&mut found) {
+            match (weight, voice.map(head)) {
+                (Weight::Fixed(weight), Some(values)) => {
+                    *found = weight;
+                    base.iter_mut().zip(&values).for_each(|(base, value)| *base += weight * value);
+                }
+                (Weight::Auto, Some(values)) => {
+                    *found = f64::NAN;
+                    free.push(values);
+                }
+                (_, None) => {}
+            }
+        }
+        if !free.is_empty() {
+            let all: Vec<&[f64]> =
+                std::iter::once(base.as_slice()).chain(free.iter().map(Vec::as_slice)).collect();
+            let (stacked, _) = stack(&all, classes, truth);
+            let least = stacked.iter().sum::<f64>() / 21.0;
+            let mut others = stacked[1..].iter();
+            for found in found.iter_mut().filter(|found| found.is_nan()) {
+                *found =
+                    others.next().map_or(0.0, |weight| weight / stacked[0].max(least).max(f64::MIN_POSITIVE));
+            }
+        }
+        (found[0], found[1])
+    }
+}
+
+impl Voice {
+    fn new(mut values: Vec<f64>, classes: usize, known: usize) -> Self {
+        let finite = || values.iter().copied().filter(|value| value.is_finite());
+        let (low, high) =
+            (finite().fold(f64::INFINITY, f64::min), finite().fold(f64::NEG_INFINITY, f64::max));
+        let best = |row: &[f64]| row.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        values.iter_mut().for_each(|value| *value = if low > high { 0.0 } else { value.clamp(low, high) });
+        let rows = || values[..known * classes].chunks_exact(classes);
+        let bests: Vec<f64> = rows().map(best).collect();
+        let leads: Vec<f64> = rows().map(|row| best(row) - median(row.to_vec())).collect();
+        let cap = best(&bests);
+        let (centre, spread) = (median(bests), median(leads));
+        let spread = if spread > 0.0 { spread } else { 1.0 };
+        values.iter_mut().for_each(|value| *value = (value.min(cap) - centre) / spread);
+        Self { values }
+    }
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    let middle = values.len() / 2;
+    if values.is_empty() { 0.0 } else { *values.select_nth_unstable_by(middle, f64::total_cmp).1 }
+}
+
+/// Ties go to the first. Puts the values in another order.
+fn vote(values: &mut [f64]) -> Vote {
+    let mut best = (0, values[0]);
+    let mut second = f64::NEG_INFINITY;
+    for (class, &value) in values.iter().enumerate().skip(1) {
+        if value > best.1 {
+            second = best.1;
+            best = (class, value);
+        } else {
+            second = second.max(value);
+        }
+    }
+    let middle = values.len() / 2;
+    let median = *values.select_nth_unstable_by(middle, f64::total_cmp).1;
+    (best.0, best.1, second, median)
+}

@@ -228,18 +228,6 @@ mod tests {
 
     proptest! {
         #[test]
-    fn powers_in_single_precision_agree_with_the_standard_library() {
-        let mut values: Vec<f32> = (0..1600).map(|i| -(i as f32) * 0.06).collect();
-        let expected: Vec<f64> = values.iter().map(|&x| f64::from(x - 0.25).exp()).collect();
-        let sum = exp_sum(&mut values, 0.25);
-        for (&found, &expected) in values.iter().zip(&expected) {
-            let bound = if expected < 1.7e-38 { 2e-38 } else { 3e-7 * expected };
-            assert!((f64::from(found) - expected).abs() <= bound, "{found} {expected}");
-        }
-        assert!((f64::from(sum) / expected.iter().sum::<f64>() - 1.0).abs() < 1e-6);
-    }
-
-    #[test]
         fn ln_agrees_with_the_standard_library(values in prop::collection::vec(1e-300f64..1e300, 1..40), near in 0.5f64..2.0) {
             let mut values = values;
             values.push(near);
@@ -290,5 +278,17 @@ mod tests {
         assert_eq!(values, [f64::NEG_INFINITY, 0.0, f64::MIN_POSITIVE.ln()]);
         assert_eq!(exponential_sums(&[0.0], 3.0), [1.0, 0.0, 0.0]);
         assert_eq!(exponential_sums(&[-1e9], 1e9)[0], 0.0);
+    }
+
+    #[test]
+    fn powers_in_single_precision_agree_with_the_standard_library() {
+        let mut values: Vec<f32> = (0..1600).map(|i| -(i as f32) * 0.06).collect();
+        let expected: Vec<f64> = values.iter().map(|&x| f64::from(x - 0.25).exp()).collect();
+        let sum = exp_sum(&mut values, 0.25);
+        for (&found, &expected) in values.iter().zip(&expected) {
+            let bound = if expected < 1.7e-38 { 2e-38 } else { 3e-7 * expected };
+            assert!((f64::from(found) - expected).abs() <= bound, "{found} {expected}");
+        }
+        assert!((f64::from(sum) / expected.iter().sum::<f64>() - 1.0).abs() < 1e-6);
     }
 }

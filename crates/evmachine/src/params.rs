@@ -286,7 +286,7 @@ pub(crate) const MOST_WEIGHT: f64 = 20.0;
 /// The least parameter of the distribution of p-values, and the inverse of the largest.
 pub(crate) const MOST_STRANGE: f64 = 0.01;
 /// P-values of unknown queries, where nobody measured them.
-pub(crate) const TYPICAL_STRANGERS: [f64; 2] = [0.35, 1.5];
+pub(crate) const TYPICAL_STRANGERS: [f64; 2] = [0.45, 6.0];
 
 impl Params {
     /// The paper to the letter: as the default, with its delta of 0.05 instead of a threshold from held-out rows. Costs one

@@ -190,7 +190,7 @@ impl ProbeRows {
         let weights: Vec<f32> = at.weights().iter().map(|&value| value as f32).collect();
         let mut out = vec![0.0f32; BLOCK * at.width];
         let (mut sum, mut count) = (0.0, 0usize);
-        for start in (0..self.len()).step_by((self.len() / 4).next_multiple_of(BLOCK)) {
+        for start in (0..self.len()).step_by((self.len() / 4).max(1).next_multiple_of(BLOCK)) {
             let rows = start..(start + BLOCK).min(self.len());
             self.logits(rows.clone(), &weights, at, &mut out);
             for powers in out.chunks_exact_mut(at.width).take(rows.len()) {

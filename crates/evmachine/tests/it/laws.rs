@@ -55,7 +55,7 @@ proptest! {
     ) {
         // Without smoothing, with k = 1. psi at distance 0 is at least 1 - 1/e in every tail model, and the
         // thresholds drawn lie below that.
-        let params = Params { rejection_threshold: params.cover_threshold * below, ..params };
+        let params = Params { rejection_threshold: (params.cover_threshold * below).into(), ..params };
         let evm = set.fit(&params);
         for decision in evm.decide(&set.features).unwrap() {
             prop_assert!(decision.class().is_some(), "{decision:?}");
@@ -67,7 +67,7 @@ proptest! {
         let params = Params {
             tail_model: evmachine::TailModel::Weibull,
             cover_threshold: threshold,
-            rejection_threshold: threshold,
+            rejection_threshold: threshold.into(),
             ..params
         };
         let evm = set.fit(&params);

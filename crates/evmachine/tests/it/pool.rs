@@ -54,7 +54,7 @@ fn every_strategy_ranks_as_it_says() {
     let support: Vec<f64> =
         ask(Strategy::LowestPsi).iter().map(|suggestion| suggestion.score.support).collect();
     assert!(support.len() > 3 && support.is_sorted());
-    let delta = evm.params().rejection_threshold;
+    let delta = evm.params().tail_model.probability_at(evm.threshold());
     let closeness: Vec<f64> = ask(Strategy::ClosestToThreshold)
         .iter()
         .map(|suggestion| (suggestion.score.probability() - delta).abs())

@@ -198,8 +198,8 @@ fn extreme_parameters_are_no_trouble() {
     for params in [
         Params { n_fused: usize::MAX, ..base() },
         Params { tail_size: TailSize::Count(usize::MAX), ..base() },
-        Params { rejection_threshold: 0.0, ..base() },
-        Params { rejection_threshold: 1.0, ..base() },
+        Params { rejection_threshold: 0.0.into(), ..base() },
+        Params { rejection_threshold: 1.0.into(), ..base() },
         Params { smoothing: 1.0, smoothing_neighbors: usize::MAX, ..base() },
         Params { max_extreme_vectors: Some(Budget::Total(usize::MAX)), ..base() },
         Params { max_extreme_vectors: Some(Budget::Total(1)), ..base() },

@@ -1,0 +1,203 @@
+//! What is heard beside the features, and how far a model reaches.
+
+use evmachine::{
+    Budget, Evm, Features, Labels, Metric, Params, Rejection, Run, TailModel, Testimony, Weight,
+};
+use proptest::prelude::*;
+
+use crate::common::{Random, Set};
+use crate::data;
+
+/// Twelve classes in eight dimensions that overlap a little: a line divides them, near points too.
+fn embedding(rows: usize, seed: u64) -> Set {
+    let mut random = Random(seed);
+    let mut centres = Random(99);
+    let centres: Vec<f32> = (0..12 * 8).map(|_| centres.next() * 6.0).collect();
+    let (mut values, mut names) = (Vec::new(), Vec::new());
+    for row in 0..rows {
+        let class = row % 12;
+        names.push(format!("class {class}"));
+        let noise = |random: &mut Random| (0..4).map(|_| random.next()).sum::<f32>() - 2.0;
+        values.extend(
+            centres[class * 8..(class + 1) * 8].iter().map(|centre| centre + 1.6 * noise(&mut random)),
+        );
+    }
+    Set { features: Features::new(values, 8).unwrap(), labels: Labels::new(names).unwrap() }
+}
+
+fn accuracy(evm: &Evm, set: &Set) -> f64 {
+    let decisions = evm.decide(&set.features).unwrap();
+    let right = decisions
+        .iter()
+        .enumerate()
+        .filter(|(row, decision)| evm.class_name(decision.best()) == set.labels.name(*row));
+    right.count() as f64 / set.len() as f64
+}
+
+#[test]
+fn witnesses_name_at_least_as_well_and_say_what_they_said() {
+    let (train, test) = (embedding(600, 1), embedding(1200, 2));
+    let params = Params::robust();
+    let alone =
+        Params { logit_weight: Weight::Fixed(0.0), probe_weight: Weight::Fixed(0.0), ..params.clone() };
+    let (heard, alone) = (train.fit(&params), train.fit(&alone));
+    let shares = heard.shares().unwrap();
+    assert!((shares.iter().sum::<f64>() - 1.0).abs() < 1e-12 && shares[0] > 0.04, "{shares:?}");
+    assert_eq!(alone.shares(), None);
+    assert!(accuracy(&heard, &test) >= accuracy(&alone, &test) - 0.005);
+    let few: Vec<usize> = (0..50).collect();
+    for why in heard.explain(&test.features.select(&few), 12).unwrap() {
+        let total = |said: Testimony| said.features + said.logits + said.probe;
+        let supports: Vec<f64> = why.classes.iter().map(|class| total(class.testimony.unwrap())).collect();
+        assert!(
+            supports.windows(2).all(|pair| pair[0] >= pair[1] - 1e-9),
+            "classes stand best first: {supports:?}"
+        );
+    }
+    assert!(alone.explain(&test.features.select(&few), 1).unwrap()[0].classes[0].testimony.is_none());
+}
+
+#[test]
+fn weights_of_zero_are_the_machine_alone_bit_for_bit() {
+    let train = embedding(240, 3);
+    let zero = Params { rejection_threshold: Rejection::Probability(0.05), ..Params::robust() };
+    let zero = Params { logit_weight: Weight::Fixed(0.0), probe_weight: Weight::Fixed(0.0), ..zero };
+    let evm = train.fit(&zero);
+    let calibrated = train.fit(&Params { rejection_threshold: Rejection::FalseUnknown(0.05), ..zero });
+    let queries = embedding(100, 4).features;
+    let scores = |evm: &Evm| evm.for_each_query(&Run::new(), &queries, |_, scores| scores.to_vec()).unwrap();
+    assert_eq!(scores(&evm), scores(&calibrated));
+    assert_eq!(evm.extreme_vectors().collect::<Vec<_>>(), calibrated.extreme_vectors().collect::<Vec<_>>());
+}
+
+#[test]
+fn models_with_witnesses_survive_a_file_and_the_number_of_threads() {
+    let train = embedding(480, 5);
+    let params = Params { standardize: true, background: 0.5, ..Params::robust() };
+    let pool = |threads| rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+    let (one, three) = (pool(1).install(|| train.fit(&params)), pool(3).install(|| train.fit(&params)));
+    assert_eq!(one, three);
+    let back = Evm::from_bytes(&one.to_bytes().unwrap()).unwrap();
+    assert_eq!(back, one);
+    let queries = embedding(300, 6).features;
+    assert_eq!(back.decide(&queries).unwrap(), one.decide(&queries).unwrap());
+    assert_eq!(back.threshold(), one.threshold());
+    let vector = one.extreme_vectors().next().unwrap();
+    let place = one.in_feature_space(vector.vector);
+    assert!(place.iter().zip(train.features.row(0)).all(|(a, b)| (a - b).abs() < 3.0), "{place:?}");
+}
+
+#[test]
+fn a_class_that_comes_later_is_named_and_one_that_goes_is_gone() {
+    let (all, test) = (embedding(960, 7), embedding(960, 8));
+    let part = |set: &Set, from: usize, to: usize| {
+        let rows: Vec<usize> = (0..set.len()).filter(|row| (from..to).contains(&(row % 12))).collect();
+        set.rows(&rows)
+    };
+    let alone =
+        Params { logit_weight: Weight::Fixed(0.0), probe_weight: Weight::Fixed(0.0), ..Params::robust() };
+    let mut accuracies = Vec::new();
+    for params in [Params::robust(), alone] {
+        let mut evm = part(&all, 0, 8).fit(&params);
+        let later = part(&all, 8, 12);
+        let report = evm.update(&later.features, &later.labels).unwrap();
+        assert_eq!(report.classes, 12);
+        accuracies.push(accuracy(&evm, &part(&test, 8, 12)));
+        let rejected =
+            evm.decide(&test.features).unwrap().iter().filter(|decision| decision.class().is_none()).count();
+        let share = rejected as f64 / test.len() as f64;
+        assert!((0.01..0.10).contains(&share), "the promise of 5 % holds after an update: {share}");
+        evm.forget_class("class 3").unwrap();
+        assert_eq!(evm.classes().len(), 11);
+        assert!(accuracy(&evm, &part(&test, 8, 12)) > accuracies[accuracies.len() - 1] - 0.05);
+        evm.reduce(&Params { max_extreme_vectors: Some(Budget::PerClass(10)), ..params }).unwrap();
+        assert_eq!(evm.extreme_vector_count(), 110);
+        assert!(accuracy(&evm, &part(&test, 0, 3)) > 0.6);
+    }
+    assert!(accuracies[0] >= accuracies[1] - 0.01, "{accuracies:?}");
+}
+
+#[test]
+fn twice_the_classes_ask_to_be_tuned_again() {
+    let all = embedding(480, 9);
+    let first: Vec<usize> = (0..480).filter(|row| row % 12 < 5).collect();
+    let later: Vec<usize> = (0..480).filter(|row| row % 12 >= 5).collect();
+    let mut evm = all.rows(&first).fit(&Params::default());
+    let report = evm.update(&all.rows(&later).features, &all.rows(&later).labels).unwrap();
+    let advice = report.tune_again.unwrap().to_string();
+    assert_eq!(advice, "the model was fitted with 5 classes and has 12 now");
+}
+
+/// Settings that could let a far query in: leads, logits and the median class without bound, curves that hardly fall.
+fn any_setting() -> impl Strategy<Value = Params> {
+    let weight =
+        || prop_oneof![Just(Weight::Fixed(0.0)), Just(Weight::Auto), (0.1f64..20.0).prop_map(Weight::Fixed)];
+    let metric = prop::sample::select(vec![Metric::Euclidean, Metric::Manhattan]);
+    let delta = prop_oneof![
+        (1e-9f64..0.5).prop_map(Rejection::Probability),
+        (0.0f64..0.3).prop_map(Rejection::FalseUnknown),
+        (0.01f64..0.99).prop_map(Rejection::FalseKnown),
+    ];
+    let shape = prop::option::of(0.01f64..50.0);
+    (metric, weight(), weight(), 0f64..50.0, 0f64..10.0, delta, shape, any::<bool>(), 1usize..4).prop_map(
+        |(
+            metric,
+            logit_weight,
+            probe_weight,
+            contrast,
+            background,
+            rejection_threshold,
+            fixed_shape,
+            standardize,
+            k,
+        )| {
+            Params {
+                metric,
+                logit_weight,
+                probe_weight,
+                contrast,
+                background,
+                rejection_threshold,
+                fixed_shape,
+                standardize,
+                n_fused: k,
+                ..Params::default()
+            }
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn far_out_everything_is_unknown(params in any_setting(), seed in any::<u64>()) {
+        let evm = embedding(300, seed % 1000).fit(&params);
+        let mut random = Random(seed);
+        let mut values: Vec<f32> = (0..40 * 8).map(|_| (random.next() - 0.5) * 2e9).collect();
+        // Along the axes, both ways.
+        for axis in 0..8 {
+            for side in [1e9, -1e9] {
+                values.extend((0..8).map(|column| if column == axis { side } else { 0.0 }));
+            }
+        }
+        for decision in evm.decide(&Features::new(values, 8).unwrap()).unwrap() {
+            prop_assert_eq!(decision.class(), None, "{:?}", decision);
+        }
+    }
+}
+
+#[test]
+fn far_out_is_unknown_for_every_tail_model_on_letters() {
+    let (features, labels) = data::read().unwrap();
+    let rows: Vec<usize> = (0..1_500).collect();
+    let (features, labels) = (features.select(&rows), labels.select(&rows));
+    let far = Features::new(vec![1e9; 16], 16).unwrap();
+    for tail_model in TailModel::ALL {
+        let contrast = if tail_model == TailModel::Weibull { 5.0 } else { 0.0 };
+        let params = Params { tail_model, contrast, whitening: 0.3, ..Params::default() };
+        let (evm, _) = Evm::fit(&params, &features, &labels).unwrap();
+        assert_eq!(evm.decide(&far).unwrap()[0].class(), None, "{tail_model:?}");
+        assert!(evm.reach().unwrap() > 10.0);
+    }
+}

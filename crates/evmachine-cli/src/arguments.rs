@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    demo, evaluate, export, forget, inspect, plot, predict, reduce, repro, train, tune, update,
+    calibrate, demo, evaluate, export, forget, inspect, plot, predict, reduce, repro, train, tune, update,
 };
 
 /// A classifier over feature vectors that knows what it does not know.
@@ -52,6 +52,7 @@ pub(crate) enum Command {
     Update(update::Arguments),
     Reduce(reduce::Arguments),
     Forget(forget::Arguments),
+    Calibrate(calibrate::Arguments),
     Tune(tune::Arguments),
     Evaluate(evaluate::Arguments),
     Inspect(inspect::Arguments),

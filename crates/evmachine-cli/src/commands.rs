@@ -1,5 +1,6 @@
 //! One file for each command.
 
+pub(crate) mod calibrate;
 pub(crate) mod demo;
 pub(crate) mod evaluate;
 pub(crate) mod export;
@@ -56,6 +57,7 @@ fn dispatch(arguments: &Arguments, console: &Console) -> Result<(), Failure> {
         Command::Update(arguments) => update::run(arguments, console),
         Command::Reduce(arguments) => reduce::run(arguments, console),
         Command::Forget(arguments) => forget::run(arguments, console),
+        Command::Calibrate(arguments) => calibrate::run(arguments, console),
         Command::Tune(arguments) => tune::run(arguments, console),
         Command::Evaluate(arguments) => evaluate::run(arguments, console),
         Command::Inspect(arguments) => inspect::run(arguments, console),

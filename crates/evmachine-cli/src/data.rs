@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use evmachine::{Evm, FeatureError, Features, FitError, Labels, PredictError};
+use evmachine::{CalibrateError, Evm, FeatureError, Features, FitError, Labels, PredictError};
 use evmachine_data::{Batch, ColumnRef, Format, Header, ReadOptions, Reader, Schema, Skipped};
 
 use crate::console::Console;
@@ -108,6 +108,15 @@ impl From<FitError> for Located {
     }
 }
 
+impl From<CalibrateError> for Located {
+    fn from(error: CalibrateError) -> Self {
+        match error {
+            CalibrateError::Predict(error) => error.into(),
+            other => Located::Other(other.into()),
+        }
+    }
+}
+
 impl From<PredictError> for Located {
     fn from(error: PredictError) -> Self {
         match error {
@@ -193,6 +202,25 @@ impl DataArguments {
         .concat()
     }
 
+    /// Reads the features of a file whose rows are of no known class; it may lack the column of the labels.
+    pub(crate) fn read_unlabelled(
+        &self,
+        console: &Console,
+        path: &Path,
+        evm: Option<&Evm>,
+    ) -> Result<Features<'static>, Failure> {
+        let open = |arguments: &Self| match evm {
+            Some(evm) => arguments.open_for(console, path, evm),
+            None => arguments.open(path, None),
+        };
+        let without = Self { label: None, labels_file: None, ..self.clone() };
+        let mut reader = match open(self) {
+            Ok(reader) => reader,
+            Err(failure) => open(&without).map_err(|_| failure)?,
+        };
+        Ok(collect(console, path, &mut reader)?.0)
+    }
+
     /// Reads a file with labels into memory; for a model, where there is one already.
     pub(crate) fn read_labelled(
         &self,
@@ -204,25 +232,10 @@ impl DataArguments {
             Some(evm) => self.open_for(console, path, evm)?,
             None => self.open(path, None)?,
         };
-        let bar = console.bar(None, "reading");
-        let (mut values, mut names, mut row_numbers) = (Vec::new(), Vec::new(), Vec::new());
-        let mut columns = reader.schema().feature_names.len();
-        for batch in reader.by_ref() {
-            interrupt::check()?;
-            let batch: Batch = batch?;
-            columns = batch.columns;
-            bar.inc(batch.rows as u64);
-            values.extend(batch.features);
-            row_numbers.extend(batch.row_numbers);
-            match batch.labels {
-                Some(labels) => names.extend(labels),
-                None => return Err(no_labels(reader.schema())),
-            }
+        let (features, names, row_numbers) = collect(console, path, &mut reader)?;
+        if names.len() < features.rows() {
+            return Err(no_labels(reader.schema()));
         }
-        bar.finish_and_clear();
-        report_skipped(console, reader.skipped());
-        let features =
-            Features::new(values, columns).map_err(|error| Failure::from(error).about(path.display()))?;
         let labels = Labels::new(names)?;
         let schema = reader.schema().clone();
         console.detail(format!(
@@ -235,6 +248,31 @@ impl DataArguments {
         ));
         Ok(Labelled { path: path.to_owned(), row_numbers, features, labels, schema })
     }
+}
+
+/// All rows of a reader: features, labels as far as there are any, and numbers in the file.
+fn collect(
+    console: &Console,
+    path: &Path,
+    reader: &mut Reader,
+) -> Result<(Features<'static>, Vec<String>, Vec<u64>), Failure> {
+    let bar = console.bar(None, "reading");
+    let (mut values, mut names, mut row_numbers) = (Vec::new(), Vec::new(), Vec::new());
+    let mut columns = reader.schema().feature_names.len();
+    for batch in reader.by_ref() {
+        interrupt::check()?;
+        let batch: Batch = batch?;
+        columns = batch.columns;
+        bar.inc(batch.rows as u64);
+        values.extend(batch.features);
+        row_numbers.extend(batch.row_numbers);
+        names.extend(batch.labels.into_iter().flatten());
+    }
+    bar.finish_and_clear();
+    report_skipped(console, reader.skipped());
+    let features =
+        Features::new(values, columns).map_err(|error| Failure::from(error).about(path.display()))?;
+    Ok((features, names, row_numbers))
 }
 
 /// The names of the features, where the file gives them.

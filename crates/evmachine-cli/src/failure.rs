@@ -2,7 +2,9 @@
 
 use std::process::ExitCode;
 
-use evmachine::{ClassError, FeatureError, FitError, FormatError, ParamsError, PoolError, PredictError};
+use evmachine::{
+    CalibrateError, ClassError, FeatureError, FitError, FormatError, ParamsError, PoolError, PredictError,
+};
 use evmachine_data::DataError;
 use evmachine_eval::TuneError;
 use evmachine_onnx::ExportError;
@@ -91,6 +93,18 @@ impl From<PredictError> for Failure {
         match error {
             PredictError::Features(error) => error.into(),
             PredictError::Stopped => Self::interrupted(),
+            other => Self::new(Kind::Data, other.to_string()),
+        }
+    }
+}
+
+impl From<CalibrateError> for Failure {
+    fn from(error: CalibrateError) -> Self {
+        match error {
+            CalibrateError::Predict(error) => error.into(),
+            CalibrateError::Params(error) => error.into(),
+            CalibrateError::NotCalibrated => Self::new(Kind::Usage, error.to_string())
+                .hint("`evmachine calibrate MODEL ROWS --label COLUMN -o MODEL` does the latter"),
             other => Self::new(Kind::Data, other.to_string()),
         }
     }

@@ -1,6 +1,7 @@
 //! The `evmachine` program: parses, builds, runs.
 
 mod arguments;
+mod calibration;
 mod commands;
 mod console;
 mod data;

@@ -1,9 +1,9 @@
 //! The flags that say where a row becomes unknown.
 
 use clap::Args;
-use evmachine::{CalibrateError, Evm, Rejection};
+use evmachine::{Evm, Rejection};
 
-use crate::failure::{Failure, Kind};
+use crate::failure::Failure;
 
 /// At most one way to state it.
 #[derive(Debug, Clone, Copy, Args, Default)]
@@ -41,10 +41,6 @@ impl RejectionArguments {
     /// Has the model keep to the rule, where one is given.
     pub(crate) fn apply(&self, evm: &mut Evm) -> Result<(), Failure> {
         let Some(rule) = self.rule() else { return Ok(()) };
-        evm.set_rejection(rule).map_err(|error| match error {
-            CalibrateError::NotCalibrated => Failure::new(Kind::Usage, error.to_string())
-                .hint("`evmachine calibrate MODEL ROWS --label COLUMN -o MODEL` does the latter"),
-            error => Failure::new(Kind::Usage, error.to_string()),
-        })
+        Ok(evm.set_rejection(rule)?)
     }
 }

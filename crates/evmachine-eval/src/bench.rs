@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 
 use evmachine::{
-    Budget, DistanceTable, Evm, Features, Labels, Metric, Params, Reduction, Rejection, TailFits, TailMemory,
-    TailModel, TailSize,
+    Budget, DistanceTable, Evm, FeatureError, Features, FitError, Labels, Metric, Params, Reduction,
+    Rejection, TailFits, TailMemory, TailModel, TailSize,
 };
 use rayon::prelude::*;
 
@@ -28,11 +28,27 @@ pub(crate) struct FoldData {
 }
 
 impl FoldData {
-    pub(crate) fn new(features: &Features<'_>, labels: &Labels, fold: &Fold) -> Self {
+    /// Queries are rows held out of known classes, rows of classes left out, and those of `unknowns`.
+    pub(crate) fn new(
+        features: &Features<'_>,
+        labels: &Labels,
+        fold: &Fold,
+        unknowns: Option<&Features<'_>>,
+    ) -> Result<Self, TuneError> {
         let queries = [fold.known.as_slice(), fold.unknown.as_slice()].concat();
         let train = (features.select(&fold.train), labels.select(&fold.train));
-        let truth = rivals::truth(&train.1, &labels.select(&queries));
-        Self { train, queries: features.select(&queries), truth, known: fold.known.len() }
+        let mut truth = rivals::truth(&train.1, &labels.select(&queries));
+        let mut values = features.select(&queries).values().to_vec();
+        if let Some(unknowns) = unknowns {
+            let (expected, found) = (features.columns(), unknowns.columns());
+            if expected != found {
+                return Err(FitError::from(FeatureError::Dimensions { expected, found }).into());
+            }
+            values.extend(unknowns.values());
+            truth.resize(truth.len() + unknowns.rows(), None);
+        }
+        let queries = Features::new(values, features.columns()).map_err(FitError::from)?;
+        Ok(Self { train, queries, truth, known: fold.known.len() })
     }
 }
 

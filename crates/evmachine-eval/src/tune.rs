@@ -76,6 +76,8 @@ pub struct TuneOptions {
     pub shrink: bool,
     /// Most extreme vectors by training rows, whatever that costs.
     pub max_size: Option<f64>,
+    /// Rows that are known to be of no class of the data: every fold meets them beside the classes that it leaves out.
+    pub unknowns: Option<Features<'static>>,
     /// Seed of folds and search.
     pub seed: u64,
 }
@@ -92,6 +94,7 @@ impl Default for TuneOptions {
             sizes: FoldSizes { train: 8_000, test: 2_000 },
             shrink: true,
             max_size: None,
+            unknowns: None,
             seed: 1,
         }
     }
@@ -225,7 +228,10 @@ pub fn tune(
     let classes = labels.names().len();
     let count = options.folds.unwrap_or(if classes < 12 { classes.clamp(3, 5) } else { 3 });
     let divided = folds::folds(labels, count, options.sizes, options.seed)?;
-    let folds: Vec<FoldData> = divided.iter().map(|fold| FoldData::new(features, labels, fold)).collect();
+    let folds: Vec<FoldData> = divided
+        .iter()
+        .map(|fold| FoldData::new(features, labels, fold, options.unknowns.as_ref()))
+        .collect::<Result<_, _>>()?;
     let frames = space.frames(&options.base);
     let trials = match options.search {
         Search::Grid => space.len(),

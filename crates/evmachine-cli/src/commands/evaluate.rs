@@ -3,12 +3,14 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use evmachine::{CalibrateError, Evm, Probe, Run};
 use evmachine_eval::evaluation::confusion;
-use evmachine_eval::{Answers, Evaluation};
+use evmachine_eval::{Answers, Contest, Evaluation, Linear, Rival, rivals};
 
+use crate::calibration::{Seen, diagram, reliability};
 use crate::console::{Console, print, rate, table};
-use crate::data::DataArguments;
-use crate::failure::Failure;
+use crate::data::{DataArguments, Labelled};
+use crate::failure::{Failure, Kind};
 use crate::model;
 use crate::rejection::RejectionArguments;
 
@@ -29,6 +31,14 @@ pub(crate) struct Arguments {
     /// Print the confusion matrix too; rows are the truth, columns the answers.
     #[arg(long)]
     confusion: bool,
+
+    /// Measure the rivals too: what a practitioner would use instead, trained on this file of labelled rows.
+    #[arg(long, value_name = "TRAINING")]
+    rivals: Option<PathBuf>,
+
+    /// A reliability diagram to draw, .png or .svg; for a calibrated model.
+    #[arg(long, value_name = "FILE")]
+    plot: Option<PathBuf>,
 
     /// Print JSON, with the confusion matrix.
     #[arg(long)]
@@ -55,7 +65,23 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
         print(format!("{json:#}"));
         return Ok(());
     }
-    print(table(&["", "value"], rows(&evaluation)));
+    let mut lines = rows(&evaluation);
+    if evm.calibration().is_some() {
+        let unknown: Vec<usize> = (0..answers.len()).filter(|&row| answers.truth[row].is_none()).collect();
+        let seen = Seen::new(&evm, &data.features, &data.labels, &data.features.select(&unknown))?;
+        lines.extend(reliability(&seen)?);
+        if let Some(path) = &arguments.plot {
+            diagram(&seen)?.save(path)?;
+            console.say(format!("picture written to {}", path.display()));
+        }
+    } else if arguments.plot.is_some() {
+        return Err(CalibrateError::NotCalibrated.into());
+    }
+    print(table(&["", "value"], lines));
+    if let Some(path) = &arguments.rivals {
+        let train = arguments.columns.read_labelled(console, path, Some(&evm))?;
+        print(format!("\n{}", standings(&evm, &evaluation, (&train, &data))?));
+    }
     if arguments.confusion {
         let header: Vec<&str> = std::iter::once("truth \\ answer").chain(names.iter().copied()).collect();
         let matrix = confusion(&answers, classes);
@@ -65,6 +91,32 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
         print(format!("\n{}", table(&header, lines)));
     }
     Ok(())
+}
+
+/// The model beside rivals that were trained on the same rows.
+fn standings(evm: &Evm, own: &Evaluation, (train, test): (&Labelled, &Labelled)) -> Result<String, Failure> {
+    let metric = &evm.params().metric;
+    let probe = Probe::fit(&Run::new(), metric, &train.features, &train.labels)
+        .map_err(|error| train.failure(error))?;
+    let (weights, intercepts) = (probe.weights(), probe.intercepts());
+    let contest = Contest {
+        metric,
+        train: (&train.features, &train.labels),
+        queries: &test.features,
+        truth: &rivals::truth(&train.labels, &test.labels),
+        linear: Some(Linear { weights: &weights, intercepts: &intercepts }),
+    };
+    let found =
+        rivals::rivals(&contest, &Rival::ALL).map_err(|error| Failure::new(Kind::Data, error.to_string()))?;
+    let classes = train.labels.names().len();
+    let line = |name: String, found: &Evaluation| {
+        let mut line = vec![name];
+        line.extend([found.closed_accuracy, found.auroc, found.oscr, found.fpr95].map(rate));
+        line
+    };
+    let mut lines = vec![line("this model".to_owned(), own)];
+    lines.extend(found.iter().map(|(rival, answers)| line(rival.name(), &Evaluation::new(answers, classes))));
+    Ok(table(&["", "accuracy on known", "AUROC", "OSCR", "FPR95"], lines))
 }
 
 /// The figures, named as in the open-set literature.

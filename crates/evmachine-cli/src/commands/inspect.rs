@@ -68,6 +68,18 @@ fn spread(mut values: Vec<f64>) -> String {
     }
 }
 
+/// The rule, and the support that it comes to.
+fn threshold(evm: &Evm) -> String {
+    let rule = evm.params().rejection_threshold;
+    let rows = evm.calibration().map_or(String::new(), |info| format!(", by {} held-out rows", info.rows));
+    format!("support {:.4} ({rule}{rows})", evm.threshold())
+}
+
+fn shares(evm: &Evm) -> String {
+    let [features, logits, probe] = evm.shares().unwrap_or([1.0, 0.0, 0.0]);
+    format!("{features:.3} / {logits:.3} / {probe:.3}")
+}
+
 fn print_tables(evm: &Evm) -> Result<(), Failure> {
     let vectors: Vec<_> = evm.extreme_vectors().map(|vector| vector.psi).collect();
     let statuses: StatusCounts = vectors.iter().collect();
@@ -81,6 +93,8 @@ fn print_tables(evm: &Evm) -> Result<(), Failure> {
         line("shape: smallest / median / largest", spread(vectors.iter().map(|psi| psi.shape).collect())),
         line("scale: smallest / median / largest", spread(vectors.iter().map(|psi| psi.scale).collect())),
         line("fits", statuses.to_string()),
+        line("unknown below", threshold(evm)),
+        line("features / logits / probe", shares(evm)),
         line("tail memory", format!("{:?}", evm.tail_memory()).to_lowercase()),
     ];
     print(format!("{}\n", table(&["model", ""], rows)));
@@ -123,6 +137,9 @@ fn json(evm: &Evm) -> serde_json::Value {
         "vector_ratio": evm.vector_ratio(),
         "fits": fits,
         "tail_memory": evm.tail_memory(),
+        "threshold": evm.threshold(),
+        "shares": evm.shares(),
+        "calibration_rows": evm.calibration().map(|info| info.rows),
         "classes": classes,
         "params": Params::clone(evm.params()),
     })

@@ -15,7 +15,8 @@ use crate::{interrupt, model};
 /// Name the class of each row, or call it unknown
 ///
 /// Streams, so that files larger than memory work. Writes a row for each input row, in the same order: its number
-/// or identifier, the label, the probability, and the nearest class whether accepted or not.
+/// or identifier, the label, the score that is compared with the threshold as a probability (psi), and the nearest class
+/// whether accepted or not; for a calibrated model also P(known) and P(nearest class | known).
 ///
 /// Example: evmachine predict letters.safetensors new.csv -o predictions.csv
 #[derive(Debug, Args)]
@@ -46,6 +47,10 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     rejection: RejectionArguments,
 
+    /// The share of known rows to be expected, which P(known) in the column `p_known` takes for granted.
+    #[arg(long, value_name = "SHARE", default_value_t = 0.5)]
+    prior: f64,
+
     /// What to write for unknown rows.
     #[arg(long, value_name = "TEXT", default_value = "unknown")]
     unknown_label: String,
@@ -60,6 +65,12 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
         let name = &arguments.unknown_label;
         return Err(Failure::new(Kind::Usage, format!("the model has a class named {name:?}"))
             .hint("give unknown rows another name, such as --unknown-label \"(unknown)\""));
+    }
+    if !(arguments.prior > 0.0 && arguments.prior < 1.0) {
+        return Err(Failure::new(
+            Kind::Usage,
+            format!("--prior {}: must be between 0 and 1", arguments.prior),
+        ));
     }
     let mut reader = arguments.columns.open_for(console, &arguments.data, &evm)?;
     let columns = reader.schema().feature_names.len();
@@ -94,6 +105,15 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
     Ok(())
 }
 
+/// What is said of a row.
+struct Answer {
+    decision: Decision,
+    /// Of every class, where they are asked for.
+    probabilities: Vec<f64>,
+    /// P(known), and P(best class | known).
+    calibrated: Option<(f64, f64)>,
+}
+
 impl Arguments {
     fn format(&self) -> Result<OutputFormat, Failure> {
         match (self.output_format, &self.output) {
@@ -114,6 +134,10 @@ impl Arguments {
             OutputColumn::new("probability", ColumnType::Float),
             OutputColumn::new("nearest", ColumnType::Text),
         ];
+        if evm.calibration().is_some() {
+            columns.push(OutputColumn::new("p_known", ColumnType::Float));
+            columns.push(OutputColumn::new("p_class", ColumnType::Float));
+        }
         if self.proba {
             columns.extend(
                 evm.classes().map(|class| OutputColumn::new(format!("p:{}", class.name), ColumnType::Float)),
@@ -133,10 +157,13 @@ impl Arguments {
         let answers = evm.for_each_query(&Run::new(), &features, |_, scores| {
             let probabilities: Vec<f64> =
                 if self.proba { scores.iter().map(ClassScore::probability).collect() } else { Vec::new() };
-            (evm.decision(scores), probabilities)
+            let decision = evm.decision(scores);
+            let known = evm.probability_known(decision.score(), self.prior);
+            let class = evm.class_probabilities(scores).map(|classes| classes[decision.best()]);
+            Answer { decision, probabilities, calibrated: known.zip(class) }
         });
         let answers = answers.map_err(|error| Located::from(error).in_file(&self.data, &rows))?;
-        let decisions = || answers.iter().map(|(decision, _)| decision);
+        let decisions = || answers.iter().map(|answer| &answer.decision);
         let label = |decision: &Decision| match decision.class() {
             Some(class) => evm.class_name(class).to_owned(),
             None => self.unknown_label.clone(),
@@ -153,9 +180,16 @@ impl Arguments {
                 decisions().map(|decision| evm.class_name(decision.best()).to_owned()).collect(),
             ),
         ];
+        if evm.calibration().is_some() {
+            let calibrated = || answers.iter().map(|answer| answer.calibrated.unwrap_or_default());
+            columns.push(ColumnValues::Float(calibrated().map(|(known, _)| known).collect()));
+            columns.push(ColumnValues::Float(calibrated().map(|(_, class)| class).collect()));
+        }
         if self.proba {
             for class in 0..evm.classes().len() {
-                columns.push(ColumnValues::Float(answers.iter().map(|(_, all)| all[class]).collect()));
+                columns.push(ColumnValues::Float(
+                    answers.iter().map(|answer| answer.probabilities[class]).collect(),
+                ));
             }
         }
         if self.explain {
@@ -185,11 +219,19 @@ fn explanation_json(evm: &Evm, explanation: &Explanation) -> serde_json::Value {
                     })
                 })
                 .collect();
-            serde_json::json!({
+            let mut said = serde_json::json!({
                 "class": evm.class_name(class.class),
                 "probability": class.probability,
                 "extreme_vectors": speakers,
-            })
+            });
+            if let Some(testimony) = class.testimony {
+                said["witnesses"] = serde_json::json!({
+                    "features": testimony.features,
+                    "logits": testimony.logits,
+                    "probe": testimony.probe,
+                });
+            }
+            said
         })
         .collect();
     serde_json::json!({ "classes": classes, "distance_to_boundary": explanation.distance_to_boundary })

@@ -24,6 +24,10 @@ pub(crate) struct Arguments {
     #[arg(short, long, value_name = "MODEL")]
     output: PathBuf,
 
+    /// Rows that are known to be unknown, with the same columns: they set P(known) and --max-false-known.
+    #[arg(long, value_name = "FILE")]
+    unknown_data: Option<PathBuf>,
+
     #[command(flatten)]
     columns: DataArguments,
 
@@ -46,12 +50,24 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
         .map_err(|error| data.failure(error))?;
     drop(progress);
     evm.set_feature_names(feature_names(&data.schema));
+    if let Some(path) = &arguments.unknown_data {
+        let unknown = arguments.columns.read_unlabelled(console, path, Some(&evm))?;
+        evm.calibrate_unknowns(&unknown).map_err(|error| Failure::from(error).about(path.display()))?;
+    }
     model::save(&evm, &arguments.output)?;
     if evm.class_index("unknown").is_some() {
         console.warn("there is a class named \"unknown\"; predict will need another --unknown-label");
     }
     console.say(format!("{} features in each row", evm.dimensions()));
     say_report(console, &report);
+    let rule = evm.params().rejection_threshold;
+    if rule.is_calibrated() {
+        match evm.calibration() {
+            Some(info) => console
+                .say(format!("unknown is what lies below the threshold: {rule}, by {} rows", info.rows)),
+            None => console.warn("no class has two rows, so none could be held out; delta is 0.05"),
+        }
+    }
     console.say(format!("model written to {}", arguments.output.display()));
     Ok(())
 }
@@ -79,12 +95,24 @@ pub(crate) fn say_report(console: &Console, report: &Report) {
     if classes > 2 && report.new_classes.len() * 2 > rows {
         console.warn("more than half of the rows have a class of their own; is --label the right column?");
     }
+    if let Some([features, logits, probe]) = report.shares {
+        console.say(format!(
+            "by {} held-out rows a decision is made of features {:.0} %, logits {:.0} %, linear probe {:.0} %",
+            report.held_out,
+            100.0 * features,
+            100.0 * logits,
+            100.0 * probe
+        ));
+    }
+    if let Some(reason) = report.tune_again {
+        console.warn(format!("{reason}; tune and train again"));
+    }
     let (smallest, largest) = report.tail_sizes;
     let sizes = if smallest == largest { smallest.to_string() } else { format!("{smallest} to {largest}") };
     console.detail(format!("tail size {sizes}; fits: {}", report.fits));
     let times = report.times;
     console.detail(format!(
-        "whitening {:.2?}, smoothing {:.2?}, tails {:.2?}, refit {:.2?}, cover {:.2?}",
-        times.whitening, times.smoothing, times.tails, times.refit, times.cover
+        "whitening {:.2?}, smoothing {:.2?}, tails {:.2?}, refit {:.2?}, cover {:.2?}, calibration {:.2?}",
+        times.whitening, times.smoothing, times.tails, times.refit, times.cover, times.calibration
     ));
 }

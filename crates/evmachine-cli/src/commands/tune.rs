@@ -47,6 +47,10 @@ pub(crate) struct Arguments {
     /// The labelled data.
     data: PathBuf,
 
+    /// Rows that are known to be unknown, with the same columns: every fold meets them too.
+    #[arg(long, value_name = "FILE")]
+    unknown_data: Option<PathBuf>,
+
     /// The file to write.
     #[arg(short, long, value_name = "FILE", default_value = "params.toml")]
     output: PathBuf,
@@ -111,8 +115,11 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failure> {
-    let options = arguments.options()?;
+    let mut options = arguments.options()?;
     let data = arguments.columns.read_labelled(console, &arguments.data, None)?;
+    if let Some(path) = &arguments.unknown_data {
+        options.unknowns = Some(arguments.columns.read_unlabelled(console, path, None)?);
+    }
     let bar = console.bar(Some(1), "tuning");
     let tuned = tune(&data.features, &data.labels, &options, &mut |at| {
         bar.set_length(at.total as u64);
@@ -173,6 +180,7 @@ impl Arguments {
             delta,
             folds: self.folds,
             max_size: self.max_size,
+            unknowns: None,
             sizes: FoldSizes { train: self.max_rows, test: self.max_rows / 4 },
             shrink: !self.keep_all,
             seed: self.seed,

@@ -1,0 +1,146 @@
+//! `evmachine calibrate`
+
+use std::path::PathBuf;
+
+use clap::Args;
+use evmachine::{Evm, Features, Labels, Rejection, Run};
+
+use crate::calibration::{Seen, diagram, reliability};
+use crate::console::{Console, print, rate, table};
+use crate::data::DataArguments;
+use crate::failure::Failure;
+use crate::model;
+use crate::rejection::RejectionArguments;
+
+/// Shares of known rows rejected that the table shows.
+const RATES: [f64; 6] = [0.01, 0.02, 0.05, 0.1, 0.2, 0.3];
+
+/// Set the threshold and the probabilities of a model on labelled rows that it was not trained on
+///
+/// Rows of classes that the model does not know, and those of --unknown-data, show how strangers score. Prints what each
+/// threshold would give, how well probabilities hold, the closest stranger and the closest pair of classes.
+///
+/// Example: evmachine calibrate letters.safetensors held-out.csv --label 0 --max-false-unknown 0.02 -o letters.safetensors
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// The model.
+    model: PathBuf,
+
+    /// The labelled rows.
+    data: PathBuf,
+
+    /// The model file to write; may be the one read.
+    #[arg(short, long, value_name = "MODEL")]
+    output: PathBuf,
+
+    /// Rows that are known to be unknown, with the same columns; their labels, if any, are not read.
+    #[arg(long, value_name = "FILE")]
+    unknown_data: Option<PathBuf>,
+
+    /// A reliability diagram to draw, .png or .svg.
+    #[arg(long, value_name = "FILE")]
+    plot: Option<PathBuf>,
+
+    #[command(flatten)]
+    rejection: RejectionArguments,
+
+    #[command(flatten)]
+    columns: DataArguments,
+}
+
+pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failure> {
+    let mut evm = model::load(&arguments.model)?;
+    let data = arguments.columns.read_labelled(console, &arguments.data, Some(&evm))?;
+    let info = evm.calibrate(&data.features, &data.labels).map_err(|error| data.failure(error))?;
+    let mut unknown: Vec<f32> = Vec::new();
+    for row in (0..data.labels.len()).filter(|&row| evm.class_index(data.labels.name(row)).is_none()) {
+        unknown.extend(data.features.row(row));
+    }
+    if let Some(path) = &arguments.unknown_data {
+        unknown.extend(arguments.columns.read_unlabelled(console, path, Some(&evm))?.values());
+    }
+    let unknown = Features::new(unknown, evm.dimensions())?;
+    if unknown.rows() > 0 {
+        evm.calibrate_unknowns(&unknown)?;
+    }
+    if arguments.rejection.rule().is_some() {
+        arguments.rejection.apply(&mut evm)?;
+    } else if !evm.params().rejection_threshold.is_calibrated() {
+        evm.set_rejection(Rejection::FalseUnknown(0.05))?;
+    }
+    console.say(format!("calibrated on {} known and {} unknown rows", info.rows, unknown.rows()));
+    print(thresholds(&evm, &data.features, &data.labels, &unknown)?);
+    let seen = Seen::new(&evm, &data.features, &data.labels, &unknown)?;
+    print(format!("\n{}", table(&["", "value"], reliability(&seen)?)));
+    if let Some(stranger) = closest_stranger(&evm, &unknown)? {
+        print(format!("\nthe closest stranger: {stranger}"));
+    }
+    if let Some(pair) = seen.closest_pair(&evm) {
+        print(format!("the closest pair of classes: {pair}"));
+    }
+    if let Some(path) = &arguments.plot {
+        diagram(&seen)?.save(path)?;
+        console.say(format!("picture written to {}", path.display()));
+    }
+    model::save(&evm, &arguments.output)?;
+    console.say(format!("model written to {}", arguments.output.display()));
+    Ok(())
+}
+
+/// What each share of known rows rejected would give, on the rows of this calibration.
+fn thresholds(
+    evm: &Evm,
+    features: &Features<'_>,
+    labels: &Labels,
+    unknown: &Features<'_>,
+) -> Result<String, Failure> {
+    let known: Vec<usize> =
+        (0..labels.len()).filter(|&row| evm.class_index(labels.name(row)).is_some()).collect();
+    let (known, names) = (features.select(&known), labels.select(&known));
+    let mut lines = Vec::new();
+    for rule in RATES.map(Rejection::FalseUnknown).into_iter().chain([evm.params().rejection_threshold]) {
+        let mut evm = evm.clone();
+        evm.set_rejection(rule)?;
+        let decisions = evm.decide(&known)?;
+        let rows = decisions.len().max(1) as f64;
+        let rejected = decisions.iter().filter(|decision| decision.class().is_none()).count() as f64;
+        let right = decisions.iter().enumerate().filter(|(row, decision)| {
+            decision.class().is_some_and(|class| evm.class_name(class) == names.name(*row))
+        });
+        let accepted = if unknown.rows() == 0 {
+            None
+        } else {
+            let decisions = evm.decide(unknown)?;
+            let accepted = decisions.iter().filter(|decision| decision.class().is_some()).count();
+            Some(accepted as f64 / unknown.rows() as f64)
+        };
+        let name = if lines.len() == RATES.len() { format!("{rule} (chosen)") } else { rule.to_string() };
+        lines.push(vec![
+            name,
+            format!("{:.4}", evm.threshold()),
+            rate(Some(rejected / rows)),
+            rate(Some(right.count() as f64 / rows)),
+            rate(accepted),
+        ]);
+    }
+    let header = ["rule", "support", "known rejected", "known named right", "unknown accepted"];
+    Ok(table(&header, lines))
+}
+
+/// The unknown row of the highest score.
+fn closest_stranger(evm: &Evm, unknown: &Features<'_>) -> Result<Option<String>, Failure> {
+    let decisions = evm.decide_with(&Run::new(), unknown)?;
+    let best = (0..decisions.len())
+        .max_by(|&a, &b| decisions[a].score().support.total_cmp(&decisions[b].score().support));
+    Ok(best.map(|row| {
+        let decision = decisions[row];
+        let p_value = evm.p_value(decision.score()).unwrap_or(0.0);
+        let verdict = if decision.class().is_some() { "accepted" } else { "rejected" };
+        format!(
+            "unknown row {} is taken for {:?}, {verdict}; {:.1} % of known rows score no higher",
+            row + 1,
+            evm.class_name(decision.best()),
+            100.0 * p_value
+        )
+    }))
+}

@@ -23,7 +23,7 @@
 //! | output | `scores` | double | (rows, classes), P of each class in the order of [`Evm::classes`](evmachine::Evm::classes) |
 //!
 //! The metadata has `classes`, the names of the columns of `scores` as a JSON list, `unknown_label` and
-//! `rejection_threshold`.
+//! `rejection_threshold`, which is that of the first class where each has its own.
 //!
 //! Classes are compared by support, as in the library, so queries at which every P has underflowed are decided
 //! alike. A query that the library would refuse (not finite, or all zeros under cosine) is unknown, with a
@@ -39,7 +39,7 @@ mod message;
 mod score;
 mod wire;
 
-use evmachine::Evm;
+use evmachine::{Evm, Rejection};
 use thiserror::Error;
 
 use crate::builder::Builder;
@@ -103,11 +103,19 @@ pub fn to_onnx(evm: &Evm, unknown_label: &str) -> Result<Vec<u8>, ExportError> {
     let metadata = vec![
         ("classes", serde_json::Value::from(names).to_string()),
         ("unknown_label", unknown_label.to_owned()),
-        ("rejection_threshold", evm.params().tail_model.probability_at(evm.threshold()).to_string()),
+        ("rejection_threshold", rejection_threshold(evm).to_string()),
     ];
     let bytes = Model { version: env!("CARGO_PKG_VERSION"), graph, metadata }.encode();
     if bytes.len() > LIMIT {
         return Err(ExportError::TooLarge { bytes: bytes.len(), limit: LIMIT });
     }
     Ok(bytes)
+}
+
+/// Delta as it was given, or P at the threshold that held-out rows gave to the first class.
+fn rejection_threshold(evm: &Evm) -> f64 {
+    match evm.params().rejection_threshold {
+        Rejection::Probability(delta) => delta,
+        _ => evm.params().tail_model.probability_at(evm.threshold()),
+    }
 }

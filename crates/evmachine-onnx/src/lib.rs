@@ -19,7 +19,7 @@
 //! |---|---|---|---|
 //! | input | `features` | float | (rows, dimensions) |
 //! | output | `label` | string | (rows), a class name or the label of unknowns |
-//! | output | `probability` | double | (rows), P of the best class, raised by its lead where there is a contrast |
+//! | output | `probability` | double | (rows), P of the best class, raised by its lead and by the median class where these count |
 //! | output | `scores` | double | (rows, classes), P of each class in the order of [`Evm::classes`](evmachine::Evm::classes) |
 //!
 //! The metadata has `classes`, the names of the columns of `scores` as a JSON list, `unknown_label` and

@@ -37,6 +37,7 @@ mod decision;
 mod distance;
 mod message;
 mod score;
+mod space;
 mod wire;
 
 use evmachine::{Evm, Rejection};
@@ -83,7 +84,8 @@ pub fn to_onnx(evm: &Evm, unknown_label: &str) -> Result<Vec<u8>, ExportError> {
         return Err(ExportError::UnknownLabel { label: unknown_label.to_owned() });
     }
     let mut builder = Builder::new("");
-    let distances = distance::distances(&mut builder, evm, "features")?;
+    let features = builder.cast("features", Kind::Double);
+    let distances = distance::distances(&mut builder, evm, &features)?;
     let scores = score::scores(&mut builder, evm, &distances);
     decision::decision(&mut builder, evm, &scores, unknown_label);
     let rows = || "rows".to_owned();

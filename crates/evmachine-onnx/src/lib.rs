@@ -36,6 +36,7 @@ mod builder;
 mod decision;
 mod distance;
 mod message;
+mod reach;
 mod score;
 mod space;
 mod wire;
@@ -85,8 +86,7 @@ pub fn to_onnx(evm: &Evm, unknown_label: &str) -> Result<Vec<u8>, ExportError> {
     }
     let mut builder = Builder::new("");
     let features = builder.cast("features", Kind::Double);
-    let distances = distance::distances(&mut builder, evm, &features)?;
-    let scores = score::scores(&mut builder, evm, &distances);
+    let scores = score::machine(&mut builder, evm, &features)?;
     decision::decision(&mut builder, evm, &scores, unknown_label);
     let rows = || "rows".to_owned();
     let (dimensions, classes) = (evm.dimensions().to_string(), evm.classes().len().to_string());

@@ -30,7 +30,7 @@
 //! probability that is not a number.
 //!
 //! Distances differ from the library's in the last bits of an `f32`. Psi moves by at most 0.37 kappa times that: at a
-//! shape of 50 by some 5e-6.
+//! shape of 50 by some 5e-6. So do the logits of witnesses, which are `f64` here and `f32` sums there.
 
 mod builder;
 mod decision;
@@ -40,6 +40,7 @@ mod reach;
 mod score;
 mod space;
 mod wire;
+mod witness;
 
 use evmachine::{Evm, Rejection};
 use thiserror::Error;
@@ -86,8 +87,10 @@ pub fn to_onnx(evm: &Evm, unknown_label: &str) -> Result<Vec<u8>, ExportError> {
     }
     let mut builder = Builder::new("");
     let features = builder.cast("features", Kind::Double);
-    let scores = score::machine(&mut builder, evm, &features)?;
+    let alone = score::machine(&mut builder, evm, &features)?;
+    let scores = witness::heard(&mut builder, evm, &features, alone)?;
     decision::decision(&mut builder, evm, &scores, unknown_label);
+    builder.keep(&["label", "probability", "scores"]);
     let rows = || "rows".to_owned();
     let (dimensions, classes) = (evm.dimensions().to_string(), evm.classes().len().to_string());
     let graph = Graph {

@@ -1,17 +1,43 @@
-//! Queries on their way into the space of the extreme vectors; as `f64`, rounded to `f32` wherever the library keeps `f32`.
+//! Queries on their way into the space of the extreme vectors, and into that of a probe; as `f64`, rounded to `f32`
+//! wherever the library keeps `f32`.
 
-use evmachine::{Evm, Metric};
+use evmachine::{Evm, Metric, Probe};
 
 use crate::builder::{Builder, Name};
 use crate::message::{Attribute, Data, Kind};
 
 /// As in the library: the first value of a row that is all zeros where it needs a direction.
 const NO_DIRECTION: f32 = 1e-30;
+/// As in the library: logits are cut off here, so that they can be features.
+const LARGEST_LOGIT: f64 = 1e12;
 
 /// Standardised and whitened, as far as the model does so. Not yet of unit length for cosine.
 pub(crate) fn of_machine(builder: &mut Builder, evm: &Evm, features: &str) -> Name {
     let standardized = standardized(builder, evm, features);
     whitened(builder, evm, standardized)
+}
+
+/// What a probe of the model is asked: the features themselves, of unit length for cosine.
+pub(crate) fn of_probe(builder: &mut Builder, evm: &Evm, features: &str) -> Name {
+    if evm.params().metric == Metric::Cosine { unit(builder, features) } else { features.to_owned() }
+}
+
+/// Logits of shape (rows, classes), for rows from [`of_probe`].
+pub(crate) fn logits(builder: &mut Builder, probe: &Probe, rows: &str) -> Name {
+    let shape = vec![probe.classes(), probe.dimensions()];
+    let weights = builder.constant("weights", shape, Data::Doubles(probe.weights()));
+    let intercepts = builder.row("intercepts", probe.intercepts());
+    let product = product(builder, rows, &weights);
+    builder.apply("Add", &[&product, &intercepts])
+}
+
+/// Logits as the features of a machine.
+pub(crate) fn of_logits(builder: &mut Builder, logits: &str, columns: usize) -> Name {
+    let (least, most) = (builder.number(-LARGEST_LOGIT), builder.number(LARGEST_LOGIT));
+    let above = builder.apply("Max", &[logits, &least]);
+    let bounded = builder.apply("Min", &[&above, &most]);
+    let bounded = rounded(builder, &bounded);
+    directed(builder, &bounded, columns)
 }
 
 fn standardized(builder: &mut Builder, evm: &Evm, features: &str) -> Name {

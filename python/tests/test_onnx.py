@@ -72,6 +72,37 @@ def test_whitening(few, strangers, metric, share):
     assert (agree(white, X, tolerance=5e-5) != agree(plain, X, tolerance=5e-5)).any()
 
 
+def far_out(X):
+    """The rows, and some of them so far away that the model does not reach there."""
+    return np.vstack([X, X[:50] * 1e6, X[:50] * 1e9])
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "cosine", "manhattan"])
+@pytest.mark.parametrize("weights", [{}, {"logit_weight": 1.0, "probe_weight": 1.0}])
+def test_witnesses(few, strangers, metric, weights):
+    X = far_out(np.vstack([strangers[0], few[0]]))
+    robust = ExtremeValueMachine.robust(metric=metric, **weights).fit(*few)
+    alone = ExtremeValueMachine.robust(metric=metric, logit_weight=0.0, probe_weight=0.0).fit(*few)
+    assert (agree(robust, X, tolerance=5e-5) != agree(alone, X, tolerance=5e-5)).any()
+
+
+@pytest.mark.parametrize("preset", [ExtremeValueMachine, ExtremeValueMachine.robust])
+@pytest.mark.parametrize("metric", ["euclidean", "cosine", "manhattan"])
+def test_standardize(few, strangers, metric, preset):
+    scale = np.geomspace(0.1, 100.0, few[0].shape[1], dtype=np.float32)
+    X = far_out(np.vstack([strangers[0], few[0]]) * scale)
+    machine = preset(metric=metric, standardize=True).fit(few[0] * scale, few[1])
+    agree(machine, X, tolerance=5e-5)
+
+
+@pytest.mark.parametrize("params", [{}, {"contrast": 0.25}, {"n_fused": 3}])
+def test_background(few, strangers, params):
+    X = far_out(np.vstack([strangers[0], few[0]]))
+    raised = ExtremeValueMachine(background=0.5, **params).fit(*few)
+    plain = ExtremeValueMachine(**params).fit(*few)
+    assert (agree(raised, X) != agree(plain, X)).any()
+
+
 def test_directions_close_together(few, strangers):
     """Just above 1/64 the library's own cosine distances are rounded to some 5e-6 of themselves."""
     agree(ExtremeValueMachine(metric="cosine").fit(*few), strangers[0], tolerance=5e-5)

@@ -1,5 +1,7 @@
 //! A graph under construction: nodes and constants, each of which gets a name of its own.
 
+use std::collections::HashSet;
+
 use crate::message::{Attribute, Data, Kind, Node, Tensor};
 
 /// The name of a value.
@@ -101,5 +103,21 @@ impl Builder {
     pub(crate) fn sum(&mut self, value: &str, axis: usize) -> Name {
         let axes = self.constant("axes", vec![1], Data::Integers(vec![axis]));
         self.apply_with("ReduceSum", &[value, &axes], vec![Attribute::Integer("keepdims", 0)])
+    }
+
+    /// Drops what none of the outputs needs, as a score that another one replaces.
+    pub(crate) fn keep(&mut self, outputs: &[&str]) {
+        let mut needed: HashSet<Name> = outputs.iter().map(|&name| name.to_owned()).collect();
+        let mut kept = Vec::with_capacity(self.nodes.len());
+        // A node comes after its inputs.
+        while let Some(node) = self.nodes.pop() {
+            if node.outputs.iter().any(|output| needed.contains(output)) {
+                node.add_inputs(&mut needed);
+                kept.push(node);
+            }
+        }
+        kept.reverse();
+        self.nodes = kept;
+        self.tensors.retain(|tensor| needed.contains(&tensor.name));
     }
 }

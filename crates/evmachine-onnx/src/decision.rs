@@ -30,32 +30,52 @@ struct Score {
     ln_probability: Name,
 }
 
-/// The score that delta is compared with: that of the best class, raised by `contrast` times its lead over the second
-/// where that is finite.
+/// The score that delta is compared with: that of the best class, raised by `contrast` times its lead over the second,
+/// and by `background` times the support of the median class.
 fn best_score(builder: &mut Builder, evm: &Evm, scores: &Scores) -> Score {
     let support = builder.reduce("ReduceMax", &scores.support, 1, false);
     // P rises with support, so the best class has the largest.
     let ln_probability = builder.reduce("ReduceMax", &scores.ln_probability, 1, false);
     let params = evm.params();
-    if params.contrast == 0.0 {
-        return Score { support, ln_probability };
+    let mut raises = Vec::new();
+    if params.contrast > 0.0 {
+        let second = nth_largest(builder, &scores.support, 1);
+        let lead = builder.apply("Sub", &[&support, &second]);
+        raises.push(raise(builder, params.contrast, &lead));
     }
-    let two = builder.constant("k", vec![1], Data::Integers(vec![2]));
-    let axis = || vec![Attribute::Integer("axis", 1)];
-    let best_two = builder.apply_many("TopK", &[&scores.support, &two], axis(), 2).swap_remove(0);
-    let mut pair = builder.apply_many("Split", &[&best_two], axis(), 2).into_iter();
-    let (first, second) = (pair.next().unwrap_or_default(), pair.next().unwrap_or_default());
-    let lead = builder.apply("Sub", &[&first, &second]);
-    let one = builder.constant("axes", vec![1], Data::Integers(vec![1]));
-    let lead = builder.apply("Squeeze", &[&lead, &one]);
-    let contrast = builder.number(params.contrast);
-    let raise = builder.apply("Mul", &[&lead, &contrast]);
+    if params.background > 0.0 {
+        let classes = evm.classes().len();
+        // From below it is number classes / 2.
+        let median = nth_largest(builder, &scores.support, classes - 1 - classes / 2);
+        raises.push(raise(builder, params.background, &median));
+    }
+    let Some(raise) = raises.into_iter().reduce(|all, next| builder.apply("Add", &[&all, &next])) else {
+        return Score { support, ln_probability };
+    };
     let raised = builder.apply("Add", &[&support, &raise]);
     let raised_ln = score::ln_psi(builder, params.tail_model, &raised);
-    let (infinite, none) = (builder.apply("IsInf", &[&lead]), builder.apply("IsNaN", &[&lead]));
-    let as_it_is = builder.apply("Or", &[&infinite, &none]);
+    let zero = builder.number(0.0);
+    let as_it_is = builder.apply("Equal", &[&raise, &zero]);
     Score {
-        support: builder.apply("Where", &[&as_it_is, &support, &raised]),
         ln_probability: builder.apply("Where", &[&as_it_is, &ln_probability, &raised_ln]),
+        support: raised,
     }
+}
+
+/// Of each row, the value that `n` others come before.
+fn nth_largest(builder: &mut Builder, values: &str, n: usize) -> Name {
+    let count = builder.constant("k", vec![1], Data::Integers(vec![n + 1]));
+    let axis = || vec![Attribute::Integer("axis", 1)];
+    let largest = builder.apply_many("TopK", &[values, &count], axis(), 2).swap_remove(0);
+    let last = builder.constant("last", Vec::new(), Data::Integers(vec![n]));
+    builder.apply_with("Gather", &[&largest, &last], axis())
+}
+
+/// Weight times value; nothing where the value is not finite, as where the query is an extreme vector.
+fn raise(builder: &mut Builder, weight: f64, value: &str) -> Name {
+    let (weight, zero) = (builder.number(weight), builder.number(0.0));
+    let raise = builder.apply("Mul", &[value, &weight]);
+    let (infinite, none) = (builder.apply("IsInf", &[value]), builder.apply("IsNaN", &[value]));
+    let nothing = builder.apply("Or", &[&infinite, &none]);
+    builder.apply("Where", &[&nothing, &zero, &raise])
 }

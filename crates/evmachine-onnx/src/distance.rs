@@ -5,6 +5,7 @@ use evmachine::{Evm, Metric};
 use crate::ExportError;
 use crate::builder::{Builder, Name};
 use crate::message::{Attribute, Data, Graph, Kind, Value};
+use crate::space::{self, product, unit};
 
 /// Squared distances below this share of the squared norms are rounding, and count as 0. Two vectors of `f32` that
 /// are so close agree in all but the last bit.
@@ -22,8 +23,7 @@ pub(crate) fn distances(builder: &mut Builder, evm: &Evm, features: &str) -> Res
     let centre = centre(&values, evm.dimensions());
     let vectors = builder.constant("vectors", shape, Data::Floats(values));
     let vectors = builder.cast(&vectors, Kind::Double);
-    let queries = builder.cast(features, Kind::Double);
-    let queries = whitened(builder, evm, queries);
+    let queries = space::of_machine(builder, evm, features);
     Ok(match metric {
         Metric::Cosine => cosine(builder, &queries, &vectors),
         Metric::Manhattan => manhattan(builder, evm, &queries, &vectors),
@@ -50,11 +50,6 @@ fn centre(values: &[f32], dimensions: usize) -> Vec<f64> {
     sums.into_iter().map(|sum| sum / rows).collect()
 }
 
-fn product(builder: &mut Builder, queries: &str, vectors: &str) -> Name {
-    let across = builder.apply_with("Transpose", &[vectors], vec![Attribute::Integers("perm", vec![1, 0])]);
-    builder.apply("MatMul", &[queries, &across])
-}
-
 /// `|a|^2 + |b|^2 - 2ab`
 fn squared(builder: &mut Builder, queries: &str, vectors: &str, product: &str) -> Name {
     let of_queries = builder.reduce("ReduceSumSquare", queries, 1, true);
@@ -66,30 +61,6 @@ fn squared(builder: &mut Builder, queries: &str, vectors: &str, product: &str) -
     let smallest = builder.apply("Mul", &[&norms, &rounding]);
     let vanishes = builder.apply("Less", &[&squared, &smallest]);
     builder.apply("Where", &[&vanishes, &zero, &squared])
-}
-
-/// `W x`, x being of unit length for cosine, where the model whitens.
-fn whitened(builder: &mut Builder, evm: &Evm, queries: Name) -> Name {
-    let Some(matrix) = evm.whitening_matrix() else { return queries };
-    let queries = if evm.params().metric == Metric::Cosine { unit(builder, &queries) } else { queries };
-    let d = evm.dimensions();
-    let matrix = builder.constant("whitening", vec![d, d], Data::Floats(matrix));
-    let matrix = builder.cast(&matrix, Kind::Double);
-    let whitened = product(builder, &queries, &matrix);
-    rounded(builder, &whitened)
-}
-
-/// Rounded to `f32`, as the library's vectors are.
-fn rounded(builder: &mut Builder, values: &str) -> Name {
-    let narrow = builder.cast(values, Kind::Float);
-    builder.cast(&narrow, Kind::Double)
-}
-
-fn unit(builder: &mut Builder, queries: &str) -> Name {
-    let squares = builder.reduce("ReduceSumSquare", queries, 1, true);
-    let norms = builder.apply("Sqrt", &[&squares]);
-    let unit = builder.apply("Div", &[queries, &norms]);
-    rounded(builder, &unit)
 }
 
 /// `1 - ab` of unit vectors, or half their squared difference where they are near.

@@ -19,27 +19,30 @@
 //! |---|---|---|---|
 //! | input | `features` | float | (rows, dimensions) |
 //! | output | `label` | string | (rows), a class name or the label of unknowns |
-//! | output | `probability` | double | (rows), P of the best class, raised by its lead where there is a contrast |
+//! | output | `probability` | double | (rows), P of the best class, raised by its lead and by the median class where these count |
 //! | output | `scores` | double | (rows, classes), P of each class in the order of [`Evm::classes`](evmachine::Evm::classes) |
 //!
 //! The metadata has `classes`, the names of the columns of `scores` as a JSON list, `unknown_label` and
-//! `rejection_threshold`.
+//! `rejection_threshold`, which is that of the first class where each has its own.
 //!
 //! Classes are compared by support, as in the library, so queries at which every P has underflowed are decided
 //! alike. A query that the library would refuse (not finite, or all zeros under cosine) is unknown, with a
 //! probability that is not a number.
 //!
 //! Distances differ from the library's in the last bits of an `f32`. Psi moves by at most 0.37 kappa times that: at a
-//! shape of 50 by some 5e-6.
+//! shape of 50 by some 5e-6. So do the logits of witnesses, which are `f64` here and `f32` sums there.
 
 mod builder;
 mod decision;
 mod distance;
 mod message;
+mod reach;
 mod score;
+mod space;
 mod wire;
+mod witness;
 
-use evmachine::Evm;
+use evmachine::{Evm, Rejection};
 use thiserror::Error;
 
 use crate::builder::Builder;
@@ -83,9 +86,11 @@ pub fn to_onnx(evm: &Evm, unknown_label: &str) -> Result<Vec<u8>, ExportError> {
         return Err(ExportError::UnknownLabel { label: unknown_label.to_owned() });
     }
     let mut builder = Builder::new("");
-    let distances = distance::distances(&mut builder, evm, "features")?;
-    let scores = score::scores(&mut builder, evm, &distances);
+    let features = builder.cast("features", Kind::Double);
+    let alone = score::machine(&mut builder, evm, &features)?;
+    let scores = witness::heard(&mut builder, evm, &features, alone)?;
     decision::decision(&mut builder, evm, &scores, unknown_label);
+    builder.keep(&["label", "probability", "scores"]);
     let rows = || "rows".to_owned();
     let (dimensions, classes) = (evm.dimensions().to_string(), evm.classes().len().to_string());
     let graph = Graph {
@@ -103,11 +108,19 @@ pub fn to_onnx(evm: &Evm, unknown_label: &str) -> Result<Vec<u8>, ExportError> {
     let metadata = vec![
         ("classes", serde_json::Value::from(names).to_string()),
         ("unknown_label", unknown_label.to_owned()),
-        ("rejection_threshold", evm.params().tail_model.probability_at(evm.threshold()).to_string()),
+        ("rejection_threshold", rejection_threshold(evm).to_string()),
     ];
     let bytes = Model { version: env!("CARGO_PKG_VERSION"), graph, metadata }.encode();
     if bytes.len() > LIMIT {
         return Err(ExportError::TooLarge { bytes: bytes.len(), limit: LIMIT });
     }
     Ok(bytes)
+}
+
+/// Delta as it was given, or P at the threshold that held-out rows gave to the first class.
+fn rejection_threshold(evm: &Evm) -> f64 {
+    match evm.params().rejection_threshold {
+        Rejection::Probability(delta) => delta,
+        _ => evm.params().tail_model.probability_at(evm.threshold()),
+    }
 }

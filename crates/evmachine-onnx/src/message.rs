@@ -1,5 +1,7 @@
 //! The messages of ONNX that a decision needs, with their field numbers in `onnx.proto`.
 
+use std::collections::HashSet;
+
 use crate::wire::Message;
 
 /// IR version 8 goes with opset 17.
@@ -115,6 +117,16 @@ pub(crate) struct Node {
 }
 
 impl Node {
+    /// Adds the names of all inputs, those of a graph inside included.
+    pub(crate) fn add_inputs(&self, names: &mut HashSet<String>) {
+        names.extend(self.inputs.iter().cloned());
+        for attribute in &self.attributes {
+            if let Attribute::Graph(_, graph) = attribute {
+                graph.nodes.iter().for_each(|node| node.add_inputs(names));
+            }
+        }
+    }
+
     fn encode(&self) -> Message {
         let mut message = Message::default();
         self.inputs.iter().for_each(|name| message.text(1, name));

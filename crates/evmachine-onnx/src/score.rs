@@ -2,8 +2,10 @@
 
 use evmachine::{Evm, PsiModel, TailModel};
 
+use crate::ExportError;
 use crate::builder::{Builder, Name};
 use crate::message::{Attribute, Data};
+use crate::{distance, reach};
 
 /// Both of shape (rows, classes).
 pub(crate) struct Scores {
@@ -14,7 +16,14 @@ pub(crate) struct Scores {
 /// Below this support, `1 - e^(-e^s)` loses digits that its series keeps.
 const SMALL: f64 = -15.0;
 
-pub(crate) fn scores(builder: &mut Builder, evm: &Evm, distances: &str) -> Scores {
+/// The scores of one machine by itself, in the space of its extreme vectors.
+pub(crate) fn machine(builder: &mut Builder, evm: &Evm, features: &str) -> Result<Scores, ExportError> {
+    let distances = distance::distances(builder, evm, features)?;
+    let scores = scores(builder, evm, &distances);
+    Ok(reach::within(builder, evm, &distances, scores))
+}
+
+fn scores(builder: &mut Builder, evm: &Evm, distances: &str) -> Scores {
     let model = evm.params().tail_model;
     let support = support(builder, model, &evm.pooled_psi().collect::<Vec<_>>(), distances);
     let sizes: Vec<usize> = evm.classes().map(|class| class.extreme_vectors).collect();

@@ -5,7 +5,7 @@
 
 use std::collections::HashSet;
 
-use evmachine::{Distance, Evm, Features, Labels, Metric, Params, TailModel};
+use evmachine::{Distance, Evm, Features, Labels, Metric, Params, Rejection, TailModel, Weight};
 use evmachine_onnx::{ExportError, UNKNOWN_LABEL, to_onnx};
 use onnx_rs::ast::{Graph, OpType, TensorProto};
 
@@ -16,7 +16,35 @@ fn fit(params: &Params) -> Evm {
     Evm::fit(params, &features, &labels).unwrap().0
 }
 
-/// Every input of a node is there before the node, and every promised output is computed.
+/// 120 rows of each of three classes in four dimensions: enough to hold some out.
+fn fit_many(params: &Params) -> Evm {
+    let centres = [[3.0, 0.5, 1.0, 2.0], [0.5, 4.0, 1.5, 1.0], [1.0, 0.5, 5.0, 3.0]];
+    let noise = |row: usize, k: usize| ((row * 37 + k * 101 + row * row * k) % 211) as f32 / 211.0;
+    let values: Vec<f32> =
+        (0..360).flat_map(|row| (0..4).map(move |k| centres[row % 3][k] + 2.0 * noise(row, k))).collect();
+    let labels = Labels::new((0..360).map(|row| ["low", "high", "top"][row % 3])).unwrap();
+    Evm::fit(params, &Features::new(values, 4).unwrap(), &labels).unwrap().0
+}
+
+/// Reads the graph and checks it before it is asked about.
+fn with_graph<R>(evm: &Evm, ask: impl FnOnce(&Graph<'_>) -> R) -> R {
+    let bytes = to_onnx(evm, UNKNOWN_LABEL).unwrap();
+    let graph = onnx_rs::parse(&bytes).unwrap().graph.unwrap();
+    check(&graph, &HashSet::new());
+    ask(&graph)
+}
+
+/// The constants of doubles whose name begins so, in order.
+fn doubles(graph: &Graph<'_>, name: &str) -> Vec<Vec<f64>> {
+    let named = graph.initializer.iter().filter(|tensor| tensor.name().starts_with(name));
+    named.map(|tensor| tensor.as_f64().unwrap().into_owned()).collect()
+}
+
+fn count(graph: &Graph<'_>, operator: &OpType<'_>) -> usize {
+    graph.node.iter().filter(|node| node.op_type == *operator).count()
+}
+
+/// Every input of a node is there before the node, every promised output is computed, and nothing is in vain.
 fn check(graph: &Graph<'_>, outer: &HashSet<String>) {
     let mut known = outer.clone();
     known.extend(graph.input.iter().map(|value| value.name.to_owned()));
@@ -35,6 +63,20 @@ fn check(graph: &Graph<'_>, outer: &HashSet<String>) {
         }
     }
     assert!(graph.output.iter().all(|value| known.contains(value.name)));
+    let mut used: HashSet<&str> = graph.output.iter().map(|value| value.name).collect();
+    used_by(graph, &mut used);
+    assert!(graph.initializer.iter().all(|tensor| used.contains(tensor.name())));
+    assert!(graph.node.iter().all(|node| node.output.iter().any(|output| used.contains(output))));
+}
+
+fn used_by<'a>(graph: &Graph<'a>, used: &mut HashSet<&'a str>) {
+    for node in &graph.node {
+        used.extend(&node.input);
+        node.attribute
+            .iter()
+            .filter_map(|attribute| attribute.g.as_ref())
+            .for_each(|body| used_by(body, used));
+    }
 }
 
 #[test]
@@ -61,8 +103,7 @@ fn every_choice_gives_a_graph_whose_values_are_defined() {
                     evm.extreme_vectors().flat_map(|vector| vector.vector).copied().collect();
                 let stored = graph.initializer.iter().find_map(TensorProto::as_f32).unwrap();
                 assert_eq!(stored.as_ref(), vectors);
-                let scans = graph.node.iter().filter(|node| node.op_type == OpType::Scan).count();
-                assert_eq!(scans, usize::from(metric == Metric::Manhattan));
+                assert_eq!(count(&graph, &OpType::Scan), usize::from(metric == Metric::Manhattan));
             }
         }
     }
@@ -78,11 +119,90 @@ fn whitening_is_a_product_in_front() {
         let bytes = to_onnx(&evm, UNKNOWN_LABEL).unwrap();
         let graph = onnx_rs::parse(&bytes).unwrap().graph.unwrap();
         check(&graph, &HashSet::new());
-        let products = graph.node.iter().filter(|node| node.op_type == OpType::MatMul).count();
-        assert_eq!(products, 2);
+        assert_eq!(count(&graph, &OpType::MatMul), 2);
         let matrix = graph.initializer.iter().find(|tensor| tensor.name().starts_with("whitening")).unwrap();
         assert_eq!(matrix.as_f32().unwrap().as_ref(), evm.whitening_matrix().unwrap());
     }
+}
+
+#[test]
+fn columns_are_standardised_in_front() {
+    for metric in [Metric::Euclidean, Metric::Cosine, Metric::Manhattan] {
+        let evm = fit_many(&Params { metric, standardize: true, ..Params::default() });
+        let (mean, deviation) = evm.standard_columns().unwrap();
+        with_graph(&evm, |graph| {
+            assert_eq!(doubles(graph, "mean"), [mean]);
+            assert_eq!(doubles(graph, "deviation"), [deviation]);
+            assert_eq!(doubles(graph, "direction"), [[f64::from(1e-30f32), 0.0, 0.0, 0.0]]);
+        });
+    }
+}
+
+#[test]
+fn beyond_the_reach_supports_fall() {
+    for metric in [Metric::Euclidean, Metric::Cosine, Metric::Manhattan] {
+        let evm = fit_many(&Params { metric: metric.clone(), ..Params::default() });
+        with_graph(&evm, |graph| {
+            let numbers = doubles(graph, "number");
+            assert_eq!(numbers.contains(&vec![1e6]), metric != Metric::Cosine);
+            assert!(evm.reach().is_none_or(|reach| numbers.contains(&vec![reach])));
+        });
+    }
+}
+
+#[test]
+fn witnesses_that_count_are_heard() {
+    for metric in [Metric::Euclidean, Metric::Cosine, Metric::Manhattan] {
+        for (logit_weight, probe_weight) in [(1.0, 1.0), (1.0, 0.0), (0.0, 1.0)] {
+            let evm = fit_many(&Params {
+                logit_weight: Weight::Fixed(logit_weight),
+                probe_weight: Weight::Fixed(probe_weight),
+                ..Params::robust_for(metric.clone())
+            });
+            let witnesses = evm.witnesses().unwrap();
+            let (mut probes, mut caps) = (Vec::new(), Vec::new());
+            let mut vectors = vec![i64::try_from(evm.extreme_vector_count()).unwrap()];
+            if let Some((projection, machine)) = witnesses.logits {
+                probes.push(projection.weights());
+                caps.push(vec![witnesses.logit_cap]);
+                vectors.push(i64::try_from(machine.extreme_vector_count()).unwrap());
+            }
+            if probe_weight > 0.0 {
+                probes.push(witnesses.probe.weights());
+                caps.push(vec![witnesses.probe_cap]);
+            }
+            assert_eq!(
+                probes.len(),
+                [logit_weight, probe_weight].iter().filter(|&&weight| weight > 0.0).count()
+            );
+            with_graph(&evm, |graph| {
+                assert_eq!(doubles(graph, "weights"), probes);
+                let numbers = doubles(graph, "number");
+                assert!(caps.iter().all(|cap| numbers.contains(cap)));
+                let stored = graph.initializer.iter().filter(|tensor| tensor.name().starts_with("vectors"));
+                assert_eq!(stored.map(|tensor| tensor.dims()[0]).collect::<Vec<_>>(), vectors);
+            });
+        }
+    }
+}
+
+#[test]
+fn lead_and_background_are_each_taken_from_the_sorted_supports() {
+    for (contrast, background) in [(0.0, 0.0), (0.1, 0.0), (0.0, 0.5), (0.1, 0.5)] {
+        let evm = fit_many(&Params { contrast, background, ..Params::default() });
+        with_graph(&evm, |graph| {
+            let expected = [contrast, background].iter().filter(|&&weight| weight > 0.0).count();
+            assert_eq!(count(graph, &OpType::TopK), expected);
+        });
+    }
+}
+
+#[test]
+fn every_class_has_its_threshold() {
+    let rule = Rejection::FalseUnknownPerClass(0.1);
+    let evm = fit_many(&Params { rejection_threshold: rule, ..Params::default() });
+    let thresholds: Vec<f64> = (0..3).map(|class| evm.threshold_of(class)).collect();
+    with_graph(&evm, |graph| assert_eq!(doubles(graph, "thresholds"), [thresholds]));
 }
 
 #[derive(Debug)]

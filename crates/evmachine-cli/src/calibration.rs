@@ -41,7 +41,7 @@ impl Seen {
         let truths = labels.ids().iter().map(|&id| evm.class_index(&labels.names()[id as usize]));
         let rows: Vec<usize> =
             truths.clone().enumerate().filter(|(_, t)| t.is_some()).map(|(row, _)| row).collect();
-        let known_truth: Vec<Option<usize>> = truths.filter(Option::is_some).collect();
+        let known_truth: Vec<Option<usize>> = truths.flatten().map(Some).collect();
         for (part, truth) in [
             (features.select(&rows), known_truth),
             (unknown.select(&(0..unknown.rows()).collect::<Vec<_>>()), vec![None; unknown.rows()]),

@@ -201,14 +201,18 @@ impl Voice {
         let (low, high) =
             (finite().fold(f64::INFINITY, f64::min), finite().fold(f64::NEG_INFINITY, f64::max));
         let best = |row: &[f64]| row.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        values.iter_mut().for_each(|value| *value = if low > high { 0.0 } else { value.clamp(low, high) });
+        for value in &mut values {
+            *value = if low > high { 0.0 } else { value.clamp(low, high) };
+        }
         let rows = || values[..known * classes].chunks_exact(classes);
         let bests: Vec<f64> = rows().map(best).collect();
         let leads: Vec<f64> = rows().map(|row| best(row) - median(row.to_vec())).collect();
         let cap = best(&bests);
         let (centre, spread) = (median(bests), median(leads));
         let spread = if spread > 0.0 { spread } else { 1.0 };
-        values.iter_mut().for_each(|value| *value = (value.min(cap) - centre) / spread);
+        for value in &mut values {
+            *value = (value.min(cap) - centre) / spread;
+        }
         Self { values }
     }
 }

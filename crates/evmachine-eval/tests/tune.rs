@@ -10,7 +10,9 @@ use std::ops::ControlFlow;
 use evmachine::{Evm, Features, Labels, Params, Run, TailModel, TailSize};
 use evmachine_eval::folds::FoldSizes;
 use evmachine_eval::tune::Delta;
-use evmachine_eval::{Answers, Evaluation, Objective, Search, Space, TuneError, TuneOptions, tune};
+use evmachine_eval::{
+    Answers, Evaluation, Objective, Search, Space, TuneError, TuneOptions, TuneProgress, Weights, tune,
+};
 
 fn data() -> (Features<'static>, Labels) {
     let (features, labels) = letter::read().unwrap();
@@ -27,6 +29,7 @@ fn options() -> TuneOptions {
             pooling: vec![0.0, 0.5],
             multiplier: vec![0.5],
             n_fused: vec![1],
+            standardize: vec![false],
             ..Space::full()
         },
         search: Search::Grid,
@@ -35,7 +38,7 @@ fn options() -> TuneOptions {
     }
 }
 
-fn quietly(_: usize, _: usize, _: f64) -> ControlFlow<()> {
+fn quietly(_: &TuneProgress<'_>) -> ControlFlow<()> {
     ControlFlow::Continue(())
 }
 
@@ -44,10 +47,10 @@ fn the_winner_beats_the_paper_and_the_rivals_on_the_folds() {
     let (features, labels) = data();
     let tuned = tune(&features, &labels, &options(), &mut quietly).unwrap();
     assert_eq!(tuned.trials.len(), 2 * 2 * 2 * 2);
-    assert!(tuned.trials.iter().all(|trial| trial.mean <= tuned.best.mean));
     assert!(tuned.best.mean > tuned.paper.mean, "{} {}", tuned.best.mean, tuned.paper.mean);
     assert!(tuned.best.mean > 0.8 && tuned.best.mean < 0.97, "{}", tuned.best.mean);
-    assert!(tuned.chosen.mean >= tuned.best.mean - tuned.best.error);
+    assert!(tuned.best.mean >= tuned.robust.mean, "{} {}", tuned.best.mean, tuned.robust.mean);
+    assert!(tuned.chosen.mean >= tuned.best.mean - 0.003, "smaller only where it costs little");
     assert!(tuned.winning_rival().is_none(), "{:?}", tuned.rivals);
     // Class means are no match for Letter's classes of several clumps.
     let mean = tuned.rivals.iter().find(|result| result.rival.name() == "nearest class mean").unwrap();
@@ -61,10 +64,12 @@ fn the_winner_beats_the_paper_and_the_rivals_on_the_folds() {
 fn a_trial_is_what_training_and_asking_would_give() {
     let (features, labels) = data();
     let space = Space { whitening: vec![0.0, 0.5], tail_model: vec![TailModel::Weibull], ..options().space };
-    let options = TuneOptions { space, ..options() };
+    // The machine in feature space: with witnesses, a training run weighs them on rows of its own.
+    let space = Space { weights: vec![Weights::NONE], ..space };
+    let options = TuneOptions { space, folds: Some(3), ..options() };
     let tuned = tune(&features, &labels, &options, &mut quietly).unwrap();
     assert_eq!([tuned.trials[0].params.whitening, tuned.trials[11].params.whitening], [0.0, 0.5]);
-    let folds = evmachine_eval::folds::folds(&labels, options.folds, options.sizes, options.seed).unwrap();
+    let folds = evmachine_eval::folds::folds(&labels, 3, options.sizes, options.seed).unwrap();
     for trial in [&tuned.trials[0], &tuned.trials[11], &tuned.paper] {
         for (fold, &expected) in folds.iter().zip(&trial.folds) {
             let train = (features.select(&fold.train), labels.select(&fold.train));
@@ -123,8 +128,9 @@ fn every_objective_and_the_search_run() {
 #[test]
 fn it_can_be_stopped_and_says_what_is_wrong() {
     let (features, labels) = data();
-    let mut stop = |done: usize, _: usize, _: f64| {
-        if done == 2 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    let mut stop = |at: &TuneProgress<'_>| {
+        assert!(at.total > 4 && at.rival.is_some());
+        if at.done == 2 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
     assert_eq!(tune(&features, &labels, &options(), &mut stop), Err(TuneError::Stopped));
     let empty = TuneOptions { space: Space { pooling: Vec::new(), ..Space::full() }, ..options() };
@@ -137,4 +143,35 @@ fn it_can_be_stopped_and_says_what_is_wrong() {
         ..options()
     };
     assert!(tune(&features, &labels, &bad, &mut quietly).is_ok(), "what is searched replaces the base");
+}
+
+#[test]
+fn with_few_classes_a_preset_is_trusted_unless_the_lead_is_clear() {
+    let (features, labels) = data();
+    let rows: Vec<usize> = (0..4_000).filter(|&row| "ABEP".contains(labels.name(row))).collect();
+    let (features, labels) = (features.select(&rows), labels.select(&rows));
+    let options = TuneOptions { search: Search::Bayesian { trials: 8 }, ..options() };
+    let tuned = tune(&features, &labels, &options, &mut quietly).unwrap();
+    assert_eq!(tuned.best.folds.len(), 4, "one class is left out in turn");
+    let presets = tuned.robust.mean.max(tuned.paper.mean);
+    assert!(tuned.best.mean >= presets, "{} {presets}", tuned.best.mean);
+    let leads: Vec<f64> = tuned.best.folds.iter().zip(&tuned.robust.folds).map(|(a, b)| a - b).collect();
+    let mean = leads.iter().sum::<f64>() / 4.0;
+    let error = (leads.iter().map(|lead| (lead - mean).powi(2)).sum::<f64>() / 3.0 / 4.0).sqrt();
+    let is_preset = tuned.best == tuned.robust || tuned.best == tuned.paper;
+    assert!(is_preset || mean >= error * 3.5 || tuned.paper.mean > tuned.robust.mean, "{mean} {error}");
+}
+
+#[test]
+fn a_size_that_is_asked_for_is_kept_to_and_unknown_rows_are_met() {
+    let (features, labels) = data();
+    let (all, _) = letter::read().unwrap();
+    let strangers = all.select(&(5_000..5_200).collect::<Vec<_>>());
+    let options = TuneOptions { max_size: Some(0.1), unknowns: Some(strangers), ..options() };
+    let tuned = tune(&features, &labels, &options, &mut quietly).unwrap();
+    assert!(tuned.chosen.vector_ratio <= 0.1 + 1e-9, "{}", tuned.chosen.vector_ratio);
+    assert!(tuned.best.mean < 0.85, "letters of all kinds are among the unknown: {}", tuned.best.mean);
+    assert_ne!(tuned.params.strangers, Params::paper().strangers, "measured on the folds");
+    let none = TuneOptions { max_size: Some(0.0), ..options };
+    assert_eq!(tune(&features, &labels, &none, &mut quietly), Err(TuneError::MaxSize { value: 0.0 }));
 }

@@ -147,7 +147,9 @@ pub(crate) fn class_probabilities(scores: &[ClassScore], sharpness: f64) -> Vec<
     };
     let mut powers: Vec<f64> = scores.iter().map(|score| power(score.support)).collect();
     let sum: f64 = powers.iter().sum();
-    powers.iter_mut().for_each(|power| *power /= sum);
+    for power in &mut powers {
+        *power /= sum;
+    }
     powers
 }
 

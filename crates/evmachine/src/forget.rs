@@ -48,7 +48,6 @@ impl Evm {
         if let Some(sample) = &self.sample {
             model.sample = Some(Arc::new(sample.without(position)));
         }
-        model.set_thresholds();
         model.recalibrate(run)?;
         *self = model;
         Ok(())

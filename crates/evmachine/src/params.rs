@@ -330,14 +330,6 @@ impl Params {
 
     /// Every rule about parameters.
     pub fn check(&self) -> Result<CheckedParams, ParamsError> {
-        fn rule(
-            holds: bool,
-            name: &'static str,
-            value: impl std::fmt::Display,
-            rule: &'static str,
-        ) -> Result<(), ParamsError> {
-            if holds { Ok(()) } else { Err(ParamsError { name, value: value.to_string(), rule }) }
-        }
         let fraction = |value: f64| (0.0..=1.0).contains(&value);
         let positive_fraction = |value: f64| value > 0.0 && value <= 1.0;
         let positive = |value: f64| value.is_finite() && value > 0.0;
@@ -412,6 +404,12 @@ impl Params {
             background,
             "applies to the tail model Weibull alone",
         )?;
+        self.check_beyond()?;
+        Ok(CheckedParams(self.clone()))
+    }
+
+    /// The rules about what decides beside the support in feature space, and where.
+    fn check_beyond(&self) -> Result<(), ParamsError> {
         for (name, weight) in [("logit_weight", self.logit_weight), ("probe_weight", self.probe_weight)] {
             if let Weight::Fixed(weight) = weight {
                 rule(
@@ -423,7 +421,7 @@ impl Params {
             }
         }
         let rejection = self.rejection_threshold.value();
-        rule(fraction(rejection), "rejection_threshold", rejection, "must be between 0 and 1")?;
+        rule((0.0..=1.0).contains(&rejection), "rejection_threshold", rejection, "must be between 0 and 1")?;
         let [a, b] = self.strangers;
         let possible = (MOST_STRANGE..=1.0).contains(&a) && (1.0..=1.0 / MOST_STRANGE).contains(&b);
         rule(
@@ -432,8 +430,18 @@ impl Params {
             format!("[{a}, {b}]"),
             "must be two numbers, the first from 0.01 to 1, the second from 1 to 100",
         )?;
-        Ok(CheckedParams(self.clone()))
+        Ok(())
     }
+}
+
+/// An error that names the parameter, unless the rule holds.
+fn rule(
+    holds: bool,
+    name: &'static str,
+    value: impl std::fmt::Display,
+    rule: &'static str,
+) -> Result<(), ParamsError> {
+    if holds { Ok(()) } else { Err(ParamsError { name, value: value.to_string(), rule }) }
 }
 
 /// Parameters that passed [`Params::check`].

@@ -154,9 +154,9 @@ impl Probe {
         };
         let mut best = attempt(FIRST_PENALTY)?;
         // Downhill: weaker penalties while they help, or else stronger ones.
-        for positions in
-            [Vec::from_iter(FIRST_PENALTY + 1..PENALTIES.len()), Vec::from_iter((0..FIRST_PENALTY).rev())]
-        {
+        let weaker: Vec<usize> = (FIRST_PENALTY + 1..PENALTIES.len()).collect();
+        let stronger: Vec<usize> = (0..FIRST_PENALTY).rev().collect();
+        for positions in [weaker, stronger] {
             let before = best.0;
             for position in positions {
                 let found = attempt(position)?;

@@ -74,20 +74,22 @@ enum Written {
 }
 
 #[derive(Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
 enum Named {
-    FalseUnknown(f64),
-    FalseUnknownPerClass(f64),
-    FalseKnown(f64),
+    #[serde(rename = "false_unknown")]
+    Unknown(f64),
+    #[serde(rename = "false_unknown_per_class")]
+    UnknownPerClass(f64),
+    #[serde(rename = "false_known")]
+    Known(f64),
 }
 
 impl Serialize for Rejection {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match *self {
             Rejection::Probability(delta) => Written::Number(delta),
-            Rejection::FalseUnknown(rate) => Written::Named(Named::FalseUnknown(rate)),
-            Rejection::FalseUnknownPerClass(rate) => Written::Named(Named::FalseUnknownPerClass(rate)),
-            Rejection::FalseKnown(rate) => Written::Named(Named::FalseKnown(rate)),
+            Rejection::FalseUnknown(rate) => Written::Named(Named::Unknown(rate)),
+            Rejection::FalseUnknownPerClass(rate) => Written::Named(Named::UnknownPerClass(rate)),
+            Rejection::FalseKnown(rate) => Written::Named(Named::Known(rate)),
         }
         .serialize(serializer)
     }
@@ -102,9 +104,9 @@ impl<'de> Deserialize<'de> for Rejection {
         })?;
         Ok(match written {
             Written::Number(delta) => Rejection::Probability(delta),
-            Written::Named(Named::FalseUnknown(rate)) => Rejection::FalseUnknown(rate),
-            Written::Named(Named::FalseUnknownPerClass(rate)) => Rejection::FalseUnknownPerClass(rate),
-            Written::Named(Named::FalseKnown(rate)) => Rejection::FalseKnown(rate),
+            Written::Named(Named::Unknown(rate)) => Rejection::FalseUnknown(rate),
+            Written::Named(Named::UnknownPerClass(rate)) => Rejection::FalseUnknownPerClass(rate),
+            Written::Named(Named::Known(rate)) => Rejection::FalseKnown(rate),
         })
     }
 }

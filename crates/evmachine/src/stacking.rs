@@ -114,7 +114,9 @@ impl Derivatives {
             sum += *value;
         }
         self.loss += sum.ln() + most - chosen;
-        total.iter_mut().for_each(|value| *value /= sum);
+        for value in &mut *total {
+            *value /= sum;
+        }
         let mean = |scores: &[f64]| -> f64 { total.iter().zip(scores).map(|(p, score)| p * score).sum() };
         let means: Vec<f64> = own.iter().map(|scores| mean(scores)).collect();
         for (k, scores) in own.iter().enumerate() {

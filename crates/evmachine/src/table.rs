@@ -23,6 +23,8 @@ use crate::support::{Estimates, Scratch, Search};
 use crate::update::fit_tail;
 use crate::weibull::Workspace;
 
+/// Queries that are measured at once where something is left out.
+const ASKED: usize = 256;
 /// Stands for the distance of a query to an extreme vector that is left out.
 const FAR: f32 = 1e18;
 
@@ -117,11 +119,10 @@ impl Evm {
         let Some(without) = without else {
             return Ok(self.for_each_query(run, queries, |_, scores| supports(scores))?.concat());
         };
-        const ROWS: usize = 256;
         let classes = self.classes.len();
         let mut all = Vec::with_capacity(queries.rows() * classes);
-        for first in (0..queries.rows()).step_by(ROWS) {
-            let end = (first + ROWS).min(queries.rows());
+        for first in (0..queries.rows()).step_by(ASKED) {
+            let end = (first + ASKED).min(queries.rows());
             let part = queries.part(first..end);
             let mut table = self.measure(&part)?;
             for (row, source) in without[first..end].iter().enumerate() {

@@ -228,7 +228,9 @@ impl Evm {
             return Ok(None);
         }
         let mut counts = vec![0usize; classes];
-        rows.iter().for_each(|&row| counts[sample.classes[row] as usize] += 1);
+        for &row in &rows {
+            counts[sample.classes[row] as usize] += 1;
+        }
         let sources: Vec<u64> = rows.iter().map(|&row| sample.sources[row]).collect();
         let supports = self.supports(run, &sample.features().select(&rows), Some(&sources))?;
         let mut right = 0.0;
@@ -255,9 +257,20 @@ impl Evm {
         if self.calibration.is_none() {
             return Ok(None);
         }
+        // One threshold for each class, however many there were before.
+        self.set_thresholds();
         let found = self.rescored(run)?;
-        if let (Some((scored, _)), Some(calibration)) = (&found, &mut self.calibration) {
-            Arc::make_mut(calibration).set_rows(scored.clone());
+        let last = self.classes.len() as u32 - 1;
+        if let Some(calibration) = &mut self.calibration {
+            let calibration = Arc::make_mut(calibration);
+            let rows = match &found {
+                Some((scored, _)) => scored.clone(),
+                // Nothing is left to ask; the scores stand, of classes that are still here.
+                None => {
+                    calibration.rows().iter().map(|row| Scored { best: row.best.min(last), ..*row }).collect()
+                }
+            };
+            calibration.set_rows(rows);
         }
         self.set_thresholds();
         Ok(found.map(|(_, accuracy)| accuracy))

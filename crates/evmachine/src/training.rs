@@ -235,8 +235,6 @@ impl Evm {
         sample.extend(rows, self.witnesses.is_some(), classes);
         let sample = Arc::new(sample);
         self.sample = Some(sample.clone());
-        // One threshold for each class, the new ones too.
-        self.set_thresholds();
         if let Some(witnesses) = self.witnesses.clone() {
             let metric = self.params.metric.clone();
             let points = Points::prepare(features, &metric)?;

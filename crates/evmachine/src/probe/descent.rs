@@ -182,7 +182,9 @@ fn direction(gradient: &[f64], pairs: &[Pair], guess: &impl Fn(&[f64]) -> Vec<f6
     if let Some(last) = pairs.last() {
         let scaled = dot(&last.change, &guess(&last.change));
         let ratio = if scaled > 0.0 { 1.0 / (last.inverse_product * scaled) } else { 1.0 };
-        out.iter_mut().for_each(|value| *value *= ratio);
+        for value in &mut out {
+            *value *= ratio;
+        }
     }
     for (pair, share) in pairs.iter().zip(shares.iter().rev()) {
         let own = pair.inverse_product * dot(&pair.change, &out);

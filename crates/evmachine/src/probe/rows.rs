@@ -178,7 +178,9 @@ impl ProbeRows {
             let sum = math::exp_sum(out, most);
             loss += share * f64::from(sum.ln() + (most - chosen));
             let scale = share as f32 / sum;
-            out.iter_mut().for_each(|value| *value *= scale);
+            for value in &mut *out {
+                *value *= scale;
+            }
             out[own] -= share as f32;
         }
         out[rows.len() * at.width..].fill(0.0);

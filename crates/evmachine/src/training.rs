@@ -278,12 +278,14 @@ impl Evm {
     /// Whether parameters chosen on what the model first knew still fit what it knows now.
     fn tune_again(&self, accuracy: Option<f64>) -> Option<TuneAgain> {
         const FALL: f64 = 0.03;
+        /// Fewer rows tell nothing of so small a difference.
+        const LEAST_ROWS: usize = 400;
         let fitted = self.calibration.as_ref()?.info();
         let classes = self.classes.len();
         if classes >= 2 * fitted.classes {
             return Some(TuneAgain::ClassesGrew { from: fitted.classes, to: classes });
         }
-        let accuracy = accuracy?;
+        let accuracy = accuracy.filter(|_| fitted.rows >= LEAST_ROWS)?;
         (accuracy < fitted.accuracy - FALL)
             .then_some(TuneAgain::AccuracyFell { from: fitted.accuracy, to: accuracy })
     }

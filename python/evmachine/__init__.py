@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from evmachine import metrics, plot
     from evmachine._cv import ExtremeValueMachineCV
     from evmachine._estimator import ExtremeValueMachine
-    from evmachine._explanation import ClassEvidence, Explanation, Speaker
+    from evmachine._explanation import ClassEvidence, Explanation, Speaker, Testimony
     from evmachine._pool import Suggestion, UnknownPool
     from evmachine._psi import PsiModel
 
@@ -34,6 +34,7 @@ __all__ = [
     "PsiModel",
     "Speaker",
     "Suggestion",
+    "Testimony",
     "UnknownPool",
     "__version__",
     "metrics",
@@ -48,6 +49,7 @@ _HOMES = {
     "PsiModel": "_psi",
     "Speaker": "_explanation",
     "Suggestion": "_pool",
+    "Testimony": "_explanation",
     "UnknownPool": "_pool",
 }
 

@@ -25,9 +25,11 @@ _OPTIONS = (
     "n_trials",
     "objective",
     "max_false_unknown",
+    "max_false_known",
     "unknown_classes",
     "cv",
     "max_rows",
+    "max_size",
     "random_state",
 )
 
@@ -36,19 +38,21 @@ class ExtremeValueMachineCV(OpenSetClassifier):
     """An Extreme Value Machine that chooses its parameters by cross-class validation.
 
     Classes are left out in turn and act as unknowns; rows of the others are held out. After the search, the smallest
-    model within one standard error of the best is chosen, delta is set on the held-out rows, and the model is trained
-    on everything.
+    model that costs less than 0.003 of the objective is chosen, the share of known queries to reject is set on the
+    held-out rows, and the model is trained on everything.
 
     Parameters
     ----------
-    metric : {"euclidean", "cosine", "manhattan"}, default="euclidean"
-        The distance between vectors.
+    metric : {"auto", "euclidean", "cosine", "manhattan"}, default="auto"
+        The distance between vectors. "auto" chooses between Euclidean and cosine, where no row is all zeros and the
+        space is not "paper".
     max_extreme_vectors : None, int, float or dict, default=None
         A limit on the size of the model, as for :class:`ExtremeValueMachine`.
     space : {"full", "paper"} or dict, default="full"
         What is searched. A dict has lists for some of ``whitening``, ``smoothing`` (pairs of fraction and neighbours),
         ``tail_model``, ``tail_size`` (fractions), ``distance_multiplier``, ``pooling``, ``n_fused``,
-        ``cover_threshold`` and ``contrast``; the rest is as in "full".
+        ``cover_threshold``, ``contrast``, ``background``, ``weights`` (pairs of ``logit_weight`` and ``probe_weight``),
+        ``metric`` and ``standardize``; the rest is as in "full".
     search : {"bayesian", "grid"}, default="bayesian"
         Tree-structured Parzen estimators, or every combination.
     n_trials : int, default=60
@@ -56,16 +60,21 @@ class ExtremeValueMachineCV(OpenSetClassifier):
     objective : {"oscr", "f1", "normalized_accuracy", "accuracy"}, default="oscr"
         What trials are judged by; "accuracy" is that of known rows where ``max_false_unknown`` of them are rejected.
     max_false_unknown : float or None, default=None
-        Set delta so that at most this fraction of held-out known rows is called unknown, instead of where F1 is best.
+        Have at most this fraction of known queries called unknown, instead of the one at which F1 is best on the folds.
+    max_false_known : float or None, default=None
+        Have at most this fraction of unknown queries accepted, instead.
     unknown_classes : int or None, default=None
-        Set delta by the paper's formula for whoever knows how many unknown classes will be met, so many beside those
-        of the data.
-    cv : int, default=3
-        Number of folds; one in so many classes is unknown in each.
+        Set ``rejection_threshold`` by the paper's formula, instead, for whoever knows how many unknown classes will be
+        met, so many beside those of the data.
+    cv : int or None, default=None
+        Number of folds; one in so many classes is unknown in each. ``None`` is 3, and up to 5 where there are fewer
+        than 12 classes.
     max_rows : int, default=8000
         Most rows to train on in a fold; a quarter as many are tested, known and unknown each.
     shrink : bool, default=True
-        Whether to make the model as small as one standard error allows.
+        Whether to make the model smaller where that costs less than 0.003 of the objective.
+    max_size : float or None, default=None
+        Most extreme vectors by training rows, whatever that costs.
     unknown_label : default="auto"
         What ``predict`` says of unknowns, as for :class:`ExtremeValueMachine`.
     random_state : int, default=1
@@ -89,15 +98,15 @@ class ExtremeValueMachineCV(OpenSetClassifier):
         The best parameters at smaller sizes, in the same columns.
     references_ : dict
         The objective of what a practitioner would reach for instead, on the same folds: "paper", "robust", "1-NN",
-        "nearest class mean" and so on.
+        "nearest class mean", "logistic regression, energy" and so on.
     at_delta_ : dict
-        The figures of :func:`evmachine.metrics.open_set_report` on the folds, at the chosen delta.
+        The figures of :func:`evmachine.metrics.open_set_report` on the folds, at the chosen rejection.
     classes_, unknown_label_, n_features_in_, feature_names_in_
         As for :class:`ExtremeValueMachine`.
 
     Notes
     -----
-    With two classes none can be left out: the parameters of the paper are used, with a warning. Then, and only then,
+    With two classes none can be left out: the default parameters are used, with a warning. Then, and only then,
     ``cv_results_`` is empty and ``best_score_`` is not a number.
 
     Ctrl-C ends the search after the trial that is running.
@@ -121,17 +130,19 @@ class ExtremeValueMachineCV(OpenSetClassifier):
     def __init__(
         self,
         *,
-        metric: str = "euclidean",
+        metric: str = "auto",
         max_extreme_vectors: int | float | Mapping[str, int | float] | None = None,
         space: str | Mapping[str, Sequence[Any]] = "full",
         search: str = "bayesian",
         n_trials: int = 60,
         objective: str = "oscr",
         max_false_unknown: float | None = None,
+        max_false_known: float | None = None,
         unknown_classes: int | None = None,
-        cv: int = 3,
+        cv: int | None = None,
         max_rows: int = 8000,
         shrink: bool = True,
+        max_size: float | None = None,
         unknown_label: Any = "auto",
         random_state: int = 1,
         n_jobs: int | None = None,
@@ -144,10 +155,12 @@ class ExtremeValueMachineCV(OpenSetClassifier):
         self.n_trials = n_trials
         self.objective = objective
         self.max_false_unknown = max_false_unknown
+        self.max_false_known = max_false_known
         self.unknown_classes = unknown_classes
         self.cv = cv
         self.max_rows = max_rows
         self.shrink = shrink
+        self.max_size = max_size
         self.unknown_label = unknown_label
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -169,14 +182,13 @@ class ExtremeValueMachineCV(OpenSetClassifier):
         -------
         self
         """
-        base = {"metric": self.metric, "max_extreme_vectors": self.max_extreme_vectors}
         X, y = self._check_training(X, y, reset=True)
+        metric, space = self._measures(X)
+        base = {"metric": metric, "max_extreme_vectors": self.max_extreme_vectors}
         classes, codes = _labels.encode(y)
         if len(classes) == 2:
-            warnings.warn(
-                "two classes are too few to leave any out; the parameters are those of the paper", stacklevel=2
-            )
-        found = self._search(X, codes, _labels.names(classes), base) if len(classes) > 2 else {}
+            warnings.warn("two classes are too few to leave any out; the parameters are the defaults", stacklevel=2)
+        found = self._search(X, codes, _labels.names(classes), base, space) if len(classes) > 2 else {}
         params = _parameters.from_json(json.dumps(found["params"])) if found else base
         machine = ExtremeValueMachine(
             **params, unknown_label=self.unknown_label, n_jobs=self.n_jobs, verbose=self.verbose
@@ -186,16 +198,33 @@ class ExtremeValueMachineCV(OpenSetClassifier):
         machine._learn(X, y, None)
         self.estimator_, self.classes_ = machine, machine.classes_
         self.unknown_label_ = machine.unknown_label_
-        self.best_params_ = {name: getattr(machine, name) for name in _parameters.PAPER}
+        self.best_params_ = {name: getattr(machine, name) for name in _parameters.DEFAULTS}
         self._record(found)
         return self
 
+    def _measures(self, X: npt.NDArray[np.float32]) -> tuple[str, Any]:
+        """The metric to start from, and the space, which has those that "auto" stands for."""
+        space = dict(self.space) if isinstance(self.space, Mapping) else self.space
+        if self.metric != "auto" or space == "paper":
+            return "euclidean" if self.metric == "auto" else self.metric, space
+        if space == "full":
+            space = {}
+        if isinstance(space, dict) and "metric" not in space and X.any(axis=1).all():
+            space["metric"] = ["euclidean", "cosine"]
+        named = space.get("metric") if isinstance(space, dict) else None
+        return named[0] if isinstance(named, (list, tuple)) and named else "euclidean", space
+
     def _search(
-        self, X: npt.NDArray[np.float32], codes: npt.NDArray[np.int64], names: list[str], base: dict[str, Any]
+        self,
+        X: npt.NDArray[np.float32],
+        codes: npt.NDArray[np.int64],
+        names: list[str],
+        base: dict[str, Any],
+        space: Any,
     ) -> dict[str, Any]:
         options = {name: _parameters.number(name, getattr(self, name)) for name in _OPTIONS}
         options["shrink"] = bool(self.shrink)
-        options["space"] = dict(self.space) if isinstance(self.space, Mapping) else self.space
+        options["space"] = space
         text = json.dumps(options, default=_plain)
         with Progress(self.verbose) as progress:
             found: dict[str, Any] = json.loads(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import warnings
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -22,8 +24,9 @@ class ExtremeValueMachine(ModelFiles):
     """The Extreme Value Machine.
 
     Every training point gets a Weibull model of its margin to the other classes, a greedy cover keeps the few points
-    that explain their class, and a query that no class supports is unknown. Defaults are the paper's;
-    :meth:`robust` is what the guides recommend for embeddings.
+    that explain their class, and a query that no class supports is unknown. Defaults are the paper's, but for the
+    threshold: rows held out for a while set it, so that one in twenty known queries is called unknown.
+    ``rejection_threshold=0.05`` is the paper to the letter; :meth:`robust` is what the guides recommend for embeddings.
 
     Parameters
     ----------
@@ -38,6 +41,9 @@ class ExtremeValueMachine(ModelFiles):
         A shape (kappa) to use instead of the fitted one, for ``tail_model="weibull"``.
     distance_multiplier : float, default=0.5
         A margin is this fraction of a distance to another class.
+    standardize : bool, default=False
+        Whether columns are brought to mean 0 and deviation 1, over the first ``fit`` or ``partial_fit``, before
+        anything else is done with them.
     whitening : float, default=0.0
         The share of the within-class covariance in the matrix that features are whitened with, the rest being its mean
         variance in all directions; for ``metric="euclidean"`` and ``"cosine"``. 1 makes classes equally wide in every
@@ -60,8 +66,27 @@ class ExtremeValueMachine(ModelFiles):
     contrast : float, default=0.0
         How much the lead of the best class over the second counts when a query is accepted or rejected; for
         ``tail_model="weibull"``. It raises ``score_samples``, and leaves ``class_scores`` and ``predict_proba`` alone.
-    rejection_threshold : float, default=0.05
-        Below this probability a query is unknown, the paper's delta.
+    background : float, default=0.0
+        How much the support of the median class counts when a query is accepted or rejected, likewise. Meant for
+        thresholds from held-out rows.
+    logit_weight : float or "auto", default=0.0
+        How much the support of a second machine counts, whose features are the logits of a linear probe: so many times
+        as much as that in feature space, or with "auto" as held-out rows bear it out. 0 leaves it out.
+    probe_weight : float or "auto", default=0.0
+        How much the logits of the linear probe themselves count, likewise.
+    rejection_threshold : float or None, default=None
+        Below this probability a query is unknown, the paper's delta. Rules where it is given.
+    max_false_unknown : float or None, default=0.05
+        At most this share of known queries is called unknown, as far as they are like the training rows, some of which
+        are held out for it. Rules where neither ``rejection_threshold`` nor ``max_false_known`` is given.
+    max_false_known : float or None, default=None
+        At most this share of unknown queries is accepted, as far as they score as ``strangers`` has it. Rules where it
+        is given and ``rejection_threshold`` is not.
+    per_class : bool, default=False
+        Whether ``max_false_unknown`` is kept to in each class by itself, where it has held-out rows enough.
+    strangers : tuple of two floats, default=(0.35, 1.5)
+        How the p-values of unknown queries are distributed, Beta(a, b). Typical of embeddings unless measured, by
+        :meth:`fit_unknowns` or :class:`ExtremeValueMachineCV`.
     refit : {"new", "affected", "all"}, default="affected"
         Which Psi-models already there ``partial_fit`` fits again.
     reduce_when : {"always", "over_budget"}, default="always"
@@ -96,8 +121,17 @@ class ExtremeValueMachine(ModelFiles):
         How each fit went, in words.
     vector_ratio_ : float
         Extreme vectors by rows learned from.
+    threshold_ : float or ndarray of shape (n_classes,)
+        What ``score_samples`` is compared with; below it a query is unknown. With ``per_class``, one for each class.
+    shares_ : dict or None
+        How much of a decision are the ``features``, the machine over ``logits`` and the linear ``probe``, which add up
+        to 1. ``None`` where the features decide alone.
+    calibration_ : dict or None
+        What threshold and probabilities rest on: held-out ``rows``, the share of them that was named right
+        (``accuracy``) and the number of ``classes``, when the model was fitted. ``None`` where nothing was held out.
     report_ : dict
-        What the last ``fit`` or ``partial_fit`` did.
+        What the last ``fit`` or ``partial_fit`` did. ``tune_again`` says why the parameters should be chosen anew, if
+        they should.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -112,7 +146,7 @@ class ExtremeValueMachine(ModelFiles):
     >>> import numpy as np
     >>> from evmachine import ExtremeValueMachine
     >>> X = np.array([[0.0], [0.1], [0.2], [5.0], [5.1], [5.2]])
-    >>> evm = ExtremeValueMachine().fit(X, [0, 0, 0, 1, 1, 1])
+    >>> evm = ExtremeValueMachine(rejection_threshold=0.05).fit(X, [0, 0, 0, 1, 1, 1])
     >>> evm.predict([[0.15], [5.05], [100.0]])
     array([ 0,  1, -1])
     >>> evm.score_samples([[0.15], [100.0]]).round(3)
@@ -131,6 +165,7 @@ class ExtremeValueMachine(ModelFiles):
         tail_model: str = "weibull",
         fixed_shape: float | None = None,
         distance_multiplier: float = 0.5,
+        standardize: bool = False,
         whitening: float = 0.0,
         smoothing: float = 0.0,
         smoothing_neighbors: int = 10,
@@ -140,7 +175,14 @@ class ExtremeValueMachine(ModelFiles):
         reduction: str = "set_cover",
         n_fused: int = 1,
         contrast: float = 0.0,
-        rejection_threshold: float = 0.05,
+        background: float = 0.0,
+        logit_weight: float | str = 0.0,
+        probe_weight: float | str = 0.0,
+        rejection_threshold: float | None = None,
+        max_false_unknown: float | None = 0.05,
+        max_false_known: float | None = None,
+        per_class: bool = False,
+        strangers: tuple[float, float] = (0.35, 1.5),
         refit: str = "affected",
         reduce_when: str = "always",
         tail_memory: str = "full",
@@ -154,6 +196,7 @@ class ExtremeValueMachine(ModelFiles):
         self.tail_model = tail_model
         self.fixed_shape = fixed_shape
         self.distance_multiplier = distance_multiplier
+        self.standardize = standardize
         self.whitening = whitening
         self.smoothing = smoothing
         self.smoothing_neighbors = smoothing_neighbors
@@ -163,7 +206,14 @@ class ExtremeValueMachine(ModelFiles):
         self.reduction = reduction
         self.n_fused = n_fused
         self.contrast = contrast
+        self.background = background
+        self.logit_weight = logit_weight
+        self.probe_weight = probe_weight
         self.rejection_threshold = rejection_threshold
+        self.max_false_unknown = max_false_unknown
+        self.max_false_known = max_false_known
+        self.per_class = per_class
+        self.strangers = strangers
         self.refit = refit
         self.reduce_when = reduce_when
         self.tail_memory = tail_memory
@@ -174,7 +224,10 @@ class ExtremeValueMachine(ModelFiles):
 
     @classmethod
     def robust(cls, **overrides: Any) -> Self:
-        """The recommended start for embeddings: smoothing, pooling, wider margins, some whitening, every point kept.
+        """The recommended start for embeddings.
+
+        Smoothing, pooling, wider margins, some whitening, a linear probe and a machine over its logits, and every point
+        is kept.
 
         Parameters
         ----------
@@ -197,7 +250,7 @@ class ExtremeValueMachine(ModelFiles):
         return self._model
 
     def _library_params(self) -> str:
-        return _parameters.to_json({name: getattr(self, name) for name in _parameters.PAPER})
+        return _parameters.to_json({name: getattr(self, name) for name in _parameters.DEFAULTS})
 
     def fit(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Self:
         """Learn the classes of ``y``.
@@ -219,6 +272,8 @@ class ExtremeValueMachine(ModelFiles):
 
     def partial_fit(self, X: npt.ArrayLike, y: npt.ArrayLike, classes: npt.ArrayLike | None = None) -> Self:
         """Learn more rows, of known classes or new ones, at the cost of their distances alone.
+
+        The threshold is set anew. Warns where the model has changed so much that its parameters should be chosen again.
 
         Parameters
         ----------
@@ -267,6 +322,11 @@ class ExtremeValueMachine(ModelFiles):
         # The model last: a thread that predicts meanwhile finds all of its classes.
         self.classes_, self.unknown_label_, self.report_ = classes, unknown, report
         self._model = model
+        if report["tune_again"] is not None:
+            warnings.warn(
+                f"{report['tune_again']}; choose its parameters anew, with ExtremeValueMachineCV, or fit it again",
+                stacklevel=3,
+            )
         return self
 
     def _adopt_columns(self, other: OpenSetClassifier) -> None:
@@ -347,21 +407,87 @@ class ExtremeValueMachine(ModelFiles):
             )
         return self
 
-    def set_rejection_threshold(self, delta: float) -> Self:
-        """Change delta of the fitted model, and of those to come. Nothing else depends on it.
+    def set_rejection(
+        self,
+        *,
+        rejection_threshold: float | None = None,
+        max_false_unknown: float | None = None,
+        max_false_known: float | None = None,
+        per_class: bool = False,
+    ) -> Self:
+        """Change what the fitted model calls unknown, and those to come. Nothing else depends on it.
 
         Parameters
         ----------
-        delta : float
+        rejection_threshold : float or None, default=None
             Below this probability a query is unknown.
+        max_false_unknown : float or None, default=None
+            Or at most this share of known queries is called unknown.
+        max_false_known : float or None, default=None
+            Or at most this share of unknown queries is accepted.
+        per_class : bool, default=False
+            Whether ``max_false_unknown`` is kept to in each class by itself.
+
+        Returns
+        -------
+        self
+
+        Notes
+        -----
+        The shares need held-out rows: those of a fit that had any, or those of :meth:`calibrate`.
+        """
+        check_is_fitted(self)
+        given = (rejection_threshold, max_false_unknown, max_false_known)
+        if sum(value is not None for value in given) != 1:
+            raise ValueError("give one of rejection_threshold, max_false_unknown and max_false_known")
+        rule = dict(zip(("rejection_threshold", "max_false_unknown", "max_false_known"), given, strict=True))
+        self._model = self._model.with_rejection(json.dumps(_parameters.rejection({**rule, "per_class": per_class})))
+        self.rejection_threshold, self.max_false_known = rejection_threshold, max_false_known
+        if max_false_unknown is not None:
+            self.max_false_unknown, self.per_class = max_false_unknown, per_class
+        return self
+
+    def calibrate(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Self:
+        """Set threshold and probabilities on labelled rows that the model was not trained on.
+
+        A fit can only hold out rows of a model that is a little smaller; on fresh rows, ``max_false_unknown`` holds for
+        the model as it is. Where ``rejection_threshold`` is given, it stays, and the probabilities alone change.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features)
+        y : array-like of shape (n_rows,)
+            Their classes. Rows of classes that the model does not know are passed over.
 
         Returns
         -------
         self
         """
         check_is_fitted(self)
-        self._model = self._model.with_rejection_threshold(delta)
-        self.rejection_threshold = delta
+        X, y = self._check_training(X, y, reset=False)
+        found, codes = _labels.encode(y)
+        names = _labels.names(self._of_one_type(found))
+        self._model = self._model.calibrate(X, codes, names, _parameters.threads(self.n_jobs))
+        return self
+
+    def fit_unknowns(self, X: npt.ArrayLike) -> Self:
+        """Learn from rows that are known to be unknown how such rows score, after ``fit``.
+
+        ``strangers`` is set, for the fitted model and those to come; ``predict_known_proba`` and ``max_false_known``
+        rest on it. The rows are not learned as a class.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features)
+            Rows of no known class, of the kind that will be met.
+
+        Returns
+        -------
+        self
+        """
+        rows = self._check_queries(X)
+        self._model = self._model.calibrate_unknowns(rows, _parameters.threads(self.n_jobs))
+        self.strangers = _parameters.from_json(self._model.params)["strangers"]
         return self
 
     @property
@@ -392,6 +518,23 @@ class ExtremeValueMachine(ModelFiles):
     @property
     def vector_ratio_(self) -> float:
         return self._fitted_model("vector_ratio_").vector_ratio
+
+    @property
+    def threshold_(self) -> float | npt.NDArray[np.float64]:
+        model = self._fitted_model("threshold_")
+        thresholds = model.thresholds
+        if "false_unknown_per_class" not in model.params:
+            return float(thresholds[0])
+        return thresholds[np.argsort(self._class_positions(model))]
+
+    @property
+    def shares_(self) -> dict[str, float] | None:
+        return self._fitted_model("shares_").shares
+
+    @property
+    def calibration_(self) -> dict[str, Any] | None:
+        found = self._fitted_model("calibration_").calibration
+        return None if found is None else dict(zip(("rows", "accuracy", "classes"), found, strict=True))
 
     def _fitted_model(self, attribute: str) -> _native.Model:
         if not hasattr(self, "_model"):

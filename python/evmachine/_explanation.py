@@ -33,6 +33,25 @@ class Speaker:
 
 
 @dataclass(frozen=True)
+class Testimony:
+    """What each witness says of a class, in the unit of support; the class has the sum of it.
+
+    Attributes
+    ----------
+    features : float
+        The support in feature space.
+    logits : float
+        The machine over the logits of the linear probe.
+    probe : float
+        The linear probe itself.
+    """
+
+    features: float
+    logits: float
+    probe: float
+
+
+@dataclass(frozen=True)
 class ClassEvidence:
     """What one class has to say.
 
@@ -42,12 +61,15 @@ class ClassEvidence:
         The class.
     probability : float
         P(class | query).
+    testimony : Testimony or None
+        Which witness said what; ``None`` where the features are the only one (``shares_`` is ``None``).
     speakers : list of Speaker
         The extreme vectors whose psi were averaged, largest first.
     """
 
     label: Any
     probability: float
+    testimony: Testimony | None
     speakers: list[Speaker]
 
 
@@ -65,7 +87,7 @@ class Explanation:
         Its probability.
     distance_to_boundary : float
         How far the query must move at least to change between known and unknown, where one psi decides
-        (``n_fused=1``).
+        (``n_fused=1``, no ``contrast``, no witness beside the features).
     classes : list of ClassEvidence
         The best classes, best first.
     """
@@ -86,8 +108,13 @@ def from_rows(rows: Sequence[Any], labels: Sequence[Any], unknown: Any) -> list[
             probability=probability,
             distance_to_boundary=boundary,
             classes=[
-                ClassEvidence(labels[number], class_probability, [Speaker(*speaker) for speaker in speakers])
-                for number, class_probability, speakers in evidence
+                ClassEvidence(
+                    labels[number],
+                    class_probability,
+                    None if testimony is None else Testimony(*testimony),
+                    [Speaker(*speaker) for speaker in speakers],
+                )
+                for number, class_probability, testimony, speakers in evidence
             ],
         )
         for best, accepted, probability, boundary, evidence in rows

@@ -80,9 +80,10 @@ class OpenSetClassifier(ClassifierMixin, BaseEstimator):
         return answers[np.where(accepted, best, len(self.classes_))]
 
     def predict_proba(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
-        """P of each class, scaled so that rows sum to 1: which class it is, if it is a known one.
+        """P of each class, if it is a known one: rows sum to 1.
 
-        Whether it is known, ``score_samples`` says.
+        From held-out rows, where there were any (``calibration_``); otherwise ``class_scores``, scaled. Whether a query
+        is known, ``predict_known_proba`` says.
 
         Parameters
         ----------
@@ -98,8 +99,47 @@ class OpenSetClassifier(ClassifierMixin, BaseEstimator):
             rows = model.distribution(checked, threads(self.n_jobs), progress.callback)
         return self._by_class(model, rows)
 
+    def predict_known_proba(self, X: npt.ArrayLike, prior: float = 0.5) -> npt.NDArray[np.float64]:
+        """P of each query being of a known class.
+
+        By Bayes, from ``p_values``: those of known queries are uniform, those of unknown ones as ``strangers`` has
+        them, which :meth:`ExtremeValueMachine.fit_unknowns` measures.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_queries, n_features)
+        prior : float, default=0.5
+            The share of known queries to be expected.
+
+        Returns
+        -------
+        ndarray of shape (n_queries,)
+        """
+        if not 0.0 < prior < 1.0:
+            raise ValueError(f"prior = {prior}: must be above 0 and below 1")
+        checked, model = self._check_queries(X), self._native_model()
+        with Progress(self.verbose) as progress:
+            return model.probability_known(checked, prior, threads(self.n_jobs), progress.callback)
+
+    def p_values(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        """The share of known queries that score no higher: uniform for known queries, small for unknown ones.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_queries, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_queries,)
+        """
+        checked, model = self._check_queries(X), self._native_model()
+        with Progress(self.verbose) as progress:
+            return model.p_values(checked, threads(self.n_jobs), progress.callback)
+
     def class_scores(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """P of each class as the paper has it, Eq. 3: rows do not sum to 1, and all are small for an unknown.
+
+        Where there are witnesses beside the features (``shares_``), P at the support that all of them give.
 
         Parameters
         ----------
@@ -120,9 +160,10 @@ class OpenSetClassifier(ClassifierMixin, BaseEstimator):
         return rows if np.array_equal(order, np.arange(len(order))) else rows[:, order]
 
     def score_samples(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
-        """P of the best class of each query, which delta is compared with: low for unknowns.
+        """P of the best class of each query, which ``threshold_`` is compared with: low for unknowns.
 
-        Where there is a ``contrast``, the lead over the second class raises it above ``class_scores``.
+        Where there is a ``contrast``, the lead over the second class raises it above ``class_scores``, and where there
+        is a ``background``, the median class moves it.
 
         Parameters
         ----------

@@ -11,8 +11,11 @@ from typing import Any
 
 from evmachine import _native
 
-#: The parameters that the library knows, in its order, with its defaults.
-PAPER: dict[str, Any] = {}
+#: The parameters of the estimator that are the library's, in its order, with its defaults.
+DEFAULTS: dict[str, Any] = {}
+
+#: What the library's rejection_threshold is here, the one that rules first.
+REJECTION = ("rejection_threshold", "max_false_known", "max_false_unknown", "per_class")
 
 
 def number(name: str, value: Any) -> Any:
@@ -51,14 +54,46 @@ def _size(name: str, value: Any) -> Any:
     return value
 
 
+def rejection(values: Mapping[str, Any]) -> Any:
+    """The rule for what is unknown as the library has it: a probability, or a share by name."""
+    for name in REJECTION[:-1]:
+        value = number(name, values.get(name))
+        if value is None:
+            continue
+        if name == "rejection_threshold":
+            return value
+        if isinstance(value, (bool, str)) or not 0.0 <= value <= 1.0:
+            raise ValueError(f"{name} = {value!r}: must be between 0 and 1")
+        if name == "max_false_known":
+            return {"false_known": value}
+        return {"false_unknown_per_class" if values.get("per_class", False) else "false_unknown": value}
+    raise ValueError("one of rejection_threshold, max_false_unknown and max_false_known must be a number")
+
+
 def to_json(values: Mapping[str, Any]) -> str:
     """The parameters as the library reads them; raises ``ValueError`` naming the one that is wrong."""
-    out = {name: (_size if name in _SIZES else number)(name, value) for name, value in values.items()}
+    out = {
+        name: (_size if name in _SIZES else number)(name, value)
+        for name, value in values.items()
+        if name not in REJECTION
+    }
+    if "strangers" in out:
+        out["strangers"] = _pair("strangers", out["strangers"])
+    if any(name in values for name in REJECTION):
+        out["rejection_threshold"] = rejection(values)
     try:
         return json.dumps(out)
     except TypeError:
         wrong = next(name for name, value in out.items() if not _is_json(value))
         raise ValueError(f"{wrong} = {out[wrong]!r}: must be a number or a name") from None
+
+
+def _pair(name: str, value: Any) -> list[Any]:
+    try:
+        first, second = value
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} = {value!r}: must be two numbers") from None
+    return [number(name, first), number(name, second)]
 
 
 def _is_json(value: Any) -> bool:
@@ -78,16 +113,39 @@ def from_json(text: str) -> dict[str, Any]:
             ((key, size),) = value.items()
             if key in (whole, share):
                 values[name] = size
-    return values
+    values["strangers"] = tuple(values["strangers"])
+    return {
+        own: entry
+        for name, value in values.items()
+        for own, entry in (_split(value) if name == "rejection_threshold" else {name: value}).items()
+    }
+
+
+def _split(rule: Any) -> dict[str, Any]:
+    """The library's rule for what is unknown as parameters of the estimator."""
+    parts: dict[str, Any] = {
+        "rejection_threshold": None,
+        "max_false_unknown": _SHARE,
+        "max_false_known": None,
+        "per_class": False,
+    }
+    if not isinstance(rule, dict):
+        return {**parts, "rejection_threshold": rule}
+    ((name, share),) = rule.items()
+    if name == "false_known":
+        return {**parts, "max_false_known": share}
+    return {**parts, "max_false_unknown": share, "per_class": name == "false_unknown_per_class"}
 
 
 def robust(metric: str) -> dict[str, Any]:
-    """What differs from the paper in the robust preset for a metric."""
+    """What differs from the defaults in the robust preset for a metric."""
     values = from_json(_native.defaults(True, metric))
-    return {name: value for name, value in values.items() if value != PAPER[name]}
+    return {name: value for name, value in values.items() if value != DEFAULTS[name]}
 
 
-PAPER.update(from_json(_native.defaults(False, "euclidean")))
+#: What stands where another rule holds: the library's own share.
+_SHARE: float = json.loads(_native.defaults(False, "euclidean"))["rejection_threshold"]["false_unknown"]
+DEFAULTS.update(from_json(_native.defaults(False, "euclidean")))
 
 
 def threads(n_jobs: int | None) -> int:

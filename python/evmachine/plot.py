@@ -35,8 +35,14 @@ def _axes(given: Any, columns: int = 1, size: tuple[float, float] = (6.4, 4.8)) 
     return pyplot.subplots(1, columns, figsize=size, layout="constrained")[1]
 
 
-def _delta(estimator: OpenSetClassifier) -> float:
-    return float(json.loads(estimator._native_model().params)["rejection_threshold"])
+def _rule(estimator: OpenSetClassifier) -> str:
+    """What is unknown, in words."""
+    rule = json.loads(estimator._native_model().params)["rejection_threshold"]
+    if not isinstance(rule, dict):
+        return f"delta = {rule:.3g}"
+    ((name, share),) = rule.items()
+    who = {"false_known": "unknown accepted", "false_unknown": "known rejected"}
+    return f"{100 * share:.3g} % of {who.get(name, 'each class rejected')}"
 
 
 def _tidy(ax: Any) -> None:
@@ -82,14 +88,13 @@ def psi_contours(
     pad = 0.15 * np.maximum(high - low, 1e-6)
     sides = [np.linspace(low[i] - pad[i], high[i] + pad[i], resolution, dtype=np.float32) for i in (0, 1)]
     cells = np.column_stack([side.ravel() for side in np.meshgrid(*sides)])
-    psi = model.decide(np.ascontiguousarray(cells), 0)[2].reshape(resolution, resolution)
+    best, accepted, psi, _ = (part.reshape(resolution, -1) for part in model.decide(np.ascontiguousarray(cells), 0))
     levels = np.linspace(0.0, 1.0, 11)
     filled = ax.contourf(*sides, psi, levels=levels, cmap="Blues", vmax=1.8)
     ax.figure.colorbar(filled, ax=ax, label="largest psi", ticks=levels[::2])
-    delta = _delta(estimator)
-    if 0.0 < delta < 1.0:
-        ax.contour(*sides, psi, levels=[delta], colors=_INK, linestyles="--", linewidths=1.0)
-        ax.plot([], [], color=_INK, linestyle="--", linewidth=1.0, label=f"delta = {delta:.3g}")
+    if accepted.any() and not accepted.all():
+        ax.contour(*sides, psi - model.thresholds[best], levels=[0.0], colors=_INK, linestyles="--", linewidths=1.0)
+        ax.plot([], [], color=_INK, linestyle="--", linewidth=1.0, label=_rule(estimator))
     if y is not None:
         labels = np.asarray(y)
     elif X is not None:
@@ -161,8 +166,8 @@ def oscr_curve(estimator: OpenSetClassifier, X: npt.ArrayLike, y: npt.ArrayLike,
     area = float(np.sum(np.diff(unknown) * (known[1:] + known[:-1]) / 2))
     ax.plot(unknown, known, color=_COLOURS[0], label=f"OSCR = {area:.3f}")
     report = metrics.open_set_report(estimator, X, y)
-    at_delta = (1.0 - report["unknown_accuracy"], report["known_accuracy"])
-    ax.plot(*at_delta, "o", color=_COLOURS[1], label=f"at delta = {_delta(estimator):.3g}")
+    now = (1.0 - report["unknown_accuracy"], report["known_accuracy"])
+    ax.plot(*now, "o", color=_COLOURS[1], label=f"at {_rule(estimator)}")
     ax.set_xlabel("unknown queries accepted")
     ax.set_ylabel("known queries accepted and right")
     ax.set_xlim(-0.02, 1.02)

@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
-use evmachine::{ClassScore, Evm, ExtremeVector, Report, Run};
+use evmachine::{
+    CalibrateError, ClassScore, Decision, Evm, ExtremeVector, Rejection, Report, Run, TailModel,
+};
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
@@ -42,6 +44,18 @@ fn report<'py>(py: Python<'py>, report: &Report) -> PyResult<Bound<'py, PyDict>>
     dict.set_item("dropped", report.dropped)?;
     dict.set_item("extreme_vectors", report.extreme_vectors)?;
     dict.set_item("vector_ratio", report.vector_ratio)?;
+    dict.set_item("held_out", report.held_out)?;
+    dict.set_item("probe_penalty", report.probe_penalty)?;
+    dict.set_item("shares", report.shares.map(|shares| self::shares(py, shares)).transpose()?)?;
+    dict.set_item("tune_again", report.tune_again.map(|reason| reason.to_string()))?;
+    Ok(dict)
+}
+
+fn shares(py: Python<'_>, shares: [f64; 3]) -> PyResult<Bound<'_, PyDict>> {
+    let dict = PyDict::new(py);
+    for (name, share) in ["features", "logits", "probe"].into_iter().zip(shares) {
+        dict.set_item(name, share)?;
+    }
     Ok(dict)
 }
 
@@ -50,8 +64,12 @@ fn number(value: u64) -> i64 {
     value.cast_signed()
 }
 
-/// P of each class as a distribution over classes; where every ln P has underflowed, all of it is the best one's.
+/// P(class | known). Without calibration, P of each class scaled to sum to 1; where every ln P has underflowed, all of it
+/// is the best one's.
 fn distribution(evm: &Evm, scores: &[ClassScore]) -> Vec<f64> {
+    if let Some(calibrated) = evm.class_probabilities(scores) {
+        return calibrated;
+    }
     let best = evm.decision(scores).best();
     let largest = scores[best].ln_probability;
     if largest == f64::NEG_INFINITY {
@@ -80,6 +98,24 @@ impl Model {
         })?
         .map_err(failure::value)?;
         rows.into_pyarray(py).reshape([queries.rows(), evm.classes().len()])
+    }
+
+    /// A number for the decision on each query, which calibration alone can tell.
+    fn calibrated<'py>(
+        &self,
+        py: Python<'py>,
+        features: &Matrix<'py>,
+        threads: usize,
+        progress: Option<&Py<PyAny>>,
+        each: impl Fn(&Decision) -> Option<f64>,
+    ) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        let (queries, evm) = (arrays::features(features)?, &self.evm);
+        let decisions = watch::run(py, threads, progress, |run, _| evm.decide_with(run, &queries))?
+            .map_err(failure::value)?;
+        if evm.calibration().is_none() {
+            return Err(failure::value(CalibrateError::NotCalibrated));
+        }
+        Ok(decisions.iter().filter_map(each).collect::<Vec<f64>>().into_pyarray(py))
     }
 
     /// Another model, made of a copy of this one.
@@ -172,10 +208,31 @@ impl Model {
         self.changed(py, threads, progress.as_ref(), |run, evm| evm.forget_class_with(run, name))
     }
 
-    fn with_rejection_threshold(&self, delta: f64) -> PyResult<Self> {
+    /// Another rule for what is unknown, in the JSON of the parameters.
+    fn with_rejection(&self, rule: &str) -> PyResult<Self> {
+        let rule: Rejection = serde_json::from_str(rule).map_err(failure::value)?;
         let mut evm = self.evm.clone();
-        evm.set_rejection_threshold(delta).map_err(failure::value)?;
+        evm.set_rejection(rule).map_err(failure::value)?;
         Ok(Self { evm })
+    }
+
+    /// Sets threshold and probabilities on labelled rows that the model was not trained on.
+    fn calibrate(
+        &self,
+        py: Python<'_>,
+        features: Matrix<'_>,
+        codes: PyReadonlyArray1<'_, i64>,
+        names: Vec<String>,
+        threads: usize,
+    ) -> PyResult<Self> {
+        let (data, labels) = (arrays::features(&features)?, arrays::labels(&codes, &names)?);
+        self.changed(py, threads, None, |_, evm| evm.calibrate(&data, &labels).map(|_| ()))
+    }
+
+    /// Learns from rows that are known to be unknown how such rows score.
+    fn calibrate_unknowns(&self, py: Python<'_>, features: Matrix<'_>, threads: usize) -> PyResult<Self> {
+        let data = arrays::features(&features)?;
+        self.changed(py, threads, None, |_, evm| evm.calibrate_unknowns(&data))
     }
 
     #[pyo3(signature = (features, threads, progress=None))]
@@ -201,6 +258,33 @@ impl Model {
         ))
     }
 
+    /// The share of known queries that score no higher than each of these.
+    #[pyo3(signature = (features, threads, progress=None))]
+    fn p_values<'py>(
+        &self,
+        py: Python<'py>,
+        features: Matrix<'py>,
+        threads: usize,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        let each = |decision: &Decision| self.evm.p_value(decision.score());
+        self.calibrated(py, &features, threads, progress.as_ref(), each)
+    }
+
+    /// P(known), `prior` being the share of known queries to be expected.
+    #[pyo3(signature = (features, prior, threads, progress=None))]
+    fn probability_known<'py>(
+        &self,
+        py: Python<'py>,
+        features: Matrix<'py>,
+        prior: f64,
+        threads: usize,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        let each = |decision: &Decision| self.evm.probability_known(decision.score(), prior);
+        self.calibrated(py, &features, threads, progress.as_ref(), each)
+    }
+
     /// P of every class: (rows, classes).
     #[pyo3(signature = (features, threads, progress=None))]
     fn scores<'py>(
@@ -214,7 +298,7 @@ impl Model {
         self.rows_of(py, &features, threads, progress.as_ref(), each)
     }
 
-    /// P of every class, each row scaled to sum to 1.
+    /// P(class | known) of every class; each row sums to 1.
     #[pyo3(signature = (features, threads, progress=None))]
     fn distribution<'py>(
         &self,
@@ -266,6 +350,29 @@ impl Model {
     #[getter]
     fn params(&self) -> PyResult<String> {
         serde_json::to_string(&**self.evm.params()).map_err(failure::value)
+    }
+
+    /// By class, the probability from which on it is answered.
+    #[getter]
+    fn thresholds<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
+        let probability = |support: f64| match self.evm.params().tail_model {
+            TailModel::Weibull => (-(-support).exp()).exp(),
+            TailModel::Libmr | TailModel::Gumbel => -(-support.exp()).exp_m1(),
+        };
+        let classes = 0..self.evm.classes().len();
+        classes.map(|class| probability(self.evm.threshold_of(class))).collect::<Vec<f64>>().into_pyarray(py)
+    }
+
+    /// How much of a decision features, logits and probe are; `None` where features decide alone.
+    #[getter]
+    fn shares<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
+        self.evm.shares().map(|shares| self::shares(py, shares)).transpose()
+    }
+
+    /// Rows that the threshold rests on, the share of them that was right, and the classes then.
+    #[getter]
+    fn calibration(&self) -> Option<(usize, f64, usize)> {
+        self.evm.calibration().map(|info| (info.rows, info.accuracy, info.classes))
     }
 
     #[getter]

@@ -4,8 +4,10 @@ use evmachine::{ClassEvidence, Explanation, Speaker};
 
 /// Position among the extreme vectors, training row, distance, psi, radius.
 pub(crate) type SpeakerRow = (usize, u64, f64, f64, f64);
-/// Class, probability, speakers.
-pub(crate) type EvidenceRow = (usize, f64, Vec<SpeakerRow>);
+/// What features, logits and probe say.
+pub(crate) type TestimonyRow = (f64, f64, f64);
+/// Class, probability, testimony, speakers.
+pub(crate) type EvidenceRow = (usize, f64, Option<TestimonyRow>, Vec<SpeakerRow>);
 /// Best class, whether it was accepted, probability, distance to the boundary, evidence.
 pub(crate) type ReasonRow = (usize, bool, f64, f64, Vec<EvidenceRow>);
 
@@ -14,7 +16,8 @@ fn speaker(speaker: &Speaker) -> SpeakerRow {
 }
 
 fn evidence(evidence: &ClassEvidence) -> EvidenceRow {
-    (evidence.class, evidence.probability, evidence.speakers.iter().map(speaker).collect())
+    let testimony = evidence.testimony.map(|parts| (parts.features, parts.logits, parts.probe));
+    (evidence.class, evidence.probability, testimony, evidence.speakers.iter().map(speaker).collect())
 }
 
 pub(crate) fn row(explanation: &Explanation) -> ReasonRow {

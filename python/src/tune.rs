@@ -1,9 +1,9 @@
 //! The tuner: options and findings as JSON.
 
-use evmachine::Params;
+use evmachine::{Metric, Params, Weight};
 use evmachine_eval::folds::FoldSizes;
 use evmachine_eval::tune::Delta;
-use evmachine_eval::{Objective, Search, Space, TuneOptions, Tuned};
+use evmachine_eval::{Objective, Search, Space, TuneOptions, Tuned, Weights};
 use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
 use serde::de::DeserializeOwned;
@@ -31,7 +31,7 @@ pub(crate) fn tune(
     base.check().map_err(failure::value)?;
     let options = read(options, base)?;
     let tuned = watch::run(py, threads, progress.as_ref(), |_, watch| {
-        evmachine_eval::tune(&data, &labels, &options, &mut |done, total, _| watch.trials(done, total))
+        evmachine_eval::tune(&data, &labels, &options, &mut |at| watch.tuning(at))
     })?;
     findings(&tuned.map_err(failure::value)?)
 }
@@ -65,7 +65,7 @@ fn list<T: DeserializeOwned + Clone>(space: &Map<String, Value>, name: &str, or:
     }
 }
 
-const SPACE: [&str; 9] = [
+const SPACE: [&str; 13] = [
     "whitening",
     "smoothing",
     "tail_model",
@@ -75,9 +75,30 @@ const SPACE: [&str; 9] = [
     "n_fused",
     "cover_threshold",
     "contrast",
+    "background",
+    "weights",
+    "metric",
+    "standardize",
 ];
 
-#[allow(clippy::needless_update, reason = "what has no counterpart here stays as in the full space")]
+/// Metrics by name.
+fn metrics(space: &Map<String, Value>) -> PyResult<Vec<Metric>> {
+    let names: Vec<String> = list(space, "metric", &[])?;
+    let metric = |name: &String| {
+        Metric::from_name(name).ok_or_else(|| {
+            failure::value(format!("space[\"metric\"] has {name:?}; it takes euclidean, cosine, manhattan"))
+        })
+    };
+    names.iter().map(metric).collect()
+}
+
+/// Weights of logits and probe as pairs.
+fn weights(space: &Map<String, Value>, or: &[Weights]) -> PyResult<Vec<Weights>> {
+    let or: Vec<(Weight, Weight)> = or.iter().map(|weights| (weights.logits, weights.probe)).collect();
+    let pairs = list(space, "weights", &or)?;
+    Ok(pairs.into_iter().map(|(logits, probe)| Weights { logits, probe }).collect())
+}
+
 fn space(value: &Value) -> PyResult<Space> {
     let given = match value {
         Value::String(name) if name == "full" => return Ok(Space::full()),
@@ -101,11 +122,13 @@ fn space(value: &Value) -> PyResult<Space> {
         n_fused: list(given, SPACE[6], &full.n_fused)?,
         cover_threshold: list(given, SPACE[7], &full.cover_threshold)?,
         contrast: list(given, SPACE[8], &full.contrast)?,
-        ..full
+        background: list(given, SPACE[9], &full.background)?,
+        weights: weights(given, &full.weights)?,
+        metric: metrics(given)?,
+        standardize: list(given, SPACE[12], &full.standardize)?,
     })
 }
 
-#[allow(clippy::needless_update, reason = "what has no counterpart here keeps its default")]
 fn read(text: &str, base: Params) -> PyResult<TuneOptions> {
     let options: Value = serde_json::from_str(text).map_err(failure::value)?;
     let count = |name: &str| {
@@ -113,13 +136,16 @@ fn read(text: &str, base: Params) -> PyResult<TuneOptions> {
             failure::value(format!("{name} = {}: must be an integer, not negative", options[name]))
         })
     };
-    let limit = match &options["max_false_unknown"] {
-        Value::Null => None,
-        value => Some(value.as_f64().filter(|rate| (0.0..1.0).contains(rate)).ok_or_else(|| {
-            failure::value(format!("max_false_unknown = {value}: must be at least 0 and below 1"))
-        })?),
+    let rate = |name: &str| match &options[name] {
+        Value::Null => Ok(None),
+        value => value
+            .as_f64()
+            .filter(|rate| (0.0..1.0).contains(rate))
+            .map(Some)
+            .ok_or_else(|| failure::value(format!("{name} = {value}: must be at least 0 and below 1"))),
     };
-    let objective = match (options["objective"].as_str(), limit) {
+    let (unknown, known) = (rate("max_false_unknown")?, rate("max_false_known")?);
+    let objective = match (options["objective"].as_str(), unknown) {
         (Some("oscr"), _) => Objective::Oscr,
         (Some("f1"), _) => Objective::F1,
         (Some("normalized_accuracy"), _) => Objective::NormalizedAccuracy,
@@ -140,16 +166,23 @@ fn read(text: &str, base: Params) -> PyResult<TuneOptions> {
             return Err(failure::value(format!("search = {}: must be grid or bayesian", options["search"])));
         }
     };
-    let delta = match (limit, &options["unknown_classes"]) {
-        (None, Value::Null) => Delta::BestF1,
-        (Some(rate), Value::Null) => Delta::MaxFalseUnknown(rate),
-        (None, _) => Delta::Openness { unknown_classes: count("unknown_classes")? as usize },
-        (Some(_), _) => {
-            return Err(failure::value(
-                "delta is set by max_false_unknown or by unknown_classes, not by both",
-            ));
+    let delta = match (unknown, known, &options["unknown_classes"]) {
+        (None, None, Value::Null) => Delta::BestF1,
+        (Some(rate), None, Value::Null) => Delta::MaxFalseUnknown(rate),
+        (None, Some(rate), Value::Null) => Delta::MaxFalseKnown(rate),
+        (None, None, _) => Delta::Openness { unknown_classes: count("unknown_classes")? as usize },
+        _ => {
+            let rule = "rejection is set by one of max_false_unknown, max_false_known and unknown_classes";
+            return Err(failure::value(rule));
         }
     };
+    let max_size = match &options["max_size"] {
+        Value::Null => None,
+        value => Some(value.as_f64().ok_or_else(|| {
+            failure::value(format!("max_size = {value}: must be above 0 and at most 1, or None"))
+        })?),
+    };
+    let folds = if options["cv"].is_null() { None } else { Some(count("cv")? as usize) };
     let rows = count("max_rows")? as usize;
     Ok(TuneOptions {
         base,
@@ -157,10 +190,10 @@ fn read(text: &str, base: Params) -> PyResult<TuneOptions> {
         search,
         objective,
         delta,
-        folds: count("cv")? as usize,
+        folds,
         sizes: FoldSizes { train: rows, test: rows / 4 },
         shrink: options["shrink"].as_bool().unwrap_or(true),
+        max_size,
         seed: count("random_state")?,
-        ..TuneOptions::default()
     })
 }

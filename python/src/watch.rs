@@ -8,6 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use evmachine::{Observer, Run, Stage};
+use evmachine_eval::TuneProgress;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
@@ -27,7 +28,8 @@ pub(crate) struct Watch {
 #[derive(Clone, Copy)]
 enum Step {
     Stage(Stage),
-    Trials,
+    /// With the best objective so far, if there is any.
+    Tuning(Option<f64>),
 }
 
 impl Watch {
@@ -36,9 +38,11 @@ impl Watch {
         if self.stopped.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
-    /// Trials of a search; whether to go on.
-    pub(crate) fn trials(&self, done: usize, total: usize) -> ControlFlow<()> {
-        self.note(Step::Trials, done as u64, total as u64)
+    /// Steps of a search; whether to go on.
+    pub(crate) fn tuning(&self, at: &TuneProgress<'_>) -> ControlFlow<()> {
+        let (leader, mean) = at.leader;
+        let step = Step::Tuning((!leader.is_empty()).then_some(mean));
+        self.note(step, at.done as u64, at.total as u64)
     }
 
     /// Tells Python what was done last, and asks whether a signal came.
@@ -49,7 +53,8 @@ impl Watch {
             if let (Some(progress), Some((step, done, total))) = (progress, latest) {
                 let name = match step {
                     Step::Stage(stage) => stage.to_string(),
-                    Step::Trials => "trials".to_owned(),
+                    Step::Tuning(None) => "tuning".to_owned(),
+                    Step::Tuning(Some(best)) => format!("tuning, best {best:.3}"),
                 };
                 progress.call1(py, (name, done, total))?;
             }

@@ -15,11 +15,11 @@ from evmachine import ExtremeValueMachine, _native, _parameters
 
 def test_defaults_are_those_of_the_library():
     signature = inspect.signature(ExtremeValueMachine.__init__).parameters
-    own = {name: parameter.default for name, parameter in signature.items() if name in _parameters.PAPER}
+    own = {name: parameter.default for name, parameter in signature.items() if name in _parameters.DEFAULTS}
     assert own == _parameters.from_json(_native.defaults(False, "euclidean"))
-    assert list(_parameters.PAPER) == [name for name in signature if name in _parameters.PAPER]
+    assert list(_parameters.DEFAULTS) == [name for name in signature if name in _parameters.DEFAULTS]
     robust = ExtremeValueMachine.robust().get_params()
-    assert {name: robust[name] for name in _parameters.PAPER} == _parameters.from_json(
+    assert {name: robust[name] for name in _parameters.DEFAULTS} == _parameters.from_json(
         _native.defaults(True, "euclidean")
     )
     assert ExtremeValueMachine.robust(pooling=0.1, metric="cosine").get_params()["pooling"] == 0.1
@@ -29,7 +29,7 @@ def test_defaults_are_those_of_the_library():
 
 
 def test_letters_are_told_apart_and_strangers_rejected(few, strangers):
-    machine = ExtremeValueMachine(tail_size=30).fit(*few)
+    machine = ExtremeValueMachine(tail_size=30, rejection_threshold=0.05).fit(*few)
     X, y = strangers
     known = np.isin(y, machine.classes_)
     said = machine.predict(X)
@@ -39,7 +39,7 @@ def test_letters_are_told_apart_and_strangers_rejected(few, strangers):
 
 
 def test_proba_scores_samples_and_novelty_agree(few, strangers):
-    machine = ExtremeValueMachine(n_fused=2).fit(*few)
+    machine = ExtremeValueMachine(n_fused=2, rejection_threshold=0.05).fit(*few)
     X, _ = strangers
     scores, proba, labels = machine.class_scores(X), machine.predict_proba(X), machine.predict(X)
     assert scores.shape == proba.shape == (300, 6)
@@ -84,8 +84,10 @@ def test_whitening_measures_as_mahalanobis_does(few, strangers):
 
 def test_whitening_stays_with_the_model(few, strangers):
     X, y = few
-    first = np.isin(y, ["A", "B", "C"])
-    machine = ExtremeValueMachine(whitening=0.5).fit(X[first], y[first]).partial_fit(X[~first], y[~first])
+    first = np.isin(y, ["A", "B", "C", "D"])
+    machine = ExtremeValueMachine(whitening=0.5).fit(X[first], y[first])
+    with pytest.warns(UserWarning, match="% of held-out rows were named right when the model was fitted"):
+        machine.partial_fit(X[~first], y[~first])
     assert clone(machine).whitening == 0.5
     for other in (pickle.loads(pickle.dumps(machine)), copy.deepcopy(machine)):
         assert other._model == machine._model
@@ -122,6 +124,8 @@ def test_a_batch_equals_its_rows_one_by_one(few, strangers, metric):
 def test_updates_equal_one_fit_with_threshold_one(few, tail_model):
     X, y = few
     params = {"tail_size": 25, "cover_threshold": 1.0, "pooling": 0.3, "tail_model": tail_model}
+    # Which rows are held out depends on the batches.
+    params["rejection_threshold"] = 0.05
     whole = ExtremeValueMachine(**params).fit(X, y)
     parts = ExtremeValueMachine(**params)
     for start in (0, 200, 333):
@@ -142,9 +146,9 @@ def test_results_do_not_depend_on_n_jobs(few, strangers):
 
 def test_new_classes_come_at_any_time_and_can_be_forgotten(few):
     X, y = few
-    first = np.isin(y, ["B", "D", "F"])
-    machine = ExtremeValueMachine().partial_fit(X[first], y[first], classes=list("BDF"))
-    assert machine.classes_.tolist() == ["B", "D", "F"]
+    first = np.isin(y, ["B", "D", "E", "F"])
+    machine = ExtremeValueMachine(max_false_unknown=0.0).partial_fit(X[first], y[first], classes=list("BDEF"))
+    assert machine.classes_.tolist() == ["B", "D", "E", "F"]
     machine.partial_fit(X[~first], y[~first])
     assert machine.classes_.tolist() == list("ABCDEF")
     assert machine.report_["new_classes"] == sorted(machine.report_["new_classes"], key=y[~first].tolist().index)
@@ -230,13 +234,17 @@ def test_explanations_name_the_training_rows(few, strangers):
 
 def test_delta_can_be_set_after_training(few, strangers):
     machine = ExtremeValueMachine().fit(*few)
-    assert (machine.set_rejection_threshold(0.0).predict(strangers[0]) != "unknown").all()
-    rejected = [(machine.set_rejection_threshold(d).predict(strangers[0]) == "unknown").sum() for d in (0.01, 0.5, 0.9)]
+
+    def said(delta):
+        return machine.set_rejection(rejection_threshold=delta).predict(strangers[0])
+
+    assert (said(0.0) != "unknown").all()
+    rejected = [(said(delta) == "unknown").sum() for delta in (0.01, 0.5, 0.9)]
     assert rejected == sorted(rejected) and rejected[0] < rejected[2]
     assert machine.get_params()["rejection_threshold"] == 0.9
     assert json.loads(machine._model.params)["rejection_threshold"] == 0.9
     with pytest.raises(ValueError, match="rejection_threshold = 2: must be between 0 and 1"):
-        machine.set_rejection_threshold(2.0)
+        machine.set_rejection(rejection_threshold=2.0)
 
 
 def test_far_out_the_nearest_class_is_still_named(few):
@@ -272,6 +280,19 @@ def test_far_out_the_nearest_class_is_still_named(few):
         ({"max_extreme_vectors": {"all": 3}}, "max_extreme_vectors = .*expected one of `per_class`, `total`, `ratio`"),
         ({"max_extreme_vectors": "few"}, "max_extreme_vectors = 'few': must be an int, a float"),
         ({"reduction": "weighted_max_k"}, "max_extreme_vectors = none: must be set"),
+        ({"background": -1.0}, "background = -1: must be between 0 and 10"),
+        ({"background": 1.0, "tail_model": "gumbel"}, "background = 1: applies to the tail model Weibull alone"),
+        ({"logit_weight": "much"}, 'logit_weight = "much": must be "auto" or a number'),
+        ({"probe_weight": 21.0}, 'probe_weight = 21: must be "auto" or between 0 and 20'),
+        ({"standardize": 2}, "standardize = 2"),
+        ({"rejection_threshold": 2.0}, "rejection_threshold = 2: must be between 0 and 1"),
+        ({"rejection_threshold": "low"}, 'rejection_threshold = "low": must be a probability'),
+        ({"max_false_unknown": 1.5}, "max_false_unknown = 1.5: must be between 0 and 1"),
+        ({"max_false_unknown": "few"}, "max_false_unknown = 'few': must be between 0 and 1"),
+        ({"max_false_unknown": None}, "one of rejection_threshold, max_false_unknown and max_false_known must be"),
+        ({"max_false_known": -0.5}, "max_false_known = -0.5: must be between 0 and 1"),
+        ({"strangers": 0.5}, "strangers = 0.5: must be two numbers"),
+        ({"strangers": (2.0, 2.0)}, "strangers = .*must be two numbers, the first from 0.01 to 1"),
         ({"n_jobs": 0}, "n_jobs = 0"),
         ({"n_jobs": 1.5}, "n_jobs = 1.5"),
         ({"unknown_label": "A"}, "unknown_label = 'A' is a class"),

@@ -57,7 +57,7 @@ def test_a_class_called_unknown_needs_another_label():
 
 
 def test_a_negative_class_that_comes_later_moves_the_label():
-    machine = ExtremeValueMachine().fit(X, [0, 0, 0, 1, 1, 1])
+    machine = ExtremeValueMachine(rejection_threshold=0.05).fit(X, [0, 0, 0, 1, 1, 1])
     assert machine.unknown_label_ == -1
     machine.partial_fit([[9.0], [9.1]], [-1, -1])
     assert machine.unknown_label_ == -2
@@ -65,11 +65,15 @@ def test_a_negative_class_that_comes_later_moves_the_label():
 
 
 def test_numbers_are_one_class_whatever_their_type():
-    machine = ExtremeValueMachine().fit(X, [0, 0, 0, 1, 1, 1])
+    machine = ExtremeValueMachine(rejection_threshold=0.05).fit(X, [0, 0, 0, 1, 1, 1])
     machine.partial_fit([[9.0], [9.1], [0.05]], np.array([2.0, 2.0, 0.0]))
     assert machine.classes_.dtype.kind == "i" and machine.classes_.tolist() == [0, 1, 2]
     assert machine.predict([[0.1], [9.05]]).tolist() == [0, 2]
-    floats = ExtremeValueMachine().fit(X, [0.0, 0.0, 0.0, 1.0, 1.0, 1.0]).partial_fit([[9.0], [9.1]], [2, 2])
+    floats = (
+        ExtremeValueMachine(rejection_threshold=0.05)
+        .fit(X, [0.0, 0.0, 0.0, 1.0, 1.0, 1.0])
+        .partial_fit([[9.0], [9.1]], [2, 2])
+    )
     assert floats.predict([[0.1], [9.05]]).tolist() == [0.0, 2.0]
     with pytest.raises(ValueError, match="use one type"):
         machine.partial_fit([[9.0]], [True])

@@ -63,7 +63,7 @@ def test_what_cannot_be_judged_is_said(machine, few):
 
 
 def test_pictures(machine, few, strangers, tmp_path):
-    plane = ExtremeValueMachine(tail_size=30).fit(few[0][:, :2], few[1])
+    plane = ExtremeValueMachine(tail_size=30, rejection_threshold=0.05).fit(few[0][:, :2], few[1])
     axes = [
         plot.psi_contours(plane),
         plot.psi_contours(plane, strangers[0][:20, :2] * 3),
@@ -77,6 +77,15 @@ def test_pictures(machine, few, strangers, tmp_path):
         assert (tmp_path / f"{number}.png").stat().st_size > 5000
     texts = [text.get_text() for text in axes[1].get_legend().get_texts()]
     assert texts[0] == "delta = 0.05" and {"A", "F", "unknown"} <= set(texts)
+    assert axes[4].get_legend().get_texts()[1].get_text() == "at 5 % of known rejected"
+    labels = np.repeat(["a", "b", "c"], 100)
+    blobs = np.random.default_rng(0).normal(size=(300, 2)) + 6 * np.eye(3, 2).repeat(100, axis=0), labels
+    for rule, words in (
+        ({"max_false_known": 0.125}, "12.5 % of unknown accepted"),
+        ({"max_false_unknown": 0.1, "per_class": True}, "10 % of each class rejected"),
+    ):
+        ax = plot.psi_contours(ExtremeValueMachine(**rule).fit(*blobs))
+        assert ax.get_legend().get_texts()[0].get_text() == words
     assert len(axes[5].lines) == 2 and axes[5].lines[0].get_xdata()[-1] > 0.3
     own = pyplot.subplots()[1]
     assert plot.oscr_curve(machine, *strangers, ax=own) is own

@@ -75,7 +75,7 @@ def test_other_threads_run_while_a_fit_does():
 
 
 def test_threads_may_share_a_machine(few, strangers):
-    machine = ExtremeValueMachine().fit(*few)
+    machine = ExtremeValueMachine(rejection_threshold=0.05).fit(*few)
     answers = []
 
     def ask():

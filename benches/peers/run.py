@@ -3,6 +3,7 @@
     python3 benches/peers/run.py setup                  # a virtual environment in target/peers, with peers and evmachine
     target/peers/bin/python benches/peers/run.py letter
     target/peers/bin/python benches/peers/run.py clinc FILE.npz
+    target/peers/bin/python benches/peers/run.py probe FILE.npz
     target/peers/bin/python benches/peers/run.py single
     target/peers/bin/python benches/peers/run.py update
     target/peers/bin/python benches/peers/run.py growth docs/images/growth.png
@@ -98,7 +99,7 @@ def letter(turns: int) -> None:
     data = np.loadtxt(ROOT / "data/letter/letter-recognition.data", delimiter=",", dtype=str)
     X, y = data[:, 1:].astype(np.float32), data[:, 0]
     train, queries = (X[:15_000], y[:15_000]), X[15_000:]
-    own = ExtremeValueMachine(tail_size=75).fit(*train)
+    own = ExtremeValueMachine(tail_size=75, rejection_threshold=0.05).fit(*train)
     peer = NumpyLibmr("euclidean", 75, 0.5).fit(*train)
     flops = 2 * 15_000**2 * 16
     rows = [
@@ -106,7 +107,7 @@ def letter(turns: int) -> None:
             f"fit and reduce 15,000 x 16, {peer.name}",
             turns,
             lambda: NumpyLibmr("euclidean", 75, 0.5).fit(*train),
-            lambda: ExtremeValueMachine(tail_size=75).fit(*train),
+            lambda: ExtremeValueMachine(tail_size=75, rejection_threshold=0.05).fit(*train),
             flops,
         ),
         versus(
@@ -120,7 +121,7 @@ def letter(turns: int) -> None:
                 f"fit and reduce 15,000 x 16, {torch.name}",
                 min(turns, 3),
                 lambda: Torch("euclidean", 75, 0.5).fit(*train),
-                lambda: ExtremeValueMachine(tail_size=75).fit(*train),
+                lambda: ExtremeValueMachine(tail_size=75, rejection_threshold=0.05).fit(*train),
                 flops,
             ),
             versus(
@@ -133,7 +134,7 @@ def letter(turns: int) -> None:
             f"fit and reduce 1,040 x 16, {PackageEvm.name}",
             min(turns, 3),
             lambda: PackageEvm("euclidean", 75, 0.5).fit(*few),
-            lambda: ExtremeValueMachine(tail_size=75).fit(*few),
+            lambda: ExtremeValueMachine(tail_size=75, rejection_threshold=0.05).fit(*few),
             0,
         )
     )
@@ -153,7 +154,7 @@ def clinc(turns: int, path: str) -> None:
         peers.append((Torch, 1, (1_000,)))
     for peer, count, tails in peers:
         for tail in tails:
-            own = {"metric": "cosine", "tail_size": tail, "cover_threshold": 1.0, "tail_memory": "none"}
+            own = {"metric": "cosine", "tail_size": tail, "cover_threshold": 1.0, "tail_memory": "none", "rejection_threshold": 0.05}
             rows.append(
                 versus(
                     f"fit 15,000 x 384, tail {tail}, {peer('cosine', tail, None).name}",
@@ -167,6 +168,43 @@ def clinc(turns: int, path: str) -> None:
     print("Each distance is computed once, so the product is counted by half.")
 
 
+def probe(turns: int, path: str) -> None:
+    """The robust preset with and without its witnesses, beside scikit-learn's logistic regression on the same rows."""
+    import numpy as np
+    from evmachine import ExtremeValueMachine
+    from sklearn.linear_model import LogisticRegression
+
+    with np.load(path) as file:
+        X, y, queries = file["X_train"].astype(np.float32), file["y_train"], file["X_test"].astype(np.float32)
+    mean, deviation = X.mean(0), X.std(0)
+    held = np.arange(len(X)) % 5 == 0
+
+    def linear(cost: float, rows: np.ndarray) -> LogisticRegression:
+        return LogisticRegression(C=cost, max_iter=400).fit((X[rows] - mean) / deviation, y[rows])
+
+    def chosen() -> LogisticRegression:
+        score = lambda cost: linear(cost, ~held).score((X[held] - mean) / deviation, y[held])
+        return linear(max((0.001, 0.01, 0.1, 1.0), key=score), np.full(len(X), True))
+
+    alone = {"logit_weight": 0.0, "probe_weight": 0.0}
+    machines = {
+        "robust": lambda: ExtremeValueMachine.robust(metric="cosine").fit(X, y),
+        "robust, features alone": lambda: ExtremeValueMachine.robust(metric="cosine", **alone).fit(X, y),
+        "robust, features alone, fixed delta": lambda: ExtremeValueMachine.robust(
+            metric="cosine", rejection_threshold=0.05, **alone
+        ).fit(X, y),
+    }
+    rows = [
+        ["scikit-learn, C given", f"{seconds(lambda: linear(0.01, np.full(len(X), True))):.2f}", ""],
+        ["scikit-learn, C of four on held-out rows", f"{seconds(chosen):.2f}", ""],
+    ]
+    for name, fit in machines.items():
+        machine = fit()
+        spent, asked = median(turns, fit, lambda: machine.predict(queries))
+        rows.append([name, f"{spent:.2f}", f"{1e3 * asked:.0f}"])
+    table(rows, ["", "fit, s", "predict 4,500, ms"])
+
+
 def single(turns: int) -> None:
     """75,000 extreme vectors of 384 dimensions, beside faiss's exact search for the nearest."""
     import faiss
@@ -177,7 +215,7 @@ def single(turns: int) -> None:
     centres = random.normal(size=(150, 384))
     X = (centres[np.arange(75_000) % 150] + random.normal(size=(75_000, 384))).astype(np.float32)
     queries = (centres[random.integers(150, size=4_096)] + random.normal(size=(4_096, 384))).astype(np.float32)
-    own = ExtremeValueMachine(tail_size=20, cover_threshold=1.0, tail_memory="none").fit(X, np.arange(75_000) % 150)
+    own = ExtremeValueMachine(tail_size=20, cover_threshold=1.0, tail_memory="none", rejection_threshold=0.05).fit(X, np.arange(75_000) % 150)
     index = faiss.IndexFlatL2(384)
     index.add(X)
     rows = []
@@ -214,7 +252,7 @@ def update(turns: int) -> None:
     new, _ = clumps(500, 64, 1, seed=1)
     rows = []
     for threshold in (0.5, 1.0):
-        params = {"tail_size": 100, "cover_threshold": threshold}
+        params = {"tail_size": 100, "cover_threshold": threshold, "rejection_threshold": 0.05}
         start = time.perf_counter()
         machine = ExtremeValueMachine(**params).fit(X, y)
         fit = time.perf_counter() - start
@@ -342,14 +380,15 @@ def imagenet(_: int) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--turns", type=int, default=5)
-    parser.add_argument("what", choices=["setup", "letter", "clinc", "single", "update", "growth", "crossover", "imagenet", "draw"])
-    parser.add_argument("argument", nargs="?", help="clinc: the NPZ file; growth, crossover: the picture; draw: the file to write")
+    parser.add_argument("what", choices=["setup", "letter", "clinc", "single", "update", "probe", "growth", "crossover", "imagenet", "draw"])
+    parser.add_argument("argument", nargs="?", help="clinc, probe: the NPZ file; growth, crossover: the picture; draw: the file to write")
     arguments = parser.parse_args()
     calls: dict[str, Callable[..., None]] = {
         "letter": letter,
         "clinc": clinc,
         "single": single,
         "update": update,
+        "probe": probe,
         "growth": growth,
         "crossover": crossover,
         "imagenet": imagenet,
@@ -357,7 +396,7 @@ def main() -> None:
     }
     if arguments.what == "setup":
         setup()
-    elif arguments.what in ("clinc", "growth", "crossover", "draw"):
+    elif arguments.what in ("clinc", "probe", "growth", "crossover", "draw"):
         if arguments.argument is None:
             parser.error(f"{arguments.what} needs a file")
         turns = [] if arguments.what == "draw" else [arguments.turns]

@@ -6,13 +6,15 @@
 //! cargo run --release -p evmachine-cli --example tables -- tiny FOLDER 0      # Tiny-ImageNet features, seed 0
 //! ```
 
+mod figures;
 mod sets;
 
 use std::error::Error;
 
 use evmachine::{Evm, Metric, Params, TailModel, TailSize};
 use evmachine_eval::{Answers, Contest, Rival, rivals};
-use sets::{Task, line};
+use figures::line;
+use sets::Task;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

@@ -8,6 +8,7 @@
 //!
 //! `--trials N` at the end sets the number of trials; 60 unless given, 0 for the presets and rivals alone.
 
+mod figures;
 mod sets;
 
 use std::error::Error;
@@ -16,7 +17,8 @@ use std::time::Instant;
 
 use evmachine::{Evm, Params, Probe, Run};
 use evmachine_eval::{Answers, Contest, Evaluation, Linear, Rival, Search, TuneOptions, rivals, tune};
-use sets::{Task, line};
+use figures::line;
+use sets::Task;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments: Vec<String> = std::env::args().skip(1).collect();

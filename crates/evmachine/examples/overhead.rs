@@ -15,7 +15,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let folder = Path::new(&folder);
     let (train, queries) = (values(&folder.join("train.f32"))?, values(&folder.join("queries.f32"))?);
     let names = std::fs::read_to_string(folder.join("labels.txt"))?;
-    let params = Params { tail_size: TailSize::Count(75), ..Params::default() };
+    let params = Params { tail_size: TailSize::Count(75), ..Params::paper() };
     for line in std::io::stdin().lines() {
         line?;
         let (clock, before) = (Instant::now(), processor());

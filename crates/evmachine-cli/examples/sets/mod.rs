@@ -6,7 +6,6 @@ use std::path::Path;
 
 use evmachine::{Features, Labels, Metric};
 use evmachine_data::{ColumnRef, ReadOptions};
-use evmachine_eval::{Answers, Evaluation};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
@@ -108,17 +107,4 @@ fn tiny(folder: &Path, seed: &str) -> Result<Task, Box<dyn Error>> {
     let name = format!("Tiny-ImageNet, seed {seed}");
     let (train, test) = (part("train", false)?, part("test", true)?);
     Ok(Task { name, train, test, metric: Metric::Cosine })
-}
-
-/// `| name | ratio | accuracy | AUROC | OSCR | FPR95 |`
-pub(crate) fn line(name: &str, ratio: f64, answers: &Answers, classes: usize) {
-    let evaluation = Evaluation::new(answers, classes);
-    let figure = |value: Option<f64>| value.map_or("-".to_owned(), |value| format!("{value:.4}"));
-    println!(
-        "| {name} | {ratio:.3} | {} | {} | {} | {} |",
-        figure(evaluation.closed_accuracy),
-        figure(evaluation.auroc),
-        figure(evaluation.oscr),
-        figure(evaluation.fpr95)
-    );
 }

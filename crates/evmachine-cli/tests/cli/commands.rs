@@ -50,6 +50,58 @@ fn evaluating_gives_the_figures_of_the_literature() {
 }
 
 #[test]
+fn calibrating_sets_the_threshold_and_says_what_it_gives() {
+    let place = Place::new();
+    // Every other row of A to C trains; the rest calibrates, and so do the strangers D.
+    let half = |odd: usize, text: &str| -> String {
+        let mut lines = text.lines();
+        let header = lines.next().unwrap_or_default().to_owned();
+        let rows = lines.enumerate().filter(|(row, _)| row % 2 == odd).map(|(_, line)| line.to_owned());
+        std::iter::once(header).chain(rows).collect::<Vec<_>>().join("\n") + "\n"
+    };
+    place.write("train.csv", half(0, &keep(&["A", "B", "C"])));
+    place.write("fresh.csv", half(1, &keep(&["A", "B", "C", "D"])));
+    place.write("strangers.csv", keep(&["D"]));
+    place.ok(&["train", "train.csv", "--label", "class", "-o", "m.safetensors", "--delta", "0.05"]);
+    let share = ["--max-false-unknown", "0.1"];
+    let predict = ["predict", "m.safetensors", "fresh.csv", "--label", "class"];
+    let error = place.fails(2, &[&predict[..], &share].concat());
+    assert!(
+        error.contains("the model has no calibration") && error.contains("evmachine calibrate"),
+        "{error}"
+    );
+    let calibrate = ["calibrate", "m.safetensors", "fresh.csv", "--label", "class", "-o", "c.safetensors"];
+    let strangers = ["--unknown-data", "strangers.csv", "--plot", "reliability.svg"];
+    let said = place.ok(&[&calibrate[..], &share, &strangers].concat());
+    insta::assert_snapshot!("calibrate", said);
+    assert!(place.read("reliability.svg").contains("P(known)"));
+    let json: serde_json::Value =
+        serde_json::from_str(&place.ok(&["inspect", "c.safetensors", "--json"])).unwrap();
+    assert_eq!(json["params"]["rejection_threshold"]["false_unknown"], 0.1);
+    assert_eq!(json["calibration_rows"], 58);
+    let predictions =
+        place.ok(&["predict", "c.safetensors", "fresh.csv", "--label", "class", "--prior", "0.9"]);
+    assert!(predictions.starts_with("row,label,probability,nearest,p_known,p_class\n"), "{predictions}");
+    assert!(
+        place.fails(2, &[&predict[..], &["--prior", "1"]].concat()).contains("--prior 1: must be between")
+    );
+}
+
+#[test]
+fn rivals_are_measured_beside_the_model() {
+    let place = Place::new();
+    place.write("three.csv", keep(&["A", "B", "C"]));
+    place.ok(&["train", "three.csv", "--label", "class", "--preset", "robust", "-o", "three.safetensors"]);
+    let file = fixture("letters.csv");
+    let said =
+        place.ok(&["evaluate", "three.safetensors", &file, "--label", "class", "--rivals", "three.csv"]);
+    for name in ["this model", "1-NN", "relative Mahalanobis", "logistic regression, largest logit", "FPR95"]
+    {
+        assert!(said.contains(name), "{said}");
+    }
+}
+
+#[test]
 fn an_update_learns_a_class_and_forget_removes_it() {
     let place = Place::new();
     place.write("three.csv", keep(&["A", "B", "C"]));

@@ -2,8 +2,9 @@
 
 use crate::Place;
 
-const COMMANDS: [&str; 14] = [
+const COMMANDS: [&str; 15] = [
     "demo",
+    "calibrate",
     "train",
     "predict",
     "update",

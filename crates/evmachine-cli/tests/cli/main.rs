@@ -2,7 +2,7 @@
 //!
 //! - `help`: what every command says of itself;
 //! - `formats`: train, predict, evaluate on real files of every format;
-//! - `commands`: update, reduce, forget, tune, inspect, plot, export, demo;
+//! - `commands`: calibrate, update, reduce, forget, tune, inspect, plot, export, demo;
 //! - `repro`: the paper's experiments, on small parts of their data;
 //! - `errors`: bad usage, bad data, bad models: message and exit code;
 //! - `streams`: pipes, large files, interruption.

@@ -75,7 +75,7 @@ fn text(settings: &Settings, data: &Data<'_>, rows: &[Row], systems: &[&str]) ->
     text.push(format!(
         "All is chosen on the first classes and kept: the EVM's parameters by {} trials of Bayesian search under 3-fold \
          cross-class validation, once over tail size and k at cover threshold 0.5 as in the paper, once over the tuner's \
-         whole space (the smallest model within one standard error of the best); NNO's projection and radius, KDE's \
+         whole space (the smallest model that costs less than 0.003 of the best); NNO's projection and radius, KDE's \
          bandwidth and threshold, the threshold of nearest neighbours likewise. The EVM and nearest neighbours use the {} \
          distance, NNO and KDE the Euclidean one.",
         settings.trials, settings.metric

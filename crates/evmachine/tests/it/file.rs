@@ -249,4 +249,15 @@ fn files_of_every_version_keep_loading() {
     let classes: Vec<Option<usize>> = decisions.iter().map(Decision::class).collect();
     assert_eq!(classes, [Some(0), Some(1), Some(2), Some(1), None]);
     assert!((decisions[3].probability() - 0.840_195_414_8).abs() < 1e-9);
+
+    let evm = Evm::from_bytes(include_bytes!("../golden/model-3.safetensors")).unwrap();
+    assert_eq!(evm.shares().unwrap().map(|share| (3.0 * share).round()), [1.0; 3]);
+    assert_eq!(evm.calibration().unwrap().rows, 32);
+    let queries = Features::new(vec![-3.0, 2.2, 2.5, 3.1, -1.4, 1.5, 0.2, 0.4, 5.6, -4.2], 2).unwrap();
+    let decisions = evm.decide(&queries).unwrap();
+    let said: Vec<Option<&str>> =
+        decisions.iter().map(|decision| decision.class().map(|class| evm.class_name(class))).collect();
+    assert_eq!(said, [Some("dots"), Some("diamonds"), Some("stars"), None, Some("stars")]);
+    let known = evm.probability_known(decisions[4].score(), 0.5).unwrap();
+    assert!((known - 0.419_477_388_6).abs() < 1e-6, "{known}");
 }

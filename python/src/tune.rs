@@ -194,6 +194,7 @@ fn read(text: &str, base: Params) -> PyResult<TuneOptions> {
         sizes: FoldSizes { train: rows, test: rows / 4 },
         shrink: options["shrink"].as_bool().unwrap_or(true),
         max_size,
+        unknowns: None,
         seed: count("random_state")?,
     })
 }

@@ -11,6 +11,8 @@ use crate::rejection::Rejection;
 pub(crate) struct Calibration {
     /// In rising order of score.
     rows: Vec<Scored>,
+    /// Weight of each row and those before it.
+    up_to: Vec<f64>,
     /// P(class | known) is softmax of the supports times this.
     pub(crate) sharpness: f64,
     /// Share of the rows whose best class was right when the model was fitted.
@@ -46,7 +48,8 @@ pub struct CalibrationInfo {
 
 impl Calibration {
     pub(crate) fn new(rows: Vec<Scored>, sharpness: f64, accuracy: f64, classes: usize) -> Self {
-        let mut calibration = Self { rows, sharpness, accuracy, classes, thresholds: Vec::new() };
+        let (up_to, thresholds) = (Vec::new(), Vec::new());
+        let mut calibration = Self { rows, up_to, sharpness, accuracy, classes, thresholds };
         calibration.sort();
         calibration
     }
@@ -62,6 +65,11 @@ impl Calibration {
 
     fn sort(&mut self) {
         self.rows.sort_by(|a, b| a.score.total_cmp(&b.score));
+        let sums = self.rows.iter().scan(0.0, |sum, row| {
+            *sum += row.weight;
+            Some(*sum)
+        });
+        self.up_to = sums.collect();
     }
 
     pub(crate) fn info(&self) -> CalibrationInfo {
@@ -70,9 +78,10 @@ impl Calibration {
 
     /// The conformal p-value: the share of known rows, this one counted, that score no higher.
     pub(crate) fn p_value(&self, score: f64) -> f64 {
-        let (total, unit) = total(&self.rows);
+        let total = self.up_to.last().copied().unwrap_or(0.0);
+        let unit = total / self.rows.len().max(1) as f64;
         let end = self.rows.partition_point(|row| row.score <= score);
-        let below: f64 = self.rows[..end].iter().map(|row| row.weight).sum();
+        let below = if end == 0 { 0.0 } else { self.up_to[end - 1] };
         (below + unit) / (total + unit)
     }
 

@@ -149,7 +149,10 @@ impl Evm {
                 let additions = &additions[row * classes..(row + 1) * classes];
                 each(first + row, &self.mixed(scores, additions))
             });
-            results.extend(found?);
+            results.extend(found.map_err(|error| match error {
+                PredictError::Features(error) => PredictError::Features(error.moved(first)),
+                other => other,
+            })?);
         }
         Ok(results)
     }

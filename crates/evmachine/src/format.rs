@@ -114,6 +114,13 @@ struct Header {
     beyond: Beyond,
 }
 
+/// Whether a file stands in another.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Depth {
+    Outer,
+    Inner,
+}
+
 fn is_nothing(beyond: &Beyond) -> bool {
     *beyond == Beyond::default()
 }
@@ -198,16 +205,21 @@ impl Evm {
     ///
     /// Refuses anything inconsistent, and allocates no more than a small multiple of `bytes`.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, FormatError> {
-        Self::read(bytes, None)
+        Self::read(bytes, None, Depth::Outer)
+    }
+
+    /// As [`from_bytes`](Self::from_bytes), for a model within a model, which holds no other.
+    fn from_inner_bytes(bytes: &[u8]) -> Result<Self, FormatError> {
+        Self::read(bytes, None, Depth::Inner)
     }
 
     /// As [`from_bytes`](Self::from_bytes), for a model with a user's own metric, which must have the name that
     /// the file says.
     pub fn from_bytes_with_metric(bytes: &[u8], metric: Metric) -> Result<Self, FormatError> {
-        Self::read(bytes, Some(metric))
+        Self::read(bytes, Some(metric), Depth::Outer)
     }
 
-    fn read(bytes: &[u8], metric: Option<Metric>) -> Result<Self, FormatError> {
+    fn read(bytes: &[u8], metric: Option<Metric>, depth: Depth) -> Result<Self, FormatError> {
         let container = |e: safetensors::SafeTensorError| FormatError::Container { detail: e.to_string() };
         let (_, outer) = SafeTensors::read_metadata(bytes).map_err(container)?;
         let text = outer.metadata().as_ref().and_then(|map| map.get(KEY)).ok_or(FormatError::NotAModel)?;
@@ -218,6 +230,9 @@ impl Evm {
         }
         let header: Header =
             serde_json::from_str(text).map_err(|e| inconsistent(format!("metadata: {e}")))?;
+        if depth == Depth::Inner && header.beyond != Beyond::default() {
+            return Err(inconsistent("the machine over logits is not one of this model"));
+        }
         let digits = checksum_position(bytes)?;
         if header.checksum != format!("{:016x}", checksum(bytes, digits)) {
             return Err(FormatError::Checksum);

@@ -25,6 +25,16 @@ pub(crate) struct Sample {
     pub(crate) optimism: Vec<f64>,
 }
 
+/// A row that may join a sample.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct NewRow {
+    /// By which its values are asked for.
+    pub(crate) index: usize,
+    pub(crate) class: u32,
+    pub(crate) source: u64,
+    pub(crate) optimism: f64,
+}
+
 impl Sample {
     pub(crate) fn empty(columns: usize) -> Self {
         Self { columns, ..Self::default() }
@@ -40,34 +50,44 @@ impl Sample {
     }
 
     /// Adds rows, and keeps as many of each class as a model with or without a probe needs: those that are there longest
-    /// first, then by a hash of their number.
-    pub(crate) fn extend(
+    /// first, then by a hash of their number. `values` gives the values of a row that is kept.
+    pub(crate) fn extend<'a>(
         &mut self,
-        rows: impl Iterator<Item = (Vec<f32>, u32, u64, f64)>,
+        rows: impl Iterator<Item = NewRow>,
+        values: impl Fn(usize) -> &'a [f32],
         probe: bool,
         classes: usize,
     ) {
         let room = (MOST_VALUES / self.columns.max(1) / classes.max(1)).max(2);
         let most = Self::calibrating_of_each(classes).max(if probe { REHEARSED } else { 0 }).min(room);
-        let mut by_class: Vec<Vec<(Vec<f32>, u64, f64)>> = vec![Vec::new(); classes];
-        for row in 0..self.len() {
-            let values = self.values[row * self.columns..(row + 1) * self.columns].to_vec();
-            by_class[self.classes[row] as usize].push((values, self.sources[row], self.optimism[row]));
+        let mut new: Vec<Vec<NewRow>> = vec![Vec::new(); classes];
+        for row in rows {
+            new[row.class as usize].push(row);
         }
-        let old: Vec<usize> = by_class.iter().map(Vec::len).collect();
-        for (values, class, source, optimism) in rows {
-            by_class[class as usize].push((values, source, optimism));
-        }
-        *self = Self::empty(self.columns);
-        for (class, (mut rows, old)) in by_class.into_iter().zip(old).enumerate() {
-            rows[old..].sort_by_key(|row| spread(row.1));
-            for (values, source, optimism) in rows.into_iter().take(most) {
-                self.values.extend(values);
-                self.classes.push(class as u32);
-                self.sources.push(source);
-                self.optimism.push(optimism);
+        let old = std::mem::replace(self, Self::empty(self.columns));
+        let mut first = 0;
+        for (class, rows) in new.iter_mut().enumerate() {
+            let end = first + old.classes[first..].partition_point(|&other| other as usize <= class);
+            for row in first..end.min(first + most) {
+                self.push(old.row(row), class as u32, old.sources[row], old.optimism[row]);
             }
+            rows.sort_by_key(|row| spread(row.source));
+            for row in rows.iter().take(most.saturating_sub(end - first)) {
+                self.push(values(row.index), row.class, row.source, row.optimism);
+            }
+            first = end;
         }
+    }
+
+    fn push(&mut self, values: &[f32], class: u32, source: u64, optimism: f64) {
+        self.values.extend_from_slice(values);
+        self.classes.push(class);
+        self.sources.push(source);
+        self.optimism.push(optimism);
+    }
+
+    pub(crate) fn row(&self, row: usize) -> &[f32] {
+        &self.values[row * self.columns..(row + 1) * self.columns]
     }
 
     /// Positions of the rows that calibrate.
@@ -90,10 +110,8 @@ impl Sample {
     pub(crate) fn without(&self, class: usize) -> Self {
         let mut kept = Self::empty(self.columns);
         for row in (0..self.len()).filter(|&row| self.classes[row] as usize != class) {
-            kept.values.extend(&self.values[row * self.columns..(row + 1) * self.columns]);
-            kept.classes.push(self.classes[row] - u32::from(self.classes[row] as usize > class));
-            kept.sources.push(self.sources[row]);
-            kept.optimism.push(self.optimism[row]);
+            let moved = self.classes[row] - u32::from(self.classes[row] as usize > class);
+            kept.push(self.row(row), moved, self.sources[row], self.optimism[row]);
         }
         kept
     }
@@ -113,13 +131,18 @@ mod tests {
     #[test]
     fn each_class_keeps_so_many_and_what_was_there_stays() {
         let mut sample = Sample::empty(1);
-        let rows = |class: u32, from: u64| (from..from + 600).map(move |i| (vec![i as f32], class, i, 0.5));
-        sample.extend(rows(0, 0).chain(rows(1, 1000)), false, 2);
+        let numbers: Vec<f32> = (0..10_000u16).map(f32::from).collect();
+        let rows = |class: u32, from: usize| {
+            (from..from + 600).map(move |index| NewRow { index, class, source: index as u64, optimism: 0.5 })
+        };
+        let value = |index: usize| &numbers[index..=index];
+        sample.extend(rows(0, 0).chain(rows(1, 1000)), value, false, 2);
         assert_eq!(sample.len(), 1000);
+        assert!(sample.sources.iter().zip(&sample.values).all(|(source, value)| *source as f32 == *value));
         let before = sample.sources.clone();
-        sample.extend(rows(1, 5000), false, 2);
+        sample.extend(rows(1, 5000), value, false, 2);
         assert_eq!(sample.sources, before);
-        sample.extend(rows(2, 9000), false, 3);
+        sample.extend(rows(2, 9000), value, false, 3);
         assert_eq!(sample.len(), 3 * 333);
         assert_eq!(sample.calibrating(3).len(), 999);
         let fewer = sample.without(1);

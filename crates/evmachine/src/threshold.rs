@@ -15,7 +15,7 @@ use crate::params::Params;
 use crate::progress::Run;
 use crate::psi::support_of;
 use crate::rejection::Rejection;
-use crate::sample::{NOT_LEARNED, Sample};
+use crate::sample::{NOT_LEARNED, NewRow, Sample};
 use crate::stacking;
 
 /// Calibration that did not succeed.
@@ -292,15 +292,19 @@ impl Sample {
     /// Has the given rows calibrate instead of those that did.
     fn calibrate_on(&mut self, features: &Features<'_>, truth: &[u32], classes: usize) {
         let learned = std::mem::replace(self, Self::empty(self.columns));
-        let fresh = truth
-            .iter()
-            .enumerate()
-            .map(|(row, &class)| (features.row(row).to_vec(), class, NOT_LEARNED, 0.0));
-        let old = (0..learned.len()).filter(|&row| learned.sources[row] != NOT_LEARNED).map(|row| {
-            let values = learned.values[row * learned.columns..(row + 1) * learned.columns].to_vec();
-            (values, learned.classes[row], learned.sources[row], learned.optimism[row])
+        let fresh = truth.iter().enumerate().map(|(index, &class)| NewRow {
+            index,
+            class,
+            source: NOT_LEARNED,
+            optimism: 0.0,
         });
-        self.extend(fresh, false, classes);
-        self.extend(old.collect::<Vec<_>>().into_iter(), true, classes);
+        self.extend(fresh, |row| features.row(row), false, classes);
+        let old = (0..learned.len()).filter(|&row| learned.sources[row] != NOT_LEARNED).map(|index| NewRow {
+            index,
+            class: learned.classes[index],
+            source: learned.sources[index],
+            optimism: learned.optimism[index],
+        });
+        self.extend(old, |row| learned.row(row), true, classes);
     }
 }

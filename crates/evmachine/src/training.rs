@@ -21,7 +21,7 @@ use crate::points::Points;
 use crate::probe::{Classed, Probe};
 use crate::progress::Run;
 use crate::report::{Report, TuneAgain};
-use crate::sample::Sample;
+use crate::sample::{NewRow, Sample};
 use crate::update;
 use crate::witness::{Heard, LogitMachine, Mixture, Witnesses};
 
@@ -160,8 +160,14 @@ impl Data<'_> {
         model.adopt(&scores, &trial.truth);
         let (classes, probe) = (model.classes.len(), model.witnesses.is_some());
         let mut sample = Sample::empty(self.features.columns());
-        let row = |&row: &usize| (self.features.row(row).to_vec(), self.labels.ids()[row], row as u64, 0.0);
-        sample.extend(held.iter().map(row), probe, classes);
+        let row = |index: usize, optimism: f64| NewRow {
+            index,
+            class: self.labels.ids()[index],
+            source: index as u64,
+            optimism,
+        };
+        let values = |index: usize| self.features.row(index);
+        sample.extend(held.iter().map(|&index| row(index, 0.0)), values, probe, classes);
         model.sample = Some(Arc::new(sample));
         let mut honest = vec![f64::NAN; self.features.rows()];
         for (&row, scores) in held.iter().zip(&scores) {
@@ -184,11 +190,8 @@ impl Data<'_> {
             }
             if probe {
                 let mean = mean_of(sample.optimism.iter().copied());
-                let rest = self.holdout.train.iter();
-                let row = |&row: &usize| {
-                    (self.features.row(row).to_vec(), self.labels.ids()[row], row as u64, mean)
-                };
-                sample.extend(rest.map(row), true, classes);
+                let rest = self.holdout.train.iter().map(|&index| row(index, mean));
+                sample.extend(rest, values, true, classes);
             }
             model.sample = Some(Arc::new(sample));
         }
@@ -228,11 +231,11 @@ impl Evm {
         let classes = self.classes.len();
         let mut sample = Sample::clone(sample);
         let optimism = sample.mean_optimism();
-        let rows = (0..features.rows()).map(|row| {
-            let class = numbers[labels.ids()[row] as usize];
-            (features.row(row).to_vec(), class, first + row as u64, optimism)
+        let rows = (0..features.rows()).map(|index| {
+            let class = numbers[labels.ids()[index] as usize];
+            NewRow { index, class, source: first + index as u64, optimism }
         });
-        sample.extend(rows, self.witnesses.is_some(), classes);
+        sample.extend(rows, |index| features.row(index), self.witnesses.is_some(), classes);
         let sample = Arc::new(sample);
         self.sample = Some(sample.clone());
         if let Some(witnesses) = self.witnesses.clone() {
@@ -282,7 +285,7 @@ impl Evm {
         const LEAST_ROWS: usize = 400;
         let fitted = self.calibration.as_ref()?.info();
         let classes = self.classes.len();
-        if classes >= 2 * fitted.classes {
+        if classes >= fitted.classes.saturating_mul(2) {
             return Some(TuneAgain::ClassesGrew { from: fitted.classes, to: classes });
         }
         let accuracy = accuracy.filter(|_| fitted.rows >= LEAST_ROWS)?;

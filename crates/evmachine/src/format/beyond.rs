@@ -215,12 +215,9 @@ impl Evm {
         let logits = if tensors.has(LOGIT_MODEL) {
             let projection = probe_of(tensors, &LOGIT, metric, d, beyond.logit_penalty)?;
             let length = tensors.length(LOGIT_MODEL)?;
-            let machine = Evm::from_bytes(tensors.bytes(LOGIT_MODEL, Dtype::U8, &[length])?)?;
+            let machine = Evm::from_inner_bytes(tensors.bytes(LOGIT_MODEL, Dtype::U8, &[length])?)?;
             let names = |evm: &Evm| evm.classes().map(|class| class.name.to_owned()).collect::<Vec<_>>();
-            if machine.dimensions() != projection.classes()
-                || names(&machine) != names(self)
-                || machine.witnesses.is_some()
-            {
+            if machine.dimensions() != projection.classes() || names(&machine) != names(self) {
                 return Err(inconsistent("the machine over logits is not one of this model"));
             }
             Some(LogitMachine { projection, machine })

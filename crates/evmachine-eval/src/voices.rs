@@ -1,7 +1,7 @@
 //! What the witnesses of a fold say of its queries: the supports in feature space that a trial gives, beside the logits of a
 //! probe and a machine over them, which all trials share.
 
-use evmachine::{Evm, Features, Labels, Params, Probe, Run, Weight, stack};
+use evmachine::{Evm, Features, Labels, Params, Probe, Run, Weight, weigh};
 use rayon::prelude::*;
 
 use crate::answers::Answers;
@@ -160,37 +160,12 @@ impl Voices {
     }
 
     /// Weights as numbers: those that are not fixed make the known queries most likely of their own classes.
-    fn numbers(&self, features: &Voice, truth: &[u32], weights: Weights) -> (f64, f64) {
+    fn numbers<'a>(&'a self, features: &'a Voice, truth: &[u32], weights: Weights) -> (f64, f64) {
         let classes = self.probe.classes();
-        let head = |voice: &Voice| voice.values[..truth.len() * classes].to_vec();
-        let mut base = head(features);
-        let mut free: Vec<Vec<f64>> = Vec::new();
-        let mut found = [0.0; 2];
-        let voices = [(weights.logits, self.logits.as_ref()), (weights.probe, Some(&self.linear))];
-        for ((weight, voice), found) in voices.into_iter().zip(&mut found) {
-            match (weight, voice.map(head)) {
-                (Weight::Fixed(weight), Some(values)) => {
-                    *found = weight;
-                    base.iter_mut().zip(&values).for_each(|(base, value)| *base += weight * value);
-                }
-                (Weight::Auto, Some(values)) => {
-                    *found = f64::NAN;
-                    free.push(values);
-                }
-                (_, None) => {}
-            }
-        }
-        if !free.is_empty() {
-            let all: Vec<&[f64]> =
-                std::iter::once(base.as_slice()).chain(free.iter().map(Vec::as_slice)).collect();
-            let (stacked, _) = stack(&all, classes, truth);
-            let least = stacked.iter().sum::<f64>() / 21.0;
-            let mut others = stacked[1..].iter();
-            for found in found.iter_mut().filter(|found| found.is_nan()) {
-                *found =
-                    others.next().map_or(0.0, |weight| weight / stacked[0].max(least).max(f64::MIN_POSITIVE));
-            }
-        }
+        let head = |voice: &'a Voice| &voice.values[..truth.len() * classes];
+        let others =
+            [(weights.logits, self.logits.as_ref().map(head)), (weights.probe, Some(head(&self.linear)))];
+        let found = weigh(head(features), &others, classes, truth);
         (found[0], found[1])
     }
 }

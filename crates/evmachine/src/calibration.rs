@@ -127,7 +127,10 @@ fn total(rows: &[Scored]) -> (f64, f64) {
 
 /// The highest score below which at most `rate` of the rows lie, one more counted: the conformal quantile. Where there are
 /// too few rows for the rate, the lowest score, or delta of the paper where that is lower.
+///
+/// A rate of 0 asks that nothing known is rejected: all that is within the model's reach is then accepted.
 fn quantile(sorted: &[Scored], rate: f64, model: TailModel) -> f64 {
+    const WITHIN_REACH: f64 = -1e6;
     let (total, unit) = total(sorted);
     let (mut below, mut threshold) = (unit, None);
     for row in sorted {
@@ -138,6 +141,9 @@ fn quantile(sorted: &[Scored], rate: f64, model: TailModel) -> f64 {
         below += row.weight;
     }
     let lowest = sorted.first().map_or(f64::INFINITY, |row| row.score);
+    if rate == 0.0 {
+        return lowest.min(WITHIN_REACH);
+    }
     threshold.unwrap_or_else(|| lowest.min(support_of(model, 0.05)))
 }
 
@@ -179,6 +185,7 @@ mod tests {
         assert_eq!(quantile(&rows, 0.01, TailModel::Weibull), 0.0);
         let delta = support_of(TailModel::Weibull, 0.05);
         assert_eq!(quantile(&rows, 0.001, TailModel::Weibull), delta, "too few rows to promise so much");
+        assert_eq!(quantile(&rows, 0.0, TailModel::Weibull), -1e6);
     }
 
     #[test]

@@ -62,11 +62,12 @@ impl System for ExtremeValueMachine {
     fn scores(&self, queries: &Features<'_>) -> Result<Scores, SystemError> {
         let model = self.fitted()?;
         let rows = model.for_each_query(&Run::new(), queries, |_, scores| {
-            let mut supports: Vec<f64> = scores.iter().map(|score| score.support).collect();
-            // What is compared with the threshold: the best class, raised by its lead where there is a contrast.
+            // What is compared with the threshold is the best class with its raise; the others move along, so that it stays
+            // the best.
             let decision = model.decision(scores);
-            supports[decision.best()] = decision.score().support;
-            supports
+            let raise = decision.score().support - scores[decision.best()].support;
+            let raise = if raise.is_finite() { raise } else { 0.0 };
+            scores.iter().map(|score| score.support + raise).collect::<Vec<f64>>()
         })?;
         Ok(Scores::new(self.classes.len(), &rows))
     }

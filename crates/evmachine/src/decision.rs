@@ -350,7 +350,7 @@ where
 }
 
 /// The score less so much support.
-fn fallen(model: TailModel, score: ClassScore, fall: f64) -> ClassScore {
+pub(crate) fn fallen(model: TailModel, score: ClassScore, fall: f64) -> ClassScore {
     if fall == 0.0 {
         return score;
     }

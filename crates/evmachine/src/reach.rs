@@ -54,9 +54,12 @@ impl Reach {
         points: &Points<'_>,
         rows: &[usize],
     ) -> Result<Vec<f64>, Halt> {
-        let fall =
-            |distance: f64| if distance > self.limit { FALL * (distance / self.limit).ln() } else { 0.0 };
-        Ok(self.distances(metric, points, rows)?.into_iter().map(fall).collect())
+        Ok(self.distances(metric, points, rows)?.into_iter().map(|distance| self.fall(distance)).collect())
+    }
+
+    /// By how much the supports of a query fall at this distance of the first extreme vector.
+    pub(crate) fn fall(&self, distance: f64) -> f64 {
+        if distance > self.limit { FALL * (distance / self.limit).ln() } else { 0.0 }
     }
 }
 

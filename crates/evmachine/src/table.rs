@@ -125,6 +125,7 @@ impl Evm {
             let end = (first + ASKED).min(queries.rows());
             let part = queries.part(first..end);
             let mut table = self.measure(&part)?;
+            let falls = self.falls_measured(&table);
             for (row, source) in without[first..end].iter().enumerate() {
                 if let Some(&column) = table.by_source.get(source) {
                     table.distances[row * table.columns + column as usize] = FAR;
@@ -138,7 +139,7 @@ impl Evm {
                 }
                 None => vec![0.0; part.rows() * classes],
             };
-            let found = self.for_each_measured(&table, |row, scores| {
+            let found = self.for_each_fallen(&table, &falls, |row, scores| {
                 supports(&self.mixed(scores, &additions[row * classes..(row + 1) * classes]))
             });
             all.extend(found.into_iter().flatten());
@@ -155,6 +156,26 @@ impl Evm {
     pub fn for_each_measured<R: Send>(
         &self,
         table: &DistanceTable,
+        each: impl Fn(usize, &[ClassScore]) -> R + Sync,
+    ) -> Vec<R> {
+        self.for_each_fallen(table, &self.falls_measured(table), each)
+    }
+
+    /// By how much the supports of each measured query fall, for its distance of the first extreme vector.
+    fn falls_measured(&self, table: &DistanceTable) -> Vec<f64> {
+        let first = self.extreme_vectors().next().map(|vector| table.by_source[&vector.source] as usize);
+        match (&self.prepared().reach, first) {
+            (Some(reach), Some(first)) => {
+                (0..table.rows).map(|row| reach.fall(f64::from(table.row(row)[first]))).collect()
+            }
+            _ => vec![0.0; table.rows],
+        }
+    }
+
+    fn for_each_fallen<R: Send>(
+        &self,
+        table: &DistanceTable,
+        falls: &[f64],
         each: impl Fn(usize, &[ClassScore]) -> R + Sync,
     ) -> Vec<R> {
         let prepared = self.prepared();
@@ -179,7 +200,8 @@ impl Evm {
                     search.offer(0, distances, |distance| distance, best, scratch);
                     scores.clear();
                     scores.extend(best.chunks_exact(fused).zip(&prepared.ranges).map(|(best, range)| {
-                        decision::score(self.params.tail_model, &best[..fused.min(range.len())])
+                        let found = decision::score(self.params.tail_model, &best[..fused.min(range.len())]);
+                        decision::fallen(self.params.tail_model, found, falls[row])
                     }));
                     each(row, scores)
                 },

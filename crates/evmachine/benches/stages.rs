@@ -48,19 +48,16 @@ fn distances(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// What it saves to look only where a near point can be, by rows and dimensions.
-fn crossover(criterion: &mut Criterion) {
-    let mut group = criterion.benchmark_group("crossover");
+/// What short tails in few dimensions cost, by rows and dimensions.
+fn few_dimensions(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("few_dimensions");
     group.sample_size(10).sampling_mode(SamplingMode::Flat).warm_up_time(Duration::from_millis(300));
     for rows in [10_000, 20_000, 100_000] {
-        for d in [2, 3, 4, 5, 6, 8] {
+        for d in [2, 3, 4, 8, 16] {
             let (features, labels) = clumps(rows, d, 20, 3);
-            for (name, divide) in [("leaves", true), ("all_pairs", false)] {
-                group.bench_function(BenchmarkId::new(name, format!("{rows}x{d}")), |bencher| {
-                    let run = Run::new().leaves(divide);
-                    bencher.iter(|| Evm::fit_with(&run, &all(75), black_box(&features), &labels).unwrap());
-                });
-            }
+            group.bench_function(format!("{rows}x{d}"), |bencher| {
+                bencher.iter(|| Evm::fit(&all(75), black_box(&features), &labels).unwrap());
+            });
         }
     }
     group.finish();
@@ -181,5 +178,15 @@ fn fit_update_predict(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(stages, distances, whitening, tails, crossover, savings, fits, cover, fit_update_predict);
+criterion_group!(
+    stages,
+    distances,
+    whitening,
+    tails,
+    few_dimensions,
+    savings,
+    fits,
+    cover,
+    fit_update_predict
+);
 criterion_main!(stages);

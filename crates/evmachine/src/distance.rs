@@ -4,18 +4,20 @@
 //! built-in metrics, [`pairwise`] calls a user's own function. Both give *ranks*, which order pairs as distances
 //! do ([`Metric::distance_of_rank`]).
 
-mod below;
-mod codes;
 mod kernel;
+mod lines;
+mod near;
+mod pairs;
 mod pairwise;
 mod panels;
-mod screened;
 
 use std::ops::Range;
 
 pub(crate) use self::kernel::GROUP;
+use self::lines::Lines;
+pub(crate) use self::near::{Near, is_in_registers};
+pub(crate) use self::pairs::Pairs;
 use self::panels::{Kind, Panels};
-pub(crate) use self::screened::{Screen, Screened};
 
 use crate::metric::{Metric, MetricError};
 use crate::points::Points;
@@ -34,7 +36,7 @@ pub(crate) trait Columns: Send + Sync {
 /// Rows laid out for one implementation of [`Columns`].
 pub(crate) struct RowBlock {
     rows: usize,
-    values: Vec<f32>,
+    values: Lines,
     /// The square of each row's length, padded like the rows; zeros or none where nobody asks.
     squares: Vec<f32>,
 }

@@ -1,13 +1,29 @@
-//! Training on a batch (Alg. 1): an update of a model that knows nothing yet.
+//! Learning from a batch (Alg. 1), stage after stage.
+//!
+//! A fit learns from nothing, an update from a model; both take this road. What an update does beside it stands in
+//! [`update`](crate::update), what is held out, weighed and calibrated around it in [`training`].
 
-use crate::error::FitError;
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Instant;
+
+use crate::batch::{self, Batch};
+use crate::distance::{self, Columns};
+use crate::error::{FitError, Halt};
 use crate::features::Features;
 use crate::labels::Labels;
-use crate::model::Evm;
-use crate::params::Params;
-use crate::progress::Run;
-use crate::report::Report;
+use crate::model::{Evm, Ready};
+use crate::params::{Params, TailMemory};
+use crate::progress::{Run, Stage};
+use crate::psi::PsiModel;
+use crate::reduce::{self, Originals};
+use crate::refit::{self, Merging, merge_sorted};
+use crate::report::{Report, StageTimes};
+use crate::tail::{self, Against, Plan, Problem};
+use crate::tail_memory::{keeps_tails, remember_tails, remembered};
 use crate::training;
+use crate::update::{self, Exchanged};
+use crate::weibull::fit_tail;
 
 impl Evm {
     /// Learns the classes of `labels` from `features`.
@@ -48,4 +64,163 @@ impl Evm {
     ) -> Result<(Self, Report), FitError> {
         training::fit(run, params.check()?, features, labels)
     }
+}
+
+/// `old` with the batch learned, as a model of its own.
+pub(crate) fn learn(
+    run: &Run<'_>,
+    old: &Evm,
+    features: &Features<'_>,
+    labels: &Labels,
+) -> Result<(Evm, Report), FitError> {
+    // On a thread of the pool from start to end: between its stages nobody has to be woken.
+    rayon::scope(|_| learn_here(run, old, features, labels))
+}
+
+fn learn_here(
+    run: &Run<'_>,
+    old: &Evm,
+    features: &Features<'_>,
+    labels: &Labels,
+) -> Result<(Evm, Report), FitError> {
+    let metric = &old.params.metric;
+    batch::check(old.dimensions, metric, features, labels)?;
+    let is_first = old.classes.is_empty();
+    let mut model = old.clone();
+    model.prepared = Ready::default();
+    let (ids, new_classes) = batch::class_ids(&mut model, labels);
+    if model.classes.len() < 2 {
+        return Err(FitError::OneClass { class: labels.name(0).to_owned() });
+    }
+    let batch = batch::group(&mut model, features, &ids, is_first)?;
+    let mut times = StageTimes::default();
+
+    let clock = Instant::now();
+    let mut batch = batch.whiten(run, &mut model, is_first)?;
+    times.whitening = clock.elapsed();
+
+    let clock = Instant::now();
+    let originals = batch.smooth(run, &model)?.map(|points| Originals { points, first: old.points_seen });
+    times.smoothing = clock.elapsed();
+
+    let clipped = batch::set_tail_sizes(&mut model, old.extreme_vector_count(), &batch);
+    let sizes: Vec<usize> = model.classes.iter().map(|class| class.tail_size).collect();
+
+    let clock = Instant::now();
+    let columns = distance::columns(metric, &batch.points, &batch.order);
+    let old_ranges = model.ranges();
+    let met = against(old, columns.as_ref(), &batch, &old_ranges);
+    let keep_tails = keeps_tails(&model, old.extreme_vector_count(), &batch);
+    let mut plans = Vec::new();
+    let exchanged = update::exchange(run, &model, &batch, &met, &sizes, &mut plans)?;
+    let (plan, fits) = fit_batch(run, &model, &batch, &met, &sizes, keep_tails, exchanged.as_ref())?;
+    plans.push(plan);
+    times.tails = clock.elapsed();
+
+    let clock = Instant::now();
+    let found = exchanged.map(|exchanged| exchanged.old);
+    let refitted = refit::refit(run, &mut model, &met, &sizes, found.as_deref())?;
+    times.refit = clock.elapsed();
+
+    let clock = Instant::now();
+    // Packed rows are let go before the model takes in its own copy of them, unless tails are measured once more.
+    let columns = (model.tail_memory == TailMemory::Full && !keep_tails).then_some(columns);
+    let report_fits = fits.iter().map(|(psi, _)| psi).collect();
+    append(&mut model, &batch, fits, old.points_seen);
+    let counts: Vec<usize> = old_ranges.iter().map(Range::len).collect();
+    let covers = reduce::reduce_after(run, &mut model, &batch, originals.as_ref())?;
+    let (added, dropped) = reduce::count_changes(covers.as_deref(), &counts, &batch);
+    let again = columns.as_deref().map(|columns| against(old, columns, &batch, &old_ranges));
+    remember_tails(run, &mut model, &batch, again.as_deref(), &sizes)?;
+    times.cover = clock.elapsed();
+
+    let with_data =
+        || sizes.iter().zip(&batch.ranges).filter(|(_, range)| !range.is_empty()).map(|(size, _)| *size);
+    let report = Report {
+        rows: features.rows(),
+        new_classes,
+        classes: model.classes.len(),
+        tail_sizes: (with_data().min().unwrap_or(0), with_data().max().unwrap_or(0)),
+        clipped,
+        fits: report_fits,
+        refitted,
+        added,
+        dropped,
+        extreme_vectors: model.extreme_vector_count(),
+        vector_ratio: model.vector_ratio(),
+        tail_memory: model.tail_memory,
+        held_out: 0,
+        probe_penalty: None,
+        shares: None,
+        tune_again: None,
+        plans,
+        times,
+    };
+    Ok((model, report))
+}
+
+/// The old extreme vectors, if any, and the batch.
+fn against<'a>(
+    old: &'a Evm,
+    columns: &'a dyn Columns,
+    batch: &'a Batch<'_>,
+    old_ranges: &'a [Range<usize>],
+) -> Vec<Against<'a>> {
+    let batch = Against { columns, own: &batch.ranges };
+    if old.classes.is_empty() {
+        return vec![batch];
+    }
+    vec![Against { columns: old.columns(), own: old_ranges }, batch]
+}
+
+type Fit = (PsiModel, Arc<[f32]>);
+
+/// Fits the tails of the batch: those among `against`, or what was exchanged with the first of them and what is found
+/// within the batch.
+fn fit_batch(
+    run: &Run<'_>,
+    model: &Evm,
+    batch: &Batch<'_>,
+    against: &[Against<'_>],
+    sizes: &[usize],
+    keep_tails: bool,
+    exchanged: Option<&Exchanged>,
+) -> Result<(Plan, Vec<Fit>), Halt> {
+    let params = &model.params;
+    let memory = match model.tail_memory {
+        TailMemory::Full if !keep_tails => TailMemory::Max,
+        memory => memory,
+    };
+    let against = if exchanged.is_some() { &against[against.len() - 1..] } else { against };
+    let rows = batch.rows().among_themselves();
+    let problem = Problem::new((run, Stage::Tails), &params.metric, rows, against, sizes);
+    let plan = problem.plan();
+    let fits = tail::execute(&plan, &problem, |row, tail, merging: &mut Merging| {
+        let size = sizes[batch.classes[row] as usize];
+        let tail = match exchanged.map(|exchanged| &exchanged.new[row][..]) {
+            None => tail,
+            Some(nearest) if merge_sorted(nearest, tail, size, &mut merging.merged) => &merging.merged,
+            Some(nearest) => nearest,
+        };
+        (fit_tail(tail, params, &mut merging.workspace), remembered(tail, size, memory))
+    })?;
+    Ok((plan, fits))
+}
+
+/// Adds the new points to their classes, behind the extreme vectors.
+fn append(model: &mut Evm, batch: &Batch<'_>, fits: Vec<Fit>, points_before: u64) {
+    for ((position, &row), (psi, tail)) in batch.order.iter().enumerate().zip(fits) {
+        let class = &mut model.classes[batch.classes[position] as usize];
+        class.psi.push(psi);
+        class.tails.push(tail);
+        class.sources.push(points_before + row as u64);
+        class.gains.push(1.0);
+        class.points_seen += 1;
+    }
+    for (class, range) in model.classes.iter_mut().zip(&batch.ranges) {
+        if !range.is_empty() {
+            Arc::make_mut(&mut class.vectors).extend(batch.points.gather(&batch.order[range.clone()]));
+        }
+    }
+    model.points_seen += batch.order.len() as u64;
 }

@@ -9,9 +9,8 @@ use crate::params::{Refit, TailMemory};
 use crate::points::Points;
 use crate::progress::{Run, Stage};
 use crate::refit::{Change, Old, apply};
-use crate::tail::{self, Against, Rows};
-use crate::update::fit_tail;
-use crate::weibull::Workspace;
+use crate::tail::{Against, Problem, Rows};
+use crate::weibull::{Workspace, fit_tail};
 
 impl Evm {
     /// Removes a class, and the margins to its extreme vectors from the tails of the others, which are filled up
@@ -85,15 +84,11 @@ fn distances_to(run: &Run<'_>, model: &Evm, old: &Old<'_>, gone: &ClassModel) ->
     let nobody = vec![0..0; model.classes.len()];
     let against = [Against { columns: columns.as_ref(), own: &nobody }];
     let bounds = old.bounds();
-    let rows = Rows {
-        are_columns: false,
-        points: &old.points(),
-        indices: &old.all,
-        classes: &old.classes,
-        bounds: Some(&bounds),
-    };
+    let points = old.points();
+    let rows = Rows::new(&points, &old.all, &old.classes).within(&bounds);
     let every = vec![all.len(); model.classes.len()];
-    tail::stream(run, Stage::Refit, metric, &rows, &against, &every, |_, found, (): &mut ()| found.to_vec())
+    let problem = Problem::new((run, Stage::Refit), metric, rows, &against, &every);
+    problem.tails(|_, found, (): &mut ()| found.to_vec())
 }
 
 /// The tails that were hit, without what was found and filled up from what is here.
@@ -106,15 +101,16 @@ fn filled(
     hit: &[usize],
 ) -> Result<Vec<Change>, Halt> {
     let classes: Vec<u32> = hit.iter().map(|&row| old.classes[row]).collect();
-    let rows =
-        Rows { are_columns: false, points: &old.points(), indices: hit, classes: &classes, bounds: None };
+    let points = old.points();
+    let rows = Rows::new(&points, hit, &classes);
     let params = &model.params;
     let finish = |position: usize, nearest: &[f32], workspace: &mut Workspace| {
         let row = hit[position];
         let tail = without(old.tails[row], &found[row], nearest, old.sizes[classes[position] as usize]);
         (!tail.is_empty()).then(|| Change { row, psi: fit_tail(&tail, params, workspace), tail: tail.into() })
     };
-    let changes = tail::stream(run, Stage::Refit, &params.metric, &rows, here, old.sizes, finish)?;
+    let problem = Problem::new((run, Stage::Refit), &params.metric, rows, here, old.sizes);
+    let changes = problem.tails(finish)?;
     Ok(changes.into_iter().flatten().collect())
 }
 

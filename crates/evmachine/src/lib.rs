@@ -40,6 +40,7 @@
 //! input is an error that names its row and column; nothing panics on it. Far from all data everything is unknown,
 //! whatever the parameters ([`Evm::reach`]).
 
+mod batch;
 mod beta;
 mod calibration;
 mod cover;
@@ -53,6 +54,9 @@ mod forget;
 mod format;
 mod holdout;
 mod labels;
+#[cfg(test)]
+mod laws;
+mod level;
 mod math;
 mod matrix;
 mod metric;
@@ -103,6 +107,7 @@ pub use rejection::Rejection;
 pub use report::{Report, StageTimes, StatusCounts, TuneAgain};
 pub use stacking::{stack, weigh};
 pub use table::{DistanceTable, TailFits};
+pub use tail::{Bounds, Executor, Plan};
 pub use threshold::CalibrateError;
 pub use weibull::SHAPE_CAP;
 pub use witness::{Testimony, WitnessInfo};

@@ -4,7 +4,9 @@
 //! depends on the values and their order alone. Machines with and without fused multiplication may differ in the
 //! last bit. Relative error below 4e-16 in `f64` over the ranges stated.
 
-use fearless_simd::{Level, Simd, dispatch, f32x16, f64x8, prelude::*, u32x16, u64x8};
+use fearless_simd::{Simd, dispatch, f32x16, f64x8, prelude::*, u32x16, u64x8};
+
+use crate::level::level;
 
 const LANES: usize = 8;
 const LN_2_HIGH: f64 = 6.931_471_803_691_238e-1;
@@ -108,7 +110,7 @@ pub(crate) fn log2_estimate<S: Simd>(simd: S, x: f32x16<S>) -> f32x16<S> {
 /// Replaces each value x by `exp(x - shift)`, which is at most 1, and returns their sum. 0 below -87; relative error
 /// below 3e-7. The number of values is a multiple of 16.
 pub(crate) fn exp_sum(values: &mut [f32], shift: f32) -> f32 {
-    dispatch!(Level::new(), simd => exp_sum_simd(simd, values, shift))
+    dispatch!(level(), simd => exp_sum_simd(simd, values, shift))
 }
 
 #[inline(always)]
@@ -148,7 +150,7 @@ fn exp_sum_simd<S: Simd>(simd: S, values: &mut [f32], shift: f32) -> f32 {
 
 /// Replaces each value by its natural logarithm; 0 becomes -inf.
 pub(crate) fn ln(values: &mut [f64]) {
-    dispatch!(Level::new(), simd => ln_simd(simd, values));
+    dispatch!(level(), simd => ln_simd(simd, values));
 }
 
 #[inline(always)]
@@ -169,8 +171,8 @@ fn ln_simd<S: Simd>(simd: S, values: &mut [f64]) {
 /// Mean and variance.
 pub(crate) fn moments(t: &[f64]) -> [f64; 2] {
     let n = t.len() as f64;
-    let mean = dispatch!(Level::new(), simd => sums(simd, t, 0.0))[0] / n;
-    [mean, dispatch!(Level::new(), simd => sums(simd, t, mean))[1] / n]
+    let mean = dispatch!(level(), simd => sums(simd, t, 0.0))[0] / n;
+    [mean, dispatch!(level(), simd => sums(simd, t, mean))[1] / n]
 }
 
 /// Sums of `t - origin` and of its square.
@@ -190,7 +192,7 @@ fn sums<S: Simd>(simd: S, t: &[f64], origin: f64) -> [f64; 2] {
 
 /// `sum e^(beta t)`, `sum t e^(beta t)` and `sum t^2 e^(beta t)` over t, all of which are <= 0.
 pub(crate) fn exponential_sums(t: &[f64], beta: f64) -> [f64; 3] {
-    dispatch!(Level::new(), simd => exponential_sums_simd(simd, t, beta))
+    dispatch!(level(), simd => exponential_sums_simd(simd, t, beta))
 }
 
 #[inline(always)]
@@ -262,7 +264,7 @@ mod tests {
         let values: Vec<f32> = bits.map(f32::from_bits).collect();
         let values = &values[..values.len() / 16 * 16];
         let mut found = values.to_vec();
-        dispatch!(Level::new(), simd => estimate(simd, &mut found));
+        dispatch!(level(), simd => estimate(simd, &mut found));
         let errors = found.iter().zip(values).map(|(&found, &value)| {
             let expected = f64::from(value).log2();
             (f64::from(found) - expected).abs() - expected.abs() / 8_388_608.0

@@ -18,9 +18,8 @@ use crate::params::Reduction;
 use crate::points::Points;
 use crate::progress::{Run, Stage};
 use crate::psi::{Curve, PsiModel};
-use crate::tail::{self, Against, Rows};
-use crate::update::fit_tail;
-use crate::weibull::Workspace;
+use crate::tail::{Against, Problem, Rows};
+use crate::weibull::{Workspace, fit_tail};
 
 /// Identifies a sample of the pool, for as long as the pool lives.
 pub type SampleId = u64;
@@ -279,25 +278,15 @@ fn candidates(run: &Run<'_>, model: &Evm, features: &Features<'_>) -> Result<Can
     let all: Vec<usize> = (0..points.len()).collect();
     let negatives = model.columns().len();
     let size = params.tail_size.resolve(model.dimensions, model.classes.len() + 1, negatives);
-    let rows = Rows {
-        are_columns: false,
-        points: &points,
-        indices: &all,
-        classes: &vec![0; all.len()],
-        bounds: None,
-    };
+    let classes = vec![0; all.len()];
     let none = 0..0;
     let against = [Against { columns: model.columns(), own: std::slice::from_ref(&none) }];
-    let fits: Vec<PsiModel> = tail::stream(
-        run,
-        Stage::Tails,
-        &params.metric,
-        &rows,
-        &against,
-        &[size],
-        |_, tail, workspace: &mut Workspace| fit_tail(tail, params, workspace),
-    )
-    .map_err(FitError::from)?;
+    let rows = Rows::new(&points, &all, &classes);
+    let sizes = [size];
+    let problem = Problem::new((run, Stage::Tails), &params.metric, rows, &against, &sizes);
+    let fits: Vec<PsiModel> = problem
+        .tails(|_, tail, workspace: &mut Workspace| fit_tail(tail, params, workspace))
+        .map_err(FitError::from)?;
     let sums = model.pool_sums();
     let curves = fits
         .iter()

@@ -80,14 +80,22 @@ pub struct Run<'a> {
     pub(crate) tile_columns: usize,
     /// Bytes for tails in flight, and again for covers.
     pub(crate) memory: usize,
-    /// Whether points in few dimensions are divided by where they lie.
-    pub(crate) leaves: bool,
+    /// How tails of points among themselves are made, whatever the plan would be.
+    #[cfg(test)]
+    pub(crate) forced: Option<(crate::tail::Executor, crate::tail::Bounds)>,
 }
 
 impl<'a> Run<'a> {
     /// Nobody watches; tiles that fit the caches; at most 1 GiB for tails in flight and for covers.
     pub fn new() -> Self {
-        Self { observer: None, tile_rows: 120, tile_columns: 512, memory: 1 << 30, leaves: true }
+        Self {
+            observer: None,
+            tile_rows: 120,
+            tile_columns: 512,
+            memory: 1 << 30,
+            #[cfg(test)]
+            forced: None,
+        }
     }
 
     /// Has the call watched.
@@ -109,11 +117,10 @@ impl<'a> Run<'a> {
         self
     }
 
-    /// Sets whether points in few dimensions are divided by where they lie, so that most pairs need not be measured.
-    /// Where a trial on a few of them shows no gain, they are not; so this is for measuring.
-    pub fn leaves(mut self, divide: bool) -> Self {
-        self.leaves = divide;
-        self
+    /// Has tails of points among themselves made in that way.
+    #[cfg(test)]
+    pub(crate) fn forced(self, plan: (crate::tail::Executor, crate::tail::Bounds)) -> Self {
+        Self { forced: Some(plan), ..self }
     }
 
     pub(crate) fn meter(&self, stage: Stage, total: usize) -> Meter<'a> {

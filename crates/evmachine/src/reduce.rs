@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use crate::batch::Batch;
 use crate::cover::{self, Candidates, Cover, Target};
 use crate::error::{FitError, Halt};
 use crate::model::{ClassModel, Evm, Ready};
-use crate::params::Params;
+use crate::params::{Budget, Params, ReduceWhen};
 use crate::points::Points;
 use crate::progress::Run;
 use crate::psi::Curve;
@@ -135,4 +136,37 @@ impl ClassModel {
             tails: order.iter().map(|&i| std::mem::take(&mut self.tails[i])).collect(),
         }
     }
+}
+
+/// Chooses extreme vectors for the classes that got data, or for all under a total budget. `None`: all are kept.
+pub(crate) fn reduce_after(
+    run: &Run<'_>,
+    model: &mut Evm,
+    batch: &Batch<'_>,
+    originals: Option<&Originals<'_>>,
+) -> Result<Option<Vec<(usize, Cover)>>, Halt> {
+    let target = Target::new(&model.params, model.points_held());
+    let within = target.is_met(model.classes.iter().map(ClassModel::len));
+    if model.params.reduce_when == ReduceWhen::OverBudget && within {
+        return Ok(None);
+    }
+    let shared = matches!(model.params.max_extreme_vectors, Some(Budget::Total(_) | Budget::Ratio(_)));
+    let classes: Vec<usize> =
+        (0..model.classes.len()).filter(|&class| shared || !batch.ranges[class].is_empty()).collect();
+    let covers = model.choose(run, &classes, originals)?;
+    Ok(Some(classes.into_iter().zip(covers).collect()))
+}
+
+/// New rows that became extreme vectors, and extreme vectors that were dropped.
+pub(crate) fn count_changes(
+    covers: Option<&[(usize, Cover)]>,
+    old_counts: &[usize],
+    batch: &Batch<'_>,
+) -> (usize, usize) {
+    let Some(covers) = covers else { return (batch.order.len(), 0) };
+    covers.iter().fold((0, 0), |(added, dropped), (class, cover)| {
+        let old = old_counts[*class];
+        let old_kept = cover.order.iter().filter(|&&position| position < old).count();
+        (added + cover.order.len() - old_kept, dropped + old - old_kept)
+    })
 }

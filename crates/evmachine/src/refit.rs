@@ -10,10 +10,9 @@ use crate::params::{Refit, TailMemory};
 use crate::points::Points;
 use crate::progress::{Run, Stage};
 use crate::psi::PsiModel;
-use crate::tail::{self, Against, Found, Rows};
+use crate::tail::{Against, Problem, Rows};
 use crate::tail_memory::remembered;
-use crate::update::fit_tail;
-use crate::weibull::Workspace;
+use crate::weibull::{Workspace, fit_tail};
 
 /// The new state of an extreme vector.
 pub(crate) struct Change {
@@ -35,7 +34,7 @@ pub(crate) fn refit(
     model: &mut Evm,
     against: &[Against<'_>],
     sizes: &[usize],
-    found: Option<&Found>,
+    found: Option<&[Vec<f32>]>,
 ) -> Result<usize, Halt> {
     if model.params.refit == Refit::New || model.extreme_vector_count() == 0 {
         return Ok(0);
@@ -120,15 +119,15 @@ impl<'a> Old<'a> {
     }
 
     /// Old tails merged with distances to the batch.
-    fn merged(&self, run: &Run<'_>, found: &Found) -> Result<Vec<Change>, Halt> {
+    fn merged(&self, run: &Run<'_>, found: &[Vec<f32>]) -> Result<Vec<Change>, Halt> {
         let meter = run.meter(Stage::Refit, self.all.len());
         let blocks: Result<Vec<Vec<Change>>, Halt> = self
             .all
             .par_chunks(run.block_rows(self.all.len()))
             .map(|rows| {
                 meter.check()?;
-                let mut bench = Bench::default();
-                let merge = |&row: &usize| self.merge(row, found.of(row), &mut bench);
+                let mut merging = Merging::default();
+                let merge = |&row: &usize| self.merge(row, &found[row], &mut merging);
                 let changes = rows.iter().filter_map(merge).collect();
                 meter.advance(rows.len())?;
                 Ok(changes)
@@ -139,50 +138,38 @@ impl<'a> Old<'a> {
 
     /// Old tails merged with the distances to the batch, which are measured first.
     fn measured(&self, run: &Run<'_>, batch: &[Against<'_>]) -> Result<Vec<Change>, Halt> {
-        let bounds = self.bounds();
-        let rows = Rows {
-            are_columns: false,
-            points: &self.points(),
-            indices: &self.all,
-            classes: &self.classes,
-            bounds: Some(&bounds),
-        };
-        let finish = |row: usize, found: &[f32], bench: &mut Bench| self.merge(row, found, bench);
-        let changes =
-            tail::stream(run, Stage::Refit, &self.model.params.metric, &rows, batch, self.sizes, finish)?;
+        let (points, bounds) = (self.points(), self.bounds());
+        let rows = Rows::new(&points, &self.all, &self.classes).within(&bounds);
+        let problem = Problem::new((run, Stage::Refit), &self.model.params.metric, rows, batch, self.sizes);
+        let changes = problem
+            .tails(|row: usize, found: &[f32], merging: &mut Merging| self.merge(row, found, merging))?;
         Ok(changes.into_iter().flatten().collect())
     }
 
     /// `None` where nothing changes.
-    fn merge(&self, row: usize, found: &[f32], bench: &mut Bench) -> Option<Change> {
+    fn merge(&self, row: usize, found: &[f32], merging: &mut Merging) -> Option<Change> {
         let params = &self.model.params;
         let size = self.sizes[self.classes[row] as usize];
-        let changed = merge_sorted(self.tails[row], found, size, &mut bench.merged);
+        let changed = merge_sorted(self.tails[row], found, size, &mut merging.merged);
         if !changed && params.refit != Refit::All {
             return None;
         }
-        let tail = if changed { &bench.merged[..] } else { self.tails[row] };
-        let psi = (!tail.is_empty()).then(|| fit_tail(tail, params, &mut bench.workspace))?;
+        let tail = if changed { &merging.merged[..] } else { self.tails[row] };
+        let psi = (!tail.is_empty()).then(|| fit_tail(tail, params, &mut merging.workspace))?;
         Some(Change { row, psi, tail: tail.into() })
     }
 
     /// The extreme vectors into whose tail a new negative falls.
     fn affected(&self, run: &Run<'_>, batch: &[Against<'_>]) -> Result<Vec<usize>, Halt> {
-        let bounds = self.bounds();
-        let rows = Rows {
-            are_columns: false,
-            points: &self.points(),
-            indices: &self.all,
-            classes: &self.classes,
-            bounds: Some(&bounds),
-        };
+        let (points, bounds) = (self.points(), self.bounds());
+        let rows = Rows::new(&points, &self.all, &self.classes).within(&bounds);
         let nearest_alone = vec![1; self.sizes.len()];
         let metric = &self.model.params.metric;
         let finish = |row: usize, found: &[f32], (): &mut ()| {
             let largest = self.tails[row].last();
             found.first().is_some_and(|nearest| largest.is_none_or(|largest| nearest < largest))
         };
-        let hit = tail::stream(run, Stage::Refit, metric, &rows, batch, &nearest_alone, finish)?;
+        let hit = Problem::new((run, Stage::Refit), metric, rows, batch, &nearest_alone).tails(finish)?;
         Ok(self.all.iter().copied().filter(|&row| hit[row]).collect())
     }
 
@@ -194,13 +181,8 @@ impl<'a> Old<'a> {
         against: &[Against<'_>],
     ) -> Result<Vec<Change>, Halt> {
         let classes: Vec<u32> = some.iter().map(|&row| self.classes[row]).collect();
-        let rows = Rows {
-            are_columns: false,
-            points: &self.points(),
-            indices: some,
-            classes: &classes,
-            bounds: None,
-        };
+        let points = self.points();
+        let rows = Rows::new(&points, some, &classes);
         let params = &self.model.params;
         let finish = |position: usize, tail: &[f32], workspace: &mut Workspace| {
             let size = self.sizes[classes[position] as usize];
@@ -210,14 +192,15 @@ impl<'a> Old<'a> {
                 tail: remembered(tail, size, self.model.tail_memory),
             })
         };
-        let changes = tail::stream(run, Stage::Refit, &params.metric, &rows, against, self.sizes, finish)?;
+        let problem = Problem::new((run, Stage::Refit), &params.metric, rows, against, self.sizes);
+        let changes = problem.tails(finish)?;
         Ok(changes.into_iter().flatten().collect())
     }
 }
 
-/// Room for fitting tails again.
+/// Room for merging and fitting tails.
 #[derive(Default)]
-pub(crate) struct Bench {
+pub(crate) struct Merging {
     pub(crate) workspace: Workspace,
     pub(crate) merged: Vec<f32>,
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::params::TailMemory;
 use crate::psi::{FitStatus, PsiModel};
+use crate::tail::Plan;
 
 /// What a fit or an update did. A fit is an update of an empty model: all of its classes are new.
 #[derive(Debug, Clone, PartialEq)]
@@ -42,6 +43,8 @@ pub struct Report {
     pub shares: Option<[f64; 3]>,
     /// Why the parameters should be chosen anew, if they should.
     pub tune_again: Option<TuneAgain>,
+    /// How tails were made: those between the new rows and extreme vectors where there were any, then those of the new rows.
+    pub plans: Vec<Plan>,
     /// Where the time went.
     pub times: StageTimes,
 }

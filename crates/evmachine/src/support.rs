@@ -8,10 +8,11 @@ mod estimate;
 
 use std::ops::Range;
 
-use fearless_simd::{Level, Simd, dispatch, f32x16, prelude::*};
+use fearless_simd::{Simd, dispatch, f32x16, prelude::*};
 
 pub(crate) use self::estimate::Estimates;
 use self::estimate::LANES;
+use crate::level::level;
 use crate::psi::Curves;
 
 /// Extreme vectors among which the largest supports are searched.
@@ -53,7 +54,7 @@ impl Search<'_> {
         best: &mut [f64],
         scratch: &mut Scratch,
     ) {
-        dispatch!(Level::new(), simd => self.choose(simd, first, values, best, scratch));
+        dispatch!(level(), simd => self.choose(simd, first, values, best, scratch));
         self.evaluate(first, values, distance_of, scratch);
         for (&(_, class), &support) in scratch.chosen.iter().zip(&scratch.supports) {
             keep_largest(&mut best[class * self.fused..(class + 1) * self.fused], &[support]);
@@ -70,7 +71,7 @@ impl Search<'_> {
         scratch: &mut Scratch,
     ) {
         let least = narrow_down(best.support);
-        dispatch!(Level::new(), simd => self.choose_best(simd, first, values, least, scratch));
+        dispatch!(level(), simd => self.choose_best(simd, first, values, least, scratch));
         self.evaluate(first, values, distance_of, scratch);
         for (&(position, _), &support) in scratch.chosen.iter().zip(&scratch.supports) {
             if support > best.support {

@@ -20,8 +20,7 @@ use crate::progress::Run;
 use crate::psi::PsiModel;
 use crate::reduce::Originals;
 use crate::support::{Estimates, Scratch, Search};
-use crate::update::fit_tail;
-use crate::weibull::Workspace;
+use crate::weibull::{Workspace, fit_tail};
 
 /// Queries that are measured at once where something is left out.
 const ASKED: usize = 256;

@@ -1,33 +1,36 @@
-//! The tau smallest distances of each point to other classes (Alg. 2), streamed over tiles.
+//! The tau smallest distances of each point to other classes (Alg. 2).
 //!
-//! Memory is a tile and twice the tail for each row in flight, whatever the number of points. Four ways save work where
-//! they can: with room for twice the tail of every row, each distance is computed once instead of twice; in few
-//! dimensions, most pairs are never measured, because boxes or bounds in bytes rule them out; in many rows, a sample tells
-//! where tails end, and what lies beyond is never stored. The tails are the same, bit for bit.
+//! A [`Problem`] says what is wanted, [`plan`] how it is done, and an executor does it:
+//!
+//! | executor | what it saves | file |
+//! |---|---|---|
+//! | stream | memory: a tile, and twice the tail for each row in flight | [`stream`] |
+//! | tournament | half of the distances: each is offered to both of its ends | [`tournament`] |
+//! | near | storing and comparing, in few dimensions: most ranks never leave the registers | [`near`] |
+//! | exchange | half of the distances between a batch and the model | [`tournament`] |
+//!
+//! A tail is sorted, and a distance depends on its pair alone; so tails are the same, bit for bit, for every executor, tile and
+//! number of threads.
 
-mod divide;
-mod exchange;
-mod leaves;
-mod pairs;
-mod sample;
+mod bounds;
+mod near;
+mod plan;
 mod select;
 mod smallest;
-mod symmetric;
+mod stream;
 mod tournament;
 
 use std::ops::Range;
 
-use rayon::prelude::*;
-
-use crate::distance::{Columns, RowBlock, Tile};
+use crate::distance::{self, Columns};
 use crate::error::Halt;
+use crate::level;
 use crate::metric::Metric;
 use crate::points::Points;
-use crate::progress::{Meter, Run, Stage};
+use crate::progress::{Run, Stage};
 
-pub(crate) use self::exchange::{Exchange, Exchanged, Found};
-use self::leaves::Leaves;
-use self::sample::Sample;
+pub use self::plan::{Bounds, Executor, Plan};
+use self::plan::{Facts, Sides, Wanted};
 use self::smallest::Smallest;
 
 /// Columns to measure against, and which of them belong to each class.
@@ -49,9 +52,8 @@ impl Against<'_> {
 }
 
 /// The points whose tails are wanted.
+#[derive(Clone, Copy)]
 pub(crate) struct Rows<'a> {
-    /// Whether these very points, in this order, are also the columns.
-    pub(crate) are_columns: bool,
     pub(crate) points: &'a Points<'a>,
     /// Which of the points, in order of class for the best speed.
     pub(crate) indices: &'a [usize],
@@ -59,160 +61,131 @@ pub(crate) struct Rows<'a> {
     pub(crate) classes: &'a [u32],
     /// Largest rank of interest for each of `indices`; larger ones may be left out.
     pub(crate) bounds: Option<&'a [f32]>,
+    /// Whether these very points, in this order, are also the columns.
+    pub(crate) are_columns: bool,
 }
 
-/// What is wanted for a row of a class.
+impl<'a> Rows<'a> {
+    pub(crate) fn new(points: &'a Points<'a>, indices: &'a [usize], classes: &'a [u32]) -> Self {
+        Self { points, indices, classes, bounds: None, are_columns: false }
+    }
+
+    pub(crate) fn within(self, bounds: &'a [f32]) -> Self {
+        Self { bounds: Some(bounds), ..self }
+    }
+
+    pub(crate) fn among_themselves(self) -> Self {
+        Self { are_columns: true, ..self }
+    }
+}
+
+/// The columns as those who want tails too.
 #[derive(Clone, Copy)]
-struct Tail {
-    /// How many of the smallest; not more than there are.
-    size: usize,
-    /// How many there are in all.
-    negatives: usize,
+pub(crate) struct OtherEnd<'a> {
+    /// Class of each column.
+    pub(crate) classes: &'a [u32],
+    /// Largest rank of interest for each of them.
+    pub(crate) bounds: &'a [f32],
 }
 
-/// Gathers, for each row, the `sizes[class]` smallest distances to columns of other classes, sorted, and hands
-/// them to `finish` together with the row's position in `rows.indices`.
-///
-/// Rows are independent and their tails sorted, so the results do not depend on tiles or threads.
-pub(crate) fn stream<W: Default, R: Send>(
-    run: &Run<'_>,
-    stage: Stage,
-    metric: &Metric,
-    rows: &Rows<'_>,
-    against: &[Against<'_>],
-    sizes: &[usize],
+/// What is wanted: for each row the `sizes[class]` smallest distances to columns of other classes.
+#[derive(Clone, Copy)]
+pub(crate) struct Problem<'a> {
+    pub(crate) run: &'a Run<'a>,
+    pub(crate) stage: Stage,
+    pub(crate) metric: &'a Metric,
+    pub(crate) rows: Rows<'a>,
+    pub(crate) against: &'a [Against<'a>],
+    /// By class.
+    pub(crate) sizes: &'a [usize],
+    /// Where the columns, of the only one of `against`, want tails among the rows.
+    pub(crate) other_end: Option<OtherEnd<'a>>,
+}
+
+impl<'a> Problem<'a> {
+    pub(crate) fn new(
+        (run, stage): (&'a Run<'a>, Stage),
+        metric: &'a Metric,
+        rows: Rows<'a>,
+        against: &'a [Against<'a>],
+        sizes: &'a [usize],
+    ) -> Self {
+        Self { run, stage, metric, rows, against, sizes, other_end: None }
+    }
+
+    pub(crate) fn with_other_end(self, other_end: OtherEnd<'a>) -> Self {
+        Self { other_end: Some(other_end), ..self }
+    }
+
+    /// Plans and executes. `finish` gets the position of a row and its tail, sorted; results come in the order of rows.
+    pub(crate) fn tails<W: Default, R: Send>(
+        &self,
+        finish: impl Fn(usize, &[f32], &mut W) -> R + Sync,
+    ) -> Result<Vec<R>, Halt> {
+        execute(&self.plan(), self, finish)
+    }
+
+    /// How it will be done.
+    pub(crate) fn plan(&self) -> Plan {
+        let count = self.rows.indices.len();
+        let mut wanted: Vec<Wanted> = (0..self.sizes.len())
+            .map(|class| Wanted { rows: 0, size: self.size(class as u32), negatives: self.negatives(class) })
+            .collect();
+        for &class in self.rows.classes {
+            wanted[class as usize].rows += 1;
+        }
+        let sum = |bytes: &mut dyn Iterator<Item = usize>| bytes.fold(0, usize::saturating_add);
+        let dimensions = self.rows.points.dimensions();
+        let tail_bytes = |wanted: &Wanted| wanted.rows.saturating_mul(Smallest::bytes(wanted.size));
+        let facts = Facts {
+            rows: count,
+            dimensions,
+            wanted: &wanted,
+            sides: match (self.other_end, self.rows.are_columns) {
+                (Some(_), _) => Sides::Both,
+                (None, true) if self.against.len() == 1 => Sides::Same,
+                (None, _) => Sides::Rows,
+            },
+            bounded: self.rows.bounds.is_some(),
+            in_registers: distance::is_in_registers(self.metric, dimensions),
+            memory: self.run.memory,
+            tail_bytes: sum(&mut wanted.iter().map(tail_bytes)),
+            row_bytes: count.saturating_mul(dimensions).saturating_mul(size_of::<f32>()),
+            exchange_bytes: self.other_end.map_or(0, |end| tournament::exchange_bytes(self, &end)),
+            level: level::name(level::level()),
+        };
+        let plan = plan::plan(&facts);
+        #[cfg(test)]
+        if let Some((executor, bounds)) = self.run.forced
+            && facts.sides == Sides::Same
+        {
+            return Plan { executor, bounds, ..plan };
+        }
+        plan
+    }
+
+    /// Points of other classes than this one.
+    fn negatives(&self, class: usize) -> usize {
+        self.against.iter().map(|against| against.columns.len() - against.own[class].len()).sum()
+    }
+
+    /// Values of a tail of that class, at least one; not more than there are negatives.
+    fn size(&self, class: u32) -> usize {
+        self.sizes[class as usize].min(self.negatives(class as usize))
+    }
+}
+
+/// Does what is wanted as the plan says.
+pub(crate) fn execute<W: Default, R: Send>(
+    plan: &Plan,
+    problem: &Problem<'_>,
     finish: impl Fn(usize, &[f32], &mut W) -> R + Sync,
 ) -> Result<Vec<R>, Halt> {
-    if run.leaves
-        && rows.are_columns
-        && against.len() == 1
-        && let Some(leaves) = Leaves::new(metric, rows, sizes)
-    {
-        return leaves.stream(run, stage, rows, sizes, finish);
-    }
-    let tails: Vec<Tail> = sizes
-        .iter()
-        .enumerate()
-        .map(|(class, &size)| {
-            let others = |against: &Against<'_>| against.columns.len() - against.own[class].len();
-            let negatives = against.iter().map(others).sum();
-            Tail { size: size.min(negatives), negatives }
-        })
-        .collect();
-    let alone = Work { run, rows, against, tails: &tails, sample: None };
-    if let [columns] = against
-        && symmetric::is_possible(&alone)
-        && let Some(tails) = pairs::stream(&alone, stage, metric, *columns, &finish)?
-    {
-        return Ok(tails);
-    }
-    let sample = Sample::new(metric, rows, &tails);
-    let work = Work { sample: sample.as_ref(), ..alone };
-    if let [columns] = against
-        && symmetric::pays(&work)
-    {
-        return symmetric::stream(&work, stage, metric, *columns, finish);
-    }
-    let meter = run.meter(stage, rows.indices.len());
-    let block_rows = run.block_rows(rows.indices.len());
-    let blocks: Result<Vec<Vec<R>>, Halt> = (0..rows.indices.len())
-        .into_par_iter()
-        .step_by(block_rows)
-        .map(|first| {
-            let positions: Vec<usize> = (first..(first + block_rows).min(rows.indices.len())).collect();
-            let mut smallest = work.gather(&meter, &positions, sample.as_ref())?;
-            work.complete(&meter, first, &mut smallest)?;
-            let mut workspace = W::default();
-            let results = (0..smallest.rows())
-                .map(|row| finish(first + row, distances(metric, &mut smallest, row), &mut workspace))
-                .collect();
-            meter.advance(positions.len())?;
-            Ok(results)
-        })
-        .collect();
-    Ok(blocks?.into_iter().flatten().collect())
-}
-
-/// What a stream works on.
-struct Work<'a> {
-    run: &'a Run<'a>,
-    rows: &'a Rows<'a>,
-    against: &'a [Against<'a>],
-    /// By class.
-    tails: &'a [Tail],
-    sample: Option<&'a Sample>,
-}
-
-impl Work<'_> {
-    fn tail(&self, position: usize) -> Tail {
-        self.tails[self.rows.classes[position] as usize]
-    }
-
-    /// The smallest ranks of the rows at the given positions, those below the bounds of the sample alone if there is one.
-    fn gather(
-        &self,
-        meter: &Meter<'_>,
-        positions: &[usize],
-        sample: Option<&Sample>,
-    ) -> Result<Smallest, Halt> {
-        let rows = self.rows;
-        let indices: Vec<usize> = positions.iter().map(|&position| rows.indices[position]).collect();
-        let classes: Vec<u32> = positions.iter().map(|&position| rows.classes[position]).collect();
-        let mut tile = Tile::default();
-        let mut smallest = None;
-        for against in self.against {
-            let block = against.columns.block(rows.points, &indices);
-            let smallest = match &mut smallest {
-                Some(smallest) => smallest,
-                first => first.insert(self.start(positions, &block, &classes, sample, &mut tile)?),
-            };
-            for columns in column_ranges(against, &classes, self.run.tile_columns) {
-                meter.check()?;
-                against.columns.ranks(&block, columns.clone(), &mut tile)?;
-                for (row, &class) in classes.iter().enumerate() {
-                    for part in against.others(class, &columns) {
-                        smallest.offer(row, &tile.row(row)[part]);
-                    }
-                }
-            }
-        }
-        Ok(smallest.unwrap_or_else(|| Smallest::new(std::iter::empty())))
-    }
-
-    /// Tails with nothing in them yet, and the bounds that they start with.
-    fn start(
-        &self,
-        positions: &[usize],
-        block: &RowBlock,
-        classes: &[u32],
-        sample: Option<&Sample>,
-        tile: &mut Tile,
-    ) -> Result<Smallest, Halt> {
-        let bounds = match (sample, self.rows.bounds) {
-            (Some(sample), _) => sample.bounds(block, classes, tile)?,
-            (None, Some(bounds)) => positions.iter().map(|&position| bounds[position]).collect(),
-            (None, None) => vec![f32::INFINITY; positions.len()],
-        };
-        let sizes = positions.iter().map(|&position| self.tail(position).size);
-        Ok(Smallest::new(sizes.zip(bounds)))
-    }
-
-    /// Gathers again, without a bound, the tails that the sample's bounds left short. They are those of the rows from
-    /// `first` on.
-    fn complete(&self, meter: &Meter<'_>, first: usize, smallest: &mut Smallest) -> Result<(), Halt> {
-        if self.sample.is_none() {
-            return Ok(());
-        }
-        let is_short = |row: &usize| smallest.count(*row) < self.tail(first + row).size;
-        let short: Vec<usize> = (0..smallest.rows()).filter(is_short).collect();
-        for rows in short.chunks(self.run.tile_rows) {
-            let positions: Vec<usize> = rows.iter().map(|row| first + row).collect();
-            let whole = self.gather(meter, &positions, None)?;
-            for (other, &row) in rows.iter().enumerate() {
-                smallest.replace(row, &whole, other);
-            }
-        }
-        Ok(())
+    match plan.executor {
+        Executor::Stream => stream::execute(plan, problem, finish),
+        Executor::Tournament { .. } => tournament::execute(plan, problem, finish),
+        Executor::Near { .. } => near::execute(plan, problem, finish),
+        Executor::Exchange => tournament::exchange(plan, problem, finish),
     }
 }
 
@@ -223,23 +196,4 @@ fn distances<'a>(metric: &Metric, smallest: &'a mut Smallest, row: usize) -> &'a
         *value = metric.distance_of_rank(*value);
     }
     tail
-}
-
-/// Column ranges of one tile each, leaving out what lies within the own class of every row.
-fn column_ranges<'a>(
-    against: &Against<'a>,
-    classes: &[u32],
-    width: usize,
-) -> impl Iterator<Item = Range<usize>> + use<'a> {
-    let shared = match (classes.first(), classes.last()) {
-        (Some(first), Some(last)) if first == last && classes.iter().all(|class| class == first) => {
-            against.own[*first as usize].clone()
-        }
-        _ => 0..0,
-    };
-    let count = against.columns.len();
-    let tiles = move |range: Range<usize>| {
-        range.clone().step_by(width).map(move |start| start..(start + width).min(range.end))
-    };
-    tiles(0..shared.start).chain(tiles(shared.end..count))
 }

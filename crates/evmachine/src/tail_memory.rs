@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
+use crate::batch::Batch;
 use crate::error::Halt;
 use crate::metric::Metric;
 use crate::model::{ClassModel, Evm, OPEN_TAIL};
 use crate::params::TailMemory;
 use crate::progress::{Run, Stage};
-use crate::tail::{self, Against, Rows};
-use crate::update::Batch;
+use crate::tail::{Against, Problem, Rows};
 
 /// Whether the tails of all new points may be held until it is known which of them stay.
 pub(crate) fn keeps_tails(model: &Evm, old_vectors: usize, batch: &Batch<'_>) -> bool {
@@ -60,17 +60,9 @@ pub(crate) fn remember_tails(
         let indices: Vec<usize> =
             chosen.iter().map(|&(class, i)| (model.classes[class].sources[i] - first_new) as usize).collect();
         let classes: Vec<u32> = chosen.iter().map(|&(class, _)| class as u32).collect();
-        let rows = Rows {
-            are_columns: false,
-            points: &batch.points,
-            indices: &indices,
-            classes: &classes,
-            bounds: None,
-        };
-        let tails =
-            tail::stream(run, Stage::Tails, metric, &rows, against, sizes, |_, tail, (): &mut ()| {
-                Arc::from(tail)
-            })?;
+        let rows = Rows::new(&batch.points, &indices, &classes);
+        let problem = Problem::new((run, Stage::Tails), metric, rows, against, sizes);
+        let tails = problem.tails(|_, tail, (): &mut ()| Arc::from(tail))?;
         for ((class, i), tail) in chosen.into_iter().zip(tails) {
             model.classes[class].tails[i] = tail;
         }

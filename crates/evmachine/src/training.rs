@@ -12,6 +12,7 @@ use std::time::Instant;
 use crate::decision::ClassScore;
 use crate::error::{FitError, Halt};
 use crate::features::Features;
+use crate::fit;
 use crate::holdout::Holdout;
 use crate::labels::Labels;
 use crate::metric::Metric;
@@ -22,7 +23,6 @@ use crate::probe::{Classed, Probe};
 use crate::progress::Run;
 use crate::report::{Report, TuneAgain};
 use crate::sample::{NewRow, Sample};
-use crate::update;
 use crate::witness::{Heard, LogitMachine, Mixture, Witnesses};
 
 /// Rows held out, at most.
@@ -43,7 +43,7 @@ pub(crate) fn fit(
     labels: &Labels,
 ) -> Result<(Evm, Report), FitError> {
     let nothing = Evm::empty(params, features.columns());
-    let (mut model, mut report) = update::learn(run, &nothing, features, labels)?;
+    let (mut model, mut report) = fit::learn(run, &nothing, features, labels)?;
     let params = model.params.clone();
     let heard = !(params.logit_weight.is_zero() && params.probe_weight.is_zero());
     if !(heard || params.rejection_threshold.is_calibrated()) {
@@ -96,7 +96,7 @@ impl Data<'_> {
         let params = model.params.without_witnesses().check()?;
         let nothing = Evm::empty(params, self.features.columns());
         let features = self.features.select(train);
-        let (machine, _) = update::learn(self.run, &nothing, &features, &self.labels_of(train))?;
+        let (machine, _) = fit::learn(self.run, &nothing, &features, &self.labels_of(train))?;
         let truth = held.iter().map(|&row| self.labels.ids()[row]).collect();
         Ok(Trial { machine, held: self.features.select(held), truth })
     }

@@ -16,7 +16,7 @@
 //! | `Gumbel` | (m_min - m) / m_max | s = m_max / beta, c = m_min - s ln(mean e^(beta t)) |
 
 use crate::math;
-use crate::params::TailModel;
+use crate::params::{Params, TailModel};
 use crate::psi::{FitStatus, PsiModel};
 
 /// Shapes end here: a curve this steep falls from 0.99 to 0.01 within 6e-5 of its distance. For `Libmr`, whose
@@ -53,6 +53,11 @@ pub(crate) fn fit(
     workspace.margins.clear();
     workspace.margins.extend(tail.iter().map(|&distance| multiplier * f64::from(distance)));
     fit_margins(model, fixed_shape, workspace)
+}
+
+/// The fit that `params` asks for. `tail` is not empty: there are at least two classes.
+pub(crate) fn fit_tail(tail: &[f32], params: &Params, workspace: &mut Workspace) -> PsiModel {
+    fit(tail, params.distance_multiplier, params.tail_model, params.fixed_shape, workspace)
 }
 
 /// As [`fit`], for the margins that stand in the workspace, sorted.

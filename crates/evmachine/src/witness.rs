@@ -14,6 +14,7 @@
 
 use crate::error::{FitError, Halt, PredictError};
 use crate::features::Features;
+use crate::fit;
 use crate::labels::Labels;
 use crate::metric::Metric;
 use crate::model::Evm;
@@ -23,7 +24,6 @@ use crate::probe::Probe;
 use crate::progress::Run;
 use crate::rejection::Rejection;
 use crate::stacking;
-use crate::update;
 
 /// Logits are cut off here, so that they can be features.
 const LARGEST_LOGIT: f64 = 1e12;
@@ -186,7 +186,7 @@ impl LogitMachine {
     ) -> Result<Self, FitError> {
         let features = projection.project(points, rows);
         let nothing = Evm::empty(params.over_logits().check()?, features.columns());
-        let (machine, _) = update::learn(run, &nothing, &features, labels)?;
+        let (machine, _) = fit::learn(run, &nothing, &features, labels)?;
         Ok(Self { projection, machine })
     }
 
@@ -198,7 +198,7 @@ impl LogitMachine {
     ) -> Result<Self, FitError> {
         let rows: Vec<usize> = (0..points.len()).collect();
         let features = self.projection.project(points, &rows);
-        let (machine, _) = update::learn(run, &self.machine, &features, labels)?;
+        let (machine, _) = fit::learn(run, &self.machine, &features, labels)?;
         Ok(Self { projection: self.projection.clone(), machine })
     }
 

@@ -1,12 +1,13 @@
 //! The coverage sets `s_i` of a class, kept in bounded memory.
 
-use fearless_simd::{Level, Simd, dispatch, prelude::*};
+use fearless_simd::{Simd, dispatch, prelude::*};
 use rayon::prelude::*;
 
 use super::memory::Memory;
 use super::neighbors::Neighbors;
 use super::{Candidates, Resources, radii};
 use crate::error::Halt;
+use crate::level::level;
 use crate::metric::Metric;
 use crate::progress::{Run, Stage};
 
@@ -181,7 +182,7 @@ impl Bits {
 
     /// Adds the numbers from `start` on whose rank is not above the bound.
     fn add_within(&mut self, bound: f32, start: usize, ranks: &[f32]) {
-        dispatch!(Level::new(), simd => self.add_within_simd(simd, bound, start, ranks));
+        dispatch!(level(), simd => self.add_within_simd(simd, bound, start, ranks));
     }
 
     #[inline(always)]

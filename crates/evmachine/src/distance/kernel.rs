@@ -6,7 +6,9 @@
 
 use std::ops::Range;
 
-use fearless_simd::{Level, Simd, dispatch, prelude::*};
+use fearless_simd::{Simd, dispatch, prelude::*};
+
+use crate::level::level;
 
 /// Columns in a panel. A panel stores its columns dimension by dimension, `PANEL` values at a time.
 pub(super) const PANEL: usize = 32;
@@ -55,6 +57,21 @@ pub(super) trait Sink {
     /// Whether the sums of a group of rows with a panel of columns are wanted.
     #[inline(always)]
     fn wants(&self, _group: usize, _panel: usize) -> bool {
+        true
+    }
+
+    /// Whether sums are looked at half-way. They only grow on the way where terms are not negative.
+    const HALFWAY: bool = false;
+
+    /// Whether one of these sums, of rows from `row` on with columns from `column` on, may still be wanted when it is complete.
+    #[inline(always)]
+    fn wants_more<S: Simd, const ROWS: usize, const VECTORS: usize>(
+        &self,
+        _: S,
+        _row: usize,
+        _column: usize,
+        _sums: &[[S::f32s; VECTORS]; ROWS],
+    ) -> bool {
         true
     }
 
@@ -119,7 +136,7 @@ pub(super) fn sums<A: Accumulate, K: Sink>(
     panels: &[f32],
     sink: &mut K,
 ) {
-    dispatch!(Level::new(), simd => sums_simd::<_, A, K>(simd, dimensions, span, groups, panels, sink));
+    dispatch!(level(), simd => sums_simd::<_, A, K>(simd, dimensions, span, groups, panels, sink));
 }
 
 #[inline(always)]
@@ -158,22 +175,41 @@ fn sums_blocked<S: Simd, A: Accumulate, K: Sink, const ROWS: usize, const VECTOR
             let group = &group[span.start * GROUP..span.end * GROUP];
             for row in (0..GROUP).step_by(ROWS) {
                 for column in (0..PANEL).step_by(width) {
-                    let sums = micro::<S, A, ROWS, VECTORS>(simd, (group, row), (panel, column));
-                    sink.take(simd, g * GROUP + row, p * PANEL + column, sums);
+                    let (at_row, at_column) = (g * GROUP + row, p * PANEL + column);
+                    let mut sums = [[S::f32s::splat(simd, 0.0); VECTORS]; ROWS];
+                    if K::HALFWAY {
+                        let half = span.len() / 2;
+                        let (group, rest_of_group) = group.split_at(half * GROUP);
+                        let (panel, rest_of_panel) = panel.split_at(half * PANEL);
+                        add::<S, A, ROWS, VECTORS>(simd, (group, row), (panel, column), &mut sums);
+                        if !sink.wants_more(simd, at_row, at_column, &sums) {
+                            continue;
+                        }
+                        add::<S, A, ROWS, VECTORS>(
+                            simd,
+                            (rest_of_group, row),
+                            (rest_of_panel, column),
+                            &mut sums,
+                        );
+                    } else {
+                        add::<S, A, ROWS, VECTORS>(simd, (group, row), (panel, column), &mut sums);
+                    }
+                    sink.take(simd, at_row, at_column, sums);
                 }
             }
         }
     }
 }
 
+/// Adds the terms of `ROWS` rows of a group with `VECTORS` vectors of columns of a panel.
 #[inline(always)]
-fn micro<S: Simd, A: Accumulate, const ROWS: usize, const VECTORS: usize>(
+fn add<S: Simd, A: Accumulate, const ROWS: usize, const VECTORS: usize>(
     simd: S,
     (group, first_row): (&[f32], usize),
     (panel, first_column): (&[f32], usize),
-) -> [[S::f32s; VECTORS]; ROWS] {
+    sums: &mut [[S::f32s; VECTORS]; ROWS],
+) {
     let lanes = S::f32s::LEN;
-    let mut sums = [[S::f32s::splat(simd, 0.0); VECTORS]; ROWS];
     for (rows, columns) in group.chunks_exact(GROUP).zip(panel.chunks_exact(PANEL)) {
         let rows = &rows[first_row..first_row + ROWS];
         let columns = &columns[first_column..first_column + VECTORS * lanes];
@@ -188,5 +224,4 @@ fn micro<S: Simd, A: Accumulate, const ROWS: usize, const VECTORS: usize>(
             }
         }
     }
-    sums
 }

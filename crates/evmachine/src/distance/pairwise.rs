@@ -25,7 +25,7 @@ impl Columns for Pairwise {
     }
 
     fn block(&self, rows: &Points<'_>, indices: &[usize]) -> RowBlock {
-        RowBlock { rows: indices.len(), values: rows.gather(indices), squares: Vec::new() }
+        RowBlock { rows: indices.len(), values: rows.gather(indices).into(), squares: Vec::new() }
     }
 
     fn ranks(&self, block: &RowBlock, columns: Range<usize>, tile: &mut Tile) -> Result<(), MetricError> {

@@ -2,12 +2,14 @@
 
 use std::ops::Range;
 
-use fearless_simd::{Level, Simd, dispatch, prelude::*};
+use fearless_simd::{Simd, dispatch, prelude::*};
 use rayon::prelude::*;
 
-use super::below::Below;
 use super::kernel::{self, AbsoluteDifference, CHUNK, GROUP, PANEL, Product, SquaredDifference};
+use super::lines::Lines;
+use super::pairs::Below;
 use super::{Columns, RowBlock, Tile};
+use crate::level::level;
 use crate::metric::MetricError;
 use crate::points::Points;
 
@@ -40,7 +42,7 @@ pub(super) struct Panels {
     kind: Kind,
     count: usize,
     dimensions: usize,
-    values: Vec<f32>,
+    values: Lines,
     /// The square of each column's length, padded like the vectors; zeros where products are not used.
     squares: Vec<f32>,
 }
@@ -72,8 +74,7 @@ impl Panels {
             let panels = packed.chunks_exact(PANEL * d).zip(self.squares[first..].chunks_exact(PANEL));
             for (number, (panel, columns)) in panels.enumerate() {
                 let corner = &mut tile[number * PANEL..];
-                let lost =
-                    dispatch!(Level::new(), simd => squared_distances(simd, rows, columns, corner, stride));
+                let lost = dispatch!(level(), simd => squared_distances(simd, rows, columns, corner, stride));
                 if !lost {
                     continue;
                 }
@@ -94,7 +95,7 @@ impl Panels {
 
     /// `1 - a.b` for a row of the tile, with the near pairs computed again.
     fn finish_cosine(&self, block: &RowBlock, row: usize, first: usize, products: &mut [f32]) {
-        let nearest = dispatch!(Level::new(), simd => one_minus(simd, products));
+        let nearest = dispatch!(level(), simd => one_minus(simd, products));
         if nearest >= NEAR {
             return;
         }
@@ -161,12 +162,12 @@ fn by_products(kind: Kind, dimensions: usize) -> bool {
 
 /// Rows of `points` in groups of `WIDTH`, dimension by dimension within a group, the last one padded with zeros; and the
 /// square of the length of each, if asked for.
-fn pack<const WIDTH: usize>(points: &Points<'_>, order: &[usize], squared: bool) -> (Vec<f32>, Vec<f32>) {
+fn pack<const WIDTH: usize>(points: &Points<'_>, order: &[usize], squared: bool) -> (Lines, Vec<f32>) {
     /// Groups that are worth a thread.
     const SHARE: usize = 64;
     let d = points.dimensions();
     let padded = order.len().div_ceil(WIDTH) * WIDTH;
-    let mut packed = vec![0.0; padded * d];
+    let mut packed = Lines::new(padded * d);
     let mut squares = vec![0.0; padded];
     let groups = packed.par_chunks_exact_mut(WIDTH * d).zip(squares.par_chunks_exact_mut(WIDTH));
     groups.zip(order.par_chunks(WIDTH)).with_min_len(SHARE).for_each_init(

@@ -2,7 +2,9 @@
 
 use std::ops::Range;
 
-use fearless_simd::{Level, Simd, dispatch, prelude::*};
+use fearless_simd::{Simd, dispatch, prelude::*};
+
+use crate::level::level;
 
 /// Rows of a product come in multiples of this.
 pub(crate) const ROWS: usize = 8;
@@ -121,7 +123,7 @@ macro_rules! scalar {
                     }
                 }
 
-                dispatch!(Level::new(), simd => dispatched(simd, tall, wide, out, stride));
+                dispatch!(level(), simd => dispatched(simd, tall, wide, out, stride));
             }
         }
     };

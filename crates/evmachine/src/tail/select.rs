@@ -1,19 +1,21 @@
 //! Selection among ranks, by bisection of values instead of partition around pivots: each step is one pass of
 //! comparisons, without a branch that depends on a value.
 
-use fearless_simd::{Level, Simd, dispatch, prelude::*};
+use fearless_simd::{Simd, dispatch, prelude::*};
+
+use crate::level::level;
 
 /// Lanes of the widest vector.
 const WIDEST: usize = 16;
 
 /// The n-th smallest of ranks, counted from 1; there are as many.
 pub(super) fn nth_smallest(ranks: &[f32], n: usize) -> f32 {
-    dispatch!(Level::new(), simd => nth_simd(simd, ranks, n))
+    dispatch!(level(), simd => nth_simd(simd, ranks, n))
 }
 
 /// Moves the n smallest of more ranks to the front and returns the largest of them; the others are lost.
 pub(super) fn keep_smallest(ranks: &mut [f32], n: usize) -> f32 {
-    dispatch!(Level::new(), simd => keep_simd(simd, ranks, n))
+    dispatch!(level(), simd => keep_simd(simd, ranks, n))
 }
 
 #[inline(always)]

@@ -1,6 +1,8 @@
 //! The smallest of streams of ranks, one stream for each of many rows.
 
-use fearless_simd::{Level, Simd, dispatch, prelude::*};
+use fearless_simd::{Simd, dispatch, prelude::*};
+
+use crate::level::level;
 
 use super::select::keep_smallest;
 
@@ -82,7 +84,7 @@ impl Smallest {
     }
 
     pub(super) fn offer(&mut self, row: usize, values: &[f32]) {
-        dispatch!(Level::new(), simd => self.offer_simd(simd, row, values));
+        dispatch!(level(), simd => self.offer_simd(simd, row, values));
     }
 
     #[inline(always)]
@@ -188,7 +190,7 @@ pub(super) fn offer_both(
     start: usize,
     values: &[f32],
 ) {
-    dispatch!(Level::new(), simd => offer_both_simd(simd, one, row, others, start, values));
+    dispatch!(level(), simd => offer_both_simd(simd, one, row, others, start, values));
 }
 
 #[inline(always)]

@@ -1,57 +1,77 @@
-//! Blocks of points that meet each other, as the players of a tournament do: every two of them once, on many threads, and
-//! none in two places at a time.
+//! Blocks of points that meet, as the players of a tournament do: each distance is measured once and offered to both of its
+//! ends.
+//!
+//! Among themselves, every two blocks meet once, on many threads, and none is in two places at a time. In an exchange, threads
+//! take tiles of columns in turn; each keeps tails of its own for the rows, which are merged at the end.
 
 use std::collections::VecDeque;
 use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use rayon::prelude::*;
 
-use super::smallest::Smallest;
-use super::{Work, distances};
+use super::bounds::Sample;
+use super::plan::{Executor, Plan, TILE_ROWS};
+use super::smallest::{Smallest, offer_both};
+use super::stream::complete;
+use super::{OtherEnd, Problem, distances};
 use crate::distance::{RowBlock, Tile};
 use crate::error::Halt;
-use crate::metric::Metric;
-use crate::progress::Stage;
+use crate::progress::Meter;
 
-/// Rows of a tile; a block has a multiple of them, in whole groups and panels of the kernel.
-pub(super) const TILE_ROWS: usize = 96;
 const LARGEST_BLOCK: usize = 10 * TILE_ROWS;
 
 /// The tails so far of a block of rows.
 pub(super) struct Block {
     pub(super) rows: Range<usize>,
     pub(super) smallest: Smallest,
-    /// The rows, `TILE_ROWS` at a time, if they are kept laid out.
+    /// The rows, [`TILE_ROWS`] at a time, if they are kept laid out.
     pub(super) packed: Option<Vec<RowBlock>>,
 }
 
-/// Lets every two blocks of rows meet, and every block itself, and finishes their tails. Blocks `keep` their rows laid
-/// out, or not.
-pub(super) fn stream<W: Default, R: Send>(
-    work: &Work<'_>,
-    stage: Stage,
-    metric: &Metric,
+/// The rows are the columns of the problem.
+pub(super) fn execute<W: Default, R: Send>(
+    plan: &Plan,
+    problem: &Problem<'_>,
+    finish: impl Fn(usize, &[f32], &mut W) -> R + Sync,
+) -> Result<Vec<R>, Halt> {
+    let sample = Sample::new(plan, problem);
+    let keep = matches!(plan.executor, Executor::Tournament { keep: true });
+    let meet = |first: &mut Block, second: Option<&mut Block>| {
+        let columns = second.as_ref().map_or(first.rows.clone(), |block| block.rows.clone());
+        let rows = (first.rows.clone(), first.packed.as_deref());
+        let other = second.map(|block| &mut block.smallest);
+        meet(problem, rows, &mut first.smallest, columns, other)
+    };
+    play(problem, sample.as_ref(), keep, meet, finish)
+}
+
+/// Lets every two blocks of rows `meet`, and every block itself, and finishes their tails. Blocks `keep` their rows laid out,
+/// or not.
+pub(super) fn play<W: Default, R: Send>(
+    problem: &Problem<'_>,
+    sample: Option<&Sample>,
     keep: bool,
     meet: impl Fn(&mut Block, Option<&mut Block>) -> Result<(), Halt> + Sync,
     finish: impl Fn(usize, &[f32], &mut W) -> R + Sync,
 ) -> Result<Vec<R>, Halt> {
-    let count = work.rows.indices.len();
+    let count = problem.rows.indices.len();
     let threads = rayon::current_num_threads();
     let share = count.div_ceil(8 * threads).next_multiple_of(TILE_ROWS);
     let size = share.clamp(TILE_ROWS, LARGEST_BLOCK);
     let starts: Vec<usize> = (0..count).step_by(size).collect();
     let blocks: Result<Vec<Mutex<Block>>, Halt> = starts
         .into_par_iter()
-        .map(|start| Ok(Mutex::new(Block::new(work, start..(start + size).min(count), keep)?)))
+        .map(|start| Ok(Mutex::new(Block::new(problem, sample, start..(start + size).min(count), keep)?)))
         .collect();
     let blocks = blocks?;
-    let meter = work.run.meter(stage, count);
+    let meter = problem.run.meter(problem.stage, count);
     let schedule = Mutex::new(Schedule::new(blocks.len()));
     let schedule = || schedule.lock().unwrap_or_else(PoisonError::into_inner);
     let pairs = schedule().waiting.len();
     // Nobody waits: who finds no pair that is free leaves the rest to those who are still at it.
-    let play = || -> Result<(), Halt> {
+    let take_part = || -> Result<(), Halt> {
         loop {
             let Some((number, (a, b))) = schedule().next() else { return Ok(()) };
             let mut first = blocks[a].lock().unwrap_or_else(PoisonError::into_inner);
@@ -63,19 +83,142 @@ pub(super) fn stream<W: Default, R: Send>(
             met.and_then(|()| meter.advance(rows)).inspect_err(|_| schedule().waiting.clear())?;
         }
     };
-    (0..threads).into_par_iter().with_max_len(1).try_for_each(|_| play())?;
+    (0..threads).into_par_iter().with_max_len(1).try_for_each(|_| take_part())?;
     let finished: Result<Vec<Vec<R>>, Halt> = blocks
         .into_par_iter()
         .map_init(W::default, |workspace, block| {
             let mut block = block.into_inner().unwrap_or_else(PoisonError::into_inner);
-            work.complete(&meter, block.rows.start, &mut block.smallest)?;
+            complete(problem, &meter, sample, block.rows.start, &mut block.smallest)?;
             let tails = block.rows.enumerate();
             Ok(tails
-                .map(|(at, row)| finish(row, distances(metric, &mut block.smallest, at), workspace))
+                .map(|(at, row)| finish(row, distances(problem.metric, &mut block.smallest, at), workspace))
                 .collect())
         })
         .collect();
     Ok(finished?.into_iter().flatten().collect())
+}
+
+/// Offers the distances of rows to columns, whose other end is `other`, or is the rows themselves.
+fn meet(
+    problem: &Problem<'_>,
+    (rows, packed): (Range<usize>, Option<&[RowBlock]>),
+    smallest: &mut Smallest,
+    columns: Range<usize>,
+    mut other: Option<&mut Smallest>,
+) -> Result<(), Halt> {
+    let against = problem.against[0];
+    let mut tile = Tile::default();
+    for (number, start) in rows.clone().step_by(TILE_ROWS).enumerate() {
+        let tile_rows = start..(start + TILE_ROWS).min(rows.end);
+        let classes = &problem.rows.classes[tile_rows.clone()];
+        let own = |class: u32| &against.own[class as usize];
+        let alone = classes.first().filter(|first| Some(*first) == classes.last());
+        if alone.is_some_and(|&class| own(class).start <= columns.start && columns.end <= own(class).end) {
+            continue;
+        }
+        let laid_out;
+        let block = if let Some(packed) = packed {
+            &packed[number]
+        } else {
+            laid_out = against.columns.block(problem.rows.points, &problem.rows.indices[tile_rows]);
+            &laid_out
+        };
+        against.columns.ranks(block, columns.clone(), &mut tile)?;
+        for (row, &class) in classes.iter().enumerate() {
+            let ranks = tile.row(row);
+            let at = start - rows.start + row;
+            for part in against.others(class, &columns) {
+                match &mut other {
+                    Some(other) => offer_both(smallest, at, other, part.start, &ranks[part]),
+                    None => smallest.offer(at, &ranks[part]),
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Rows and columns are others. Results are those of all rows, then those of all columns.
+pub(super) fn exchange<W: Default, R: Send>(
+    _: &Plan,
+    problem: &Problem<'_>,
+    finish: impl Fn(usize, &[f32], &mut W) -> R + Sync,
+) -> Result<Vec<R>, Halt> {
+    let (columns, rows) = (problem.against[0].columns, &problem.rows);
+    let end = problem.other_end.expect("an exchange is planned where columns want tails too");
+    let packed: Vec<RowBlock> =
+        rows.indices.chunks(TILE_ROWS).map(|indices| columns.block(rows.points, indices)).collect();
+    let meter = problem.run.meter(problem.stage, columns.len());
+    let next = AtomicUsize::new(0);
+    let finish_column =
+        |row: usize, tail: &[f32], workspace: &mut W| finish(rows.indices.len() + row, tail, workspace);
+    let parts: Result<Vec<(Smallest, Vec<(usize, Vec<R>)>)>, Halt> = (0..rayon::current_num_threads())
+        .into_par_iter()
+        .with_max_len(1)
+        .map(|_| exchange_part(problem, &end, &packed, &next, &meter, finish_column))
+        .collect();
+    let mut parts = parts?.into_iter();
+    let (mut smallest, mut found) = parts.next().expect("a pool has a thread");
+    for (mut other, more) in parts {
+        found.extend(more);
+        for row in 0..smallest.rows() {
+            smallest.offer(row, other.sorted(row));
+        }
+    }
+    found.sort_unstable_by_key(|(start, _)| *start);
+    let mut workspace = W::default();
+    let rows = (0..smallest.rows())
+        .map(|row| finish(row, distances(problem.metric, &mut smallest, row), &mut workspace))
+        .collect::<Vec<R>>();
+    Ok(rows.into_iter().chain(found.into_iter().flat_map(|(_, results)| results)).collect())
+}
+
+/// Bytes that an exchange may take: tails of the rows for each thread, and all that columns may find.
+pub(super) fn exchange_bytes(problem: &Problem<'_>, end: &OtherEnd<'_>) -> usize {
+    let threads = rayon::current_num_threads();
+    let rows = problem.rows.classes.iter().map(|&class| Smallest::bytes(problem.size(class)) * threads);
+    let columns = end.classes.iter().map(|&class| size_of::<f32>() * problem.column_size(class));
+    rows.chain(columns).fold(0, usize::saturating_add)
+}
+
+/// Takes part in an exchange: one tile of columns after the other, while there are any. The tails of all rows among the columns
+/// that were met; and by the first of a tile, what became of its columns.
+fn exchange_part<W: Default, R>(
+    problem: &Problem<'_>,
+    end: &OtherEnd<'_>,
+    packed: &[RowBlock],
+    next: &AtomicUsize,
+    meter: &Meter<'_>,
+    finish: impl Fn(usize, &[f32], &mut W) -> R,
+) -> Result<(Smallest, Vec<(usize, Vec<R>)>), Halt> {
+    let (rows, count) = (problem.rows.indices.len(), problem.against[0].columns.len());
+    let sizes = problem.rows.classes.iter().map(|&class| problem.size(class));
+    let mut smallest = Smallest::new(sizes.map(|size| (size, f32::INFINITY)));
+    let (mut other, mut found, mut workspace) = (Smallest::default(), Vec::new(), W::default());
+    loop {
+        let start = next.fetch_add(problem.run.tile_columns, Ordering::Relaxed);
+        if start >= count {
+            return Ok((smallest, found));
+        }
+        meter.check()?;
+        let columns = start..(start + problem.run.tile_columns).min(count);
+        let wanted = |column: usize| (problem.column_size(end.classes[column]), end.bounds[column]);
+        other.restart(columns.clone().map(wanted));
+        meet(problem, (0..rows, Some(packed)), &mut smallest, columns.clone(), Some(&mut other))?;
+        let tails = columns.clone().enumerate();
+        let results = tails
+            .map(|(at, column)| finish(column, distances(problem.metric, &mut other, at), &mut workspace))
+            .collect();
+        found.push((start, results));
+        meter.advance(columns.len())?;
+    }
+}
+
+impl Problem<'_> {
+    /// Values that a column of that class may find among the rows.
+    fn column_size(&self, class: u32) -> usize {
+        self.sizes[class as usize].min(self.rows.indices.len())
+    }
 }
 
 /// Pairs that have not met, and blocks that are with another.
@@ -123,26 +266,31 @@ fn rounds(count: usize) -> impl Iterator<Item = Vec<(usize, usize)>> {
 }
 
 impl Block {
-    fn new(work: &Work<'_>, rows: Range<usize>, keep: bool) -> Result<Self, Halt> {
+    fn new(
+        problem: &Problem<'_>,
+        sample: Option<&Sample>,
+        rows: Range<usize>,
+        keep: bool,
+    ) -> Result<Self, Halt> {
         let mut bounds = vec![f32::INFINITY; rows.len()];
         let mut packed = keep.then(Vec::new);
         let mut tile = Tile::default();
         for (start, bounds) in rows.clone().step_by(TILE_ROWS).zip(bounds.chunks_mut(TILE_ROWS)) {
             let part = start..start + bounds.len();
-            if work.sample.is_none() && !keep {
+            if sample.is_none() && !keep {
                 break;
             }
-            let columns = work.against[0].columns;
-            let block = columns.block(work.rows.points, &work.rows.indices[part.clone()]);
-            if let Some(sample) = work.sample {
-                bounds.copy_from_slice(&sample.bounds(&block, &work.rows.classes[part], &mut tile)?);
+            let columns = problem.against[0].columns;
+            let block = columns.block(problem.rows.points, &problem.rows.indices[part.clone()]);
+            if let Some(sample) = sample {
+                bounds.copy_from_slice(&sample.bounds(&block, &problem.rows.classes[part], &mut tile)?);
             }
             if let Some(packed) = &mut packed {
                 packed.push(block);
             }
         }
-        let tails = rows.clone().zip(bounds).map(|(row, bound)| (work.tail(row).size, bound));
-        Ok(Self { smallest: Smallest::new(tails), rows, packed })
+        let sizes = problem.rows.classes[rows.clone()].iter().map(|&class| problem.size(class));
+        Ok(Self { smallest: Smallest::new(sizes.zip(bounds)), rows, packed })
     }
 }
 

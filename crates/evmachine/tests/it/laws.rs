@@ -143,7 +143,7 @@ proptest! {
     ) {
         let params = Params { smoothing, smoothing_neighbors: 3, ..params };
         let one = with_threads(1, || set.fit(&params)).to_bytes().unwrap();
-        let run = Run::new().tile(tile.0, tile.1).memory(memory).leaves(tile.0 % 2 == 0);
+        let run = Run::new().tile(tile.0, tile.1).memory(memory);
         let fit = || Evm::fit_with(&run, &params, &set.features, &set.labels).unwrap().0;
         let other = with_threads(3, fit);
         let (queries, single) = (&set.features, set.features.select(&[0]));

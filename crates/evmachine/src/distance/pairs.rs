@@ -8,12 +8,8 @@ use super::kernel::{GROUP, PANEL, Sink};
 pub(crate) struct End {
     /// Ranks of interest lie below; nothing lies below those of the padding.
     bounds: Vec<f32>,
-    /// By group or panel, the largest of its bounds.
-    largest: Vec<f32>,
     /// By group or panel, the class of all in it, where they have one.
     class: Vec<Option<u32>>,
-    /// What [`Codes`](super::codes::Codes) say of the bounds; none where there are no codes.
-    pub(super) reaches: Vec<i32>,
 }
 
 impl End {
@@ -21,15 +17,9 @@ impl End {
     pub(super) fn new(width: usize, bounds: &[f32], classes: &[u32]) -> Self {
         let mut padded = bounds.to_vec();
         padded.resize(bounds.len().next_multiple_of(width), f32::NEG_INFINITY);
-        let largest = padded.chunks(width).map(|part| part.iter().copied().fold(f32::NEG_INFINITY, f32::max));
         let single =
             |classes: &[u32]| classes.first().filter(|first| Some(*first) == classes.last()).copied();
-        Self {
-            largest: largest.collect(),
-            class: classes.chunks(width).map(single).collect(),
-            bounds: padded,
-            reaches: Vec::new(),
-        }
+        Self { class: classes.chunks(width).map(single).collect(), bounds: padded }
     }
 }
 
@@ -81,25 +71,18 @@ pub(super) struct Below<'a> {
     /// The group that is counted as 0.
     first_group: usize,
     columns: &'a End,
-    /// Which panels a group has to be measured with, group by group; all where nothing is said.
-    open: &'a [bool],
     pairs: &'a mut Pairs,
 }
 
 impl<'a> Below<'a> {
     /// Rows of pairs are counted from that group on.
-    pub(super) fn new(
-        (first_group, rows): (usize, &'a End),
-        columns: &'a End,
-        open: &'a [bool],
-        pairs: &'a mut Pairs,
-    ) -> Self {
+    pub(super) fn new((first_group, rows): (usize, &'a End), columns: &'a End, pairs: &'a mut Pairs) -> Self {
         pairs.length = 0;
-        Self { rows, first_group, columns, open, pairs }
+        Self { rows, first_group, columns, pairs }
     }
 
     pub(super) fn panels(&self) -> usize {
-        self.columns.largest.len()
+        self.columns.class.len()
     }
 }
 
@@ -118,9 +101,35 @@ impl Sink for Below<'_> {
     #[inline(always)]
     fn wants(&self, group: usize, panel: usize) -> bool {
         let class = self.rows.class[self.first_group + group];
-        let panels = self.panels();
-        (class.is_none() || class != self.columns.class[panel])
-            && self.open.get(group * panels + panel).is_none_or(|open| *open)
+        class.is_none() || class != self.columns.class[panel]
+    }
+
+    const HALFWAY: bool = true;
+
+    #[inline(always)]
+    fn wants_more<S: Simd, const ROWS: usize, const VECTORS: usize>(
+        &self,
+        simd: S,
+        row: usize,
+        column: usize,
+        sums: &[[S::f32s; VECTORS]; ROWS],
+    ) -> bool {
+        let lanes = S::f32s::LEN;
+        let row_bounds = &self.rows.bounds[self.first_group * GROUP + row..][..ROWS];
+        let mut open = 0;
+        for v in 0..VECTORS {
+            let mut least = sums[0][v];
+            let mut beyond = least - S::f32s::splat(simd, row_bounds[0]);
+            for r in 1..ROWS {
+                least = least.min(sums[r][v]);
+                beyond = beyond.min(sums[r][v] - S::f32s::splat(simd, row_bounds[r]));
+            }
+            let at = column + v * lanes;
+            let bounds = S::f32s::from_slice(simd, &self.columns.bounds[at..at + lanes]);
+            let below = least.simd_lt(bounds) | beyond.simd_lt(S::f32s::splat(simd, 0.0));
+            open |= below.to_bitmask();
+        }
+        open != 0
     }
 
     #[inline(always)]
@@ -131,34 +140,23 @@ impl Sink for Below<'_> {
         column: usize,
         sums: [[S::f32s; VECTORS]; ROWS],
     ) {
-        let lanes = S::f32s::LEN;
-        let largest = S::f32s::splat(simd, self.rows.largest[self.first_group + row / GROUP]);
-        let mut bounds = [largest; VECTORS];
-        let mut open = 0;
-        for v in 0..VECTORS {
-            let mut least = sums[0][v];
-            for row in &sums[1..] {
-                least = least.min(row[v]);
-            }
-            let at = column + v * lanes;
-            bounds[v] = S::f32s::from_slice(simd, &self.columns.bounds[at..at + lanes]);
-            open |= least.simd_lt(bounds[v].max(largest)).to_bitmask();
-        }
-        if open == 0 {
+        if !self.wants_more(simd, row, column, &sums) {
             return;
         }
+        let lanes = S::f32s::LEN;
         self.pairs.reserve(ROWS * VECTORS * lanes);
         let row_bounds = &self.rows.bounds[self.first_group * GROUP + row..][..ROWS];
         let padding = S::f32s::splat(simd, f32::NEG_INFINITY);
         for v in 0..VECTORS {
-            let real = bounds[v].simd_gt(padding);
-            let columns = S::u32s::from_slice(simd, &LANES[..lanes])
-                + S::u32s::splat(simd, (column + v * lanes) as u32);
+            let at = column + v * lanes;
+            let bounds = S::f32s::from_slice(simd, &self.columns.bounds[at..at + lanes]);
+            let real = bounds.simd_gt(padding);
+            let columns = S::u32s::from_slice(simd, &LANES[..lanes]) + S::u32s::splat(simd, at as u32);
             for r in 0..ROWS {
                 if row_bounds[r] == f32::NEG_INFINITY {
                     break;
                 }
-                let below = sums[r][v].simd_lt(bounds[v].max(S::f32s::splat(simd, row_bounds[r]))) & real;
+                let below = sums[r][v].simd_lt(bounds.max(S::f32s::splat(simd, row_bounds[r]))) & real;
                 let row = S::u32s::splat(simd, (row + r) as u32);
                 self.pairs.push::<S>(row, columns, sums[r][v], below);
             }

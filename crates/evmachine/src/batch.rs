@@ -1,0 +1,147 @@
+//! The rows of a batch on their way into a model: in order of class, made ready for the metric, with a tail size for each class.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::error::{FeatureError, FitError, Halt, LabelError};
+use crate::features::Features;
+use crate::labels::Labels;
+use crate::metric::Metric;
+use crate::model::{ClassModel, Evm};
+use crate::points::Points;
+use crate::progress::Run;
+use crate::smoothing::{self, ClassRows, Smoothing};
+use crate::standard::Standard;
+use crate::tail::Rows;
+use crate::whitening::{self, Whitening};
+
+/// The rows of a batch, grouped by class.
+pub(crate) struct Batch<'a> {
+    pub(crate) points: Points<'a>,
+    /// Rows in order of class.
+    pub(crate) order: Vec<usize>,
+    /// Class of each of `order`.
+    pub(crate) classes: Vec<u32>,
+    /// By class, its part of `order`.
+    pub(crate) ranges: Vec<Range<usize>>,
+}
+
+/// Refuses what cannot be learned by a model of so many dimensions.
+pub(crate) fn check(
+    dimensions: usize,
+    metric: &Metric,
+    features: &Features<'_>,
+    labels: &Labels,
+) -> Result<(), FitError> {
+    if features.rows() != labels.len() {
+        return Err(LabelError::Count { rows: features.rows(), labels: labels.len() }.into());
+    }
+    if features.rows() == 0 {
+        return Err(FitError::NoRows);
+    }
+    if features.columns() != dimensions {
+        return Err(FeatureError::Dimensions { expected: dimensions, found: features.columns() }.into());
+    }
+    if *metric == Metric::Euclidean {
+        features.check_squares()?;
+    }
+    Ok(())
+}
+
+/// Class numbers of the labels in the model, which gets the new ones appended.
+pub(crate) fn class_ids(model: &mut Evm, labels: &Labels) -> (Vec<u32>, Vec<String>) {
+    let mut new = Vec::new();
+    let known: HashMap<String, usize> =
+        model.classes.iter().enumerate().map(|(number, class)| (class.name.clone(), number)).collect();
+    let numbers: Vec<u32> = labels
+        .names()
+        .iter()
+        .map(|name| {
+            known.get(name).copied().unwrap_or_else(|| {
+                new.push(name.clone());
+                model.classes.push(ClassModel { name: name.clone(), ..ClassModel::default() });
+                model.classes.len() - 1
+            }) as u32
+        })
+        .collect();
+    (labels.ids().iter().map(|&id| numbers[id as usize]).collect(), new)
+}
+
+impl<'a> Batch<'a> {
+    pub(crate) fn new(points: Points<'a>, ids: &[u32], classes: usize) -> Self {
+        let mut order: Vec<usize> = (0..ids.len()).collect();
+        order.sort_by_key(|&row| ids[row]);
+        let sorted: Vec<u32> = order.iter().map(|&row| ids[row]).collect();
+        let start = |class: u32| sorted.partition_point(|&id| id < class);
+        let ranges = (0..classes as u32).map(|class| start(class)..start(class + 1)).collect();
+        Self { points, order, classes: sorted, ranges }
+    }
+
+    pub(crate) fn rows(&self) -> Rows<'_> {
+        Rows::new(&self.points, &self.order, &self.classes)
+    }
+
+    /// Whitens the rows, with the matrix of the first batch, which this may be.
+    pub(crate) fn whiten(self, run: &Run<'_>, model: &mut Evm, is_first: bool) -> Result<Self, FitError> {
+        let amount = model.params.whitening;
+        if amount == 0.0 {
+            return Ok(self);
+        }
+        if is_first {
+            let rows = whitening::Rows { points: &self.points, order: &self.order, classes: &self.classes };
+            model.whitening = Some(Arc::new(Whitening::estimate(run, amount, &rows)?));
+        }
+        Ok(Self { points: model.whitened(self.points)?, ..self })
+    }
+
+    /// Moves the rows towards their neighbours; where they were before, if they moved.
+    pub(crate) fn smooth(&mut self, run: &Run<'_>, model: &Evm) -> Result<Option<Points<'a>>, Halt> {
+        let params = &model.params;
+        if params.smoothing == 0.0 || params.smoothing_neighbors <= 1 {
+            return Ok(None);
+        }
+        let smoothing = Smoothing { fraction: params.smoothing, neighbors: params.smoothing_neighbors };
+        let rows: Vec<ClassRows<'_>> = model
+            .classes
+            .iter()
+            .zip(&self.ranges)
+            .map(|(class, range)| ClassRows { new: &self.order[range.clone()], old: &class.vectors })
+            .collect();
+        let smoothed = smoothing::smooth(run, &params.metric, smoothing, &self.points, &rows)?;
+        Ok(Some(std::mem::replace(&mut self.points, smoothed)))
+    }
+}
+
+/// Standardises by the columns of the first batch, which this may be, and groups the rows.
+pub(crate) fn group<'a>(
+    model: &mut Evm,
+    features: &'a Features<'_>,
+    ids: &[u32],
+    is_first: bool,
+) -> Result<Batch<'a>, FitError> {
+    if model.params.standardize && is_first {
+        let rows: Vec<usize> = (0..features.rows()).collect();
+        let raw = Points::ready(features.values(), features.columns());
+        model.standard = Some(Arc::new(Standard::estimate(&raw, &rows)));
+    }
+    Ok(Batch::new(model.standardized(features)?, ids, model.classes.len()))
+}
+
+/// Resolves the tail size of new classes; returns the classes with data whose size exceeds their negatives.
+pub(crate) fn set_tail_sizes(model: &mut Evm, old_vectors: usize, batch: &Batch<'_>) -> Vec<String> {
+    let classes = model.classes.len();
+    let held = model.points_held() as usize;
+    let mut clipped = Vec::new();
+    for (class, range) in model.classes.iter_mut().zip(&batch.ranges) {
+        let others = batch.order.len() - range.len();
+        if class.points_seen == 0 {
+            // A share is one of the rows learned from, of which a reduced model holds few.
+            class.tail_size = model.params.tail_size.resolve(model.dimensions, classes, held + others);
+        }
+        if !range.is_empty() && class.tail_size > old_vectors - class.len() + others {
+            clipped.push(class.name.clone());
+        }
+    }
+    clipped
+}

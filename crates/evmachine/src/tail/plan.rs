@@ -1,0 +1,257 @@
+//! How tails are made: one pure function from what the problem is to a plan.
+//!
+//! Every plan gives the same tails, bit for bit; they differ in what is computed, compared and stored on the way.
+
+use std::fmt;
+
+/// With fewer rows, all of them meet in one tile or two, and there is nothing to save.
+const FEWEST: usize = 2 * TILE_ROWS + 1;
+/// Rows that are laid out and measured together; whole groups and panels of the kernel.
+pub(super) const TILE_ROWS: usize = 96;
+/// From so many dimensions on, half the distances cost more than offering each to two tails: at 8,000 rows, once against
+/// twice is 1.05 at 4 dimensions, 0.93 at 8, 0.62 at 128.
+const HALVES: usize = 8;
+/// Of the negatives, the largest share that tails may have for near pairs to be worth finding: beyond it, most
+/// comparisons find something. Letter turns at one in 14.
+const NEAR_SHARE: usize = 16;
+/// One column in so many is sampled, and at most and at least so many: 512 to 2,048 differ by less than 2 % at 15,000 rows.
+const SAMPLED: usize = 12;
+const LARGEST_SAMPLE: usize = 1_024;
+const SMALLEST_SAMPLE: usize = 128;
+
+/// What is wanted for the rows of a class.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Wanted {
+    /// Rows of the class.
+    pub(crate) rows: usize,
+    /// Values of a tail; not more than there are negatives.
+    pub(crate) size: usize,
+    /// Points of other classes.
+    pub(crate) negatives: usize,
+}
+
+/// What a plan depends on.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Facts<'a> {
+    pub(crate) rows: usize,
+    pub(crate) dimensions: usize,
+    /// By class.
+    pub(crate) wanted: &'a [Wanted],
+    pub(crate) sides: Sides,
+    /// Whether every row has a bound of its own beyond which nothing is wanted.
+    pub(crate) bounded: bool,
+    /// Whether the rank of a pair is a sum that stays in registers.
+    pub(crate) in_registers: bool,
+    /// Bytes of the run, and what all tails at once, the rows laid out, and both ends of an exchange would take of them.
+    pub(crate) memory: usize,
+    pub(crate) tail_bytes: usize,
+    pub(crate) row_bytes: usize,
+    pub(crate) exchange_bytes: usize,
+    /// The name of the vector instructions.
+    pub(crate) level: &'static str,
+}
+
+/// What rows and columns have to do with each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Sides {
+    /// The rows are the columns.
+    Same,
+    /// They are others, and rows alone want tails.
+    Rows,
+    /// They are others, and both want tails.
+    Both,
+}
+
+/// How the tails of a batch were made. It changes no result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Plan {
+    /// Rows whose tails were wanted.
+    pub rows: usize,
+    /// Their dimensions.
+    pub dimensions: usize,
+    /// Who did it.
+    pub executor: Executor,
+    /// Where a tail is known to end before it is complete.
+    pub bounds: Bounds,
+    /// The vector instructions.
+    pub level: &'static str,
+}
+
+/// Who makes tails.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Executor {
+    /// Blocks of rows pass over all columns. Needs memory for the blocks in flight only.
+    Stream,
+    /// Blocks meet, and each distance is offered to both of its ends.
+    Tournament {
+        /// Whether rows stay laid out between meetings.
+        keep: bool,
+    },
+    /// Blocks meet, and a rank that neither end wants never leaves the registers.
+    Near,
+    /// New points meet extreme vectors, and each distance is offered to both.
+    Exchange,
+}
+
+/// What bounds a tail from the start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Bounds {
+    /// Nothing.
+    Open,
+    /// The end of the tail that a row has already.
+    Given,
+    /// An estimate from so many of the columns.
+    Sampled(usize),
+}
+
+impl fmt::Display for Plan {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{} rows of {} dimensions, ", self.rows, self.dimensions)?;
+        formatter.write_str(match self.executor {
+            Executor::Stream => "against all others",
+            Executor::Tournament { keep: true } => "each pair once",
+            Executor::Tournament { keep: false } => "each pair once, laid out again",
+            Executor::Near => "near pairs",
+            Executor::Exchange => "exchanged with extreme vectors",
+        })?;
+        match self.bounds {
+            Bounds::Open => {}
+            Bounds::Given => formatter.write_str(", within their tails")?,
+            Bounds::Sampled(size) => write!(formatter, ", bounds from {size} of them")?,
+        }
+        write!(formatter, ", {}", self.level)
+    }
+}
+
+/// The plan for a problem.
+pub(crate) fn plan(facts: &Facts<'_>) -> Plan {
+    let plan = |executor, bounds| Plan {
+        rows: facts.rows,
+        dimensions: facts.dimensions,
+        executor,
+        bounds,
+        level: facts.level,
+    };
+    match facts.sides {
+        Sides::Both if facts.exchange_bytes <= facts.memory => {
+            return plan(Executor::Exchange, Bounds::Given);
+        }
+        Sides::Both | Sides::Rows => {
+            return plan(Executor::Stream, if facts.bounded { Bounds::Given } else { Bounds::Open });
+        }
+        Sides::Same => {}
+    }
+    let sampled = sample_size(facts);
+    let bounds = sampled.map_or(Bounds::Open, Bounds::Sampled);
+    let meets = facts.rows >= FEWEST && facts.tail_bytes <= facts.memory;
+    if meets && sampled.is_some() && is_near(facts) {
+        plan(Executor::Near, bounds)
+    } else if meets && facts.dimensions >= HALVES {
+        let keep = facts.tail_bytes.saturating_add(facts.row_bytes) <= facts.memory;
+        plan(Executor::Tournament { keep }, bounds)
+    } else {
+        plan(Executor::Stream, bounds)
+    }
+}
+
+/// Whether near pairs are worth finding, and fit the memory: rows and columns laid out.
+fn is_near(facts: &Facts<'_>) -> bool {
+    let short = |wanted: &Wanted| wanted.size <= wanted.negatives / NEAR_SHARE;
+    let bytes = facts.tail_bytes.saturating_add(facts.row_bytes.saturating_mul(2));
+    facts.in_registers && facts.wanted.iter().all(short) && bytes <= facts.memory
+}
+
+/// Columns that are sampled for bounds; `None` where there are too few, or the bounds of most classes would let most values pass.
+fn sample_size(facts: &Facts<'_>) -> Option<usize> {
+    let size = (facts.rows / SAMPLED).min(LARGEST_SAMPLE);
+    if size < SMALLEST_SAMPLE || facts.bounded {
+        return None;
+    }
+    let useful =
+        |wanted: &&Wanted| 4 * place_of_bound(wanted, size, size * wanted.rows / facts.rows) < 3 * size;
+    (2 * facts.wanted.iter().filter(useful).count() >= facts.wanted.len()).then_some(size)
+}
+
+/// Which of a sample's values, of which `own` are of the class itself, is taken as the bound, counted from 1: three deviations above
+/// what is expected of the tail.
+pub(super) fn place_of_bound(wanted: &Wanted, sampled: usize, own: usize) -> usize {
+    let share = (sampled - own) as f64 / wanted.negatives.max(1) as f64;
+    let expected = share * wanted.size as f64;
+    (expected + 3.0 * expected.sqrt() + 1.0).ceil() as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GIB: usize = 1 << 30;
+
+    /// Classes of one size, in order to be read as a table.
+    fn planned(
+        rows: usize,
+        dimensions: usize,
+        tail: usize,
+        memory: usize,
+        change: impl Fn(&mut Facts<'_>),
+    ) -> String {
+        let wanted = vec![Wanted { rows: rows / 10, size: tail, negatives: rows * 9 / 10 }; 10];
+        let mut facts = Facts {
+            rows,
+            dimensions,
+            wanted: &wanted,
+            sides: Sides::Same,
+            bounded: false,
+            in_registers: dimensions < 32,
+            memory,
+            tail_bytes: rows * (2 * tail + 80) * 4,
+            row_bytes: rows * dimensions * 4,
+            exchange_bytes: rows * tail * 4,
+            level: "AVX2",
+        };
+        change(&mut facts);
+        let plan = plan(&facts);
+        format!("{:?} {:?}", plan.executor, plan.bounds)
+    }
+
+    #[test]
+    fn the_table_of_plans() {
+        let same = |_: &mut Facts<'_>| {};
+        for (rows, dimensions, tail, memory, expected) in [
+            (60, 16, 20, GIB, "Stream Open"),
+            (192, 16, 20, GIB, "Stream Open"),
+            (193, 16, 20, GIB, "Tournament { keep: true } Open"),
+            (1_535, 16, 20, GIB, "Tournament { keep: true } Open"),
+            (1_536, 16, 20, GIB, "Near Sampled(128)"),
+            (15_000, 16, 75, GIB, "Near Sampled(1024)"),
+            (15_000, 16, 1_000, GIB, "Tournament { keep: true } Sampled(1024)"),
+            (15_000, 2, 75, GIB, "Near Sampled(1024)"),
+            (15_000, 2, 1_000, GIB, "Stream Sampled(1024)"),
+            (15_000, 384, 200, GIB, "Tournament { keep: true } Sampled(1024)"),
+            (15_000, 384, 11_000, GIB, "Stream Open"),
+            (15_000, 384, 11_000, 2 * GIB, "Tournament { keep: true } Open"),
+            (60_000, 512, 1_000, GIB, "Tournament { keep: true } Sampled(1024)"),
+            (60_000, 4_096, 1_000, GIB, "Tournament { keep: false } Sampled(1024)"),
+            (60_000, 512, 26_112, GIB, "Stream Sampled(1024)"),
+            (60_000, 512, 1_000, 0, "Stream Sampled(1024)"),
+        ] {
+            assert_eq!(
+                planned(rows, dimensions, tail, memory, same),
+                expected,
+                "{rows} x {dimensions}, {tail}, {memory}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_else_it_depends_on() {
+        let at = |change: fn(&mut Facts<'_>)| planned(15_000, 16, 75, GIB, change);
+        assert_eq!(at(|facts| facts.in_registers = false), "Tournament { keep: true } Sampled(1024)");
+        assert_eq!(at(|facts| facts.sides = Sides::Rows), "Stream Open");
+        assert_eq!(at(|facts| (facts.sides, facts.bounded) = (Sides::Rows, true)), "Stream Given");
+        assert_eq!(at(|facts| facts.sides = Sides::Both), "Exchange Given");
+        assert_eq!(at(|facts| (facts.sides, facts.memory) = (Sides::Both, 0)), "Stream Open");
+    }
+}

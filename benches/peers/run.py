@@ -7,7 +7,7 @@
     target/peers/bin/python benches/peers/run.py single
     target/peers/bin/python benches/peers/run.py update
     target/peers/bin/python benches/peers/run.py growth docs/images/growth.png
-    target/peers/bin/python benches/peers/run.py crossover docs/images/crossover.png
+    target/peers/bin/python benches/peers/run.py sizes
     target/peers/bin/python benches/peers/run.py imagenet
 
 After `target/peers/bin/pip install torch`, letter and clinc time torch too.
@@ -309,40 +309,38 @@ def growth(turns: int, picture: str) -> None:
     table(rows, ["", "", "s", "distances at the product's speed", "exponent"])
 
 
-def crossover(_: int, picture: str) -> None:
-    """Where leaves win over measuring all pairs, by `cargo bench`, and by how much."""
-    import json
+def sizes(turns: int) -> None:
+    """The sizes people come with: fit and predict beside the product of all pairs, each pair once for a fit.
 
-    import matplotlib
+    Drawn features, cosine, `robust` in feature space alone with a fixed delta; tails of 200, of 1,000, and the automatic ones.
+    """
+    import numpy as np
+    from evmachine import ExtremeValueMachine
 
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    subprocess.run(["cargo", "bench", "-p", "evmachine", "--bench", "stages", "--", "crossover"], check=True, cwd=ROOT)
-    ratios: dict[int, dict[int, float]] = {}
     rows = []
-    for size in (10_000, 20_000, 100_000):
-        for d in (2, 3, 4, 5, 6, 8):
-            found = []
-            for name in ("all_pairs", "leaves"):
-                path = ROOT / f"target/criterion/crossover/{name}/{size}x{d}/new/estimates.json"
-                found.append(json.loads(path.read_text())["median"]["point_estimate"] / 1e9)
-            ratios.setdefault(size, {})[d] = found[0] / found[1]
-            rows.append([f"{size:,}", str(d), f"{found[0]:.3f}", f"{found[1]:.3f}", f"{found[0] / found[1]:.1f}"])
-    figure, ax = plt.subplots(figsize=(6, 3.6), layout="constrained")
-    for (size, by_dimension), color in zip(ratios.items(), ("#9ec5e0", "#4f93c4", "#1f4e79")):
-        ax.plot(list(by_dimension), list(by_dimension.values()), marker="o", color=color, label=f"{size:,} rows")
-    ax.axhline(1, color="#888888", linewidth=0.8)
-    ax.set_yscale("log")
-    ax.set_yticks([0.5, 1, 2, 5, 10], ["0.5", "1", "2", "5", "10"])
-    ax.minorticks_off()
-    ax.set_xticks([2, 3, 4, 5, 6, 8])
-    ax.set_xlabel("dimensions")
-    ax.set_ylabel("times faster than all pairs")
-    ax.grid(True, linewidth=0.3)
-    ax.legend(frameon=False)
-    figure.savefig(ROOT / picture, dpi=150)
-    table(rows, ["rows", "dimensions", "all pairs, s", "leaves, s", "ratio"])
+    alone = {"metric": "cosine", "logit_weight": 0.0, "probe_weight": 0.0, "rejection_threshold": 0.05}
+    for count, d, classes, tails in (
+        (20_000, 64, 100, (200, 1_000)),
+        (20_000, 512, 100, (200, 1_000)),
+        (60_000, 512, 300, (200, 1_000, "auto")),
+    ):
+        X, y = clumps(count, d, classes)
+        part = X[: count // 4]
+        product = 2 * median(min(turns, 3), lambda: part @ X.T)[0]
+        for tail in tails:
+            times = []
+            for _ in range(turns if count < 60_000 else 1):
+                settle()
+                machine = ExtremeValueMachine.robust(tail_size=tail, **alone)
+                times.append(seconds(lambda: machine.fit(X, y)))
+            fit = statistics.median(times)
+            rows.append([f"fit {count:,} x {d}, tail {tail}", f"{fit:.2f}", f"{product:.2f}", f"{100 * product / fit:.0f} %"])
+        settle()
+        vectors = len(machine.extreme_vector_indices_)
+        predict, whole = seconds(lambda: machine.predict(X)), 2 * product * vectors / count
+        rows.append([f"predict {count:,} against {vectors:,}", f"{predict:.2f}", f"{whole:.2f}", f"{100 * whole / predict:.0f} %"])
+    table(rows, ["", "s", "product, s", "share"])
+    print(f"Peak of the process: {peak():.0f} MB.")
 
 
 def draw(path: str) -> None:
@@ -381,8 +379,8 @@ def imagenet(_: int) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--turns", type=int, default=5)
-    parser.add_argument("what", choices=["setup", "letter", "clinc", "single", "update", "probe", "growth", "crossover", "imagenet", "draw"])
-    parser.add_argument("argument", nargs="?", help="clinc, probe: the NPZ file; growth, crossover: the picture; draw: the file to write")
+    parser.add_argument("what", choices=["setup", "letter", "clinc", "single", "update", "probe", "growth", "sizes", "imagenet", "draw"])
+    parser.add_argument("argument", nargs="?", help="clinc, probe: the NPZ file; growth: the picture; draw: the file to write")
     arguments = parser.parse_args()
     calls: dict[str, Callable[..., None]] = {
         "letter": letter,
@@ -391,13 +389,13 @@ def main() -> None:
         "update": update,
         "probe": probe,
         "growth": growth,
-        "crossover": crossover,
+        "sizes": sizes,
         "imagenet": imagenet,
         "draw": draw,
     }
     if arguments.what == "setup":
         setup()
-    elif arguments.what in ("clinc", "probe", "growth", "crossover", "draw"):
+    elif arguments.what in ("clinc", "probe", "growth", "draw"):
         if arguments.argument is None:
             parser.error(f"{arguments.what} needs a file")
         turns = [] if arguments.what == "draw" else [arguments.turns]

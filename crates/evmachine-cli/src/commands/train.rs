@@ -110,6 +110,9 @@ pub(crate) fn say_report(console: &Console, report: &Report) {
     let (smallest, largest) = report.tail_sizes;
     let sizes = if smallest == largest { smallest.to_string() } else { format!("{smallest} to {largest}") };
     console.detail(format!("tail size {sizes}; fits: {}", report.fits));
+    for plan in &report.plans {
+        console.detail(format!("tails: {plan}"));
+    }
     let times = report.times;
     console.detail(format!(
         "whitening {:.2?}, smoothing {:.2?}, tails {:.2?}, refit {:.2?}, cover {:.2?}, calibration {:.2?}",

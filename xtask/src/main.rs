@@ -6,9 +6,10 @@ use std::env;
 use std::process::{Command, ExitCode};
 use std::time::Instant;
 
-const USAGE: &str = "usage: cargo xtask test | python | bench\n\n\
+const USAGE: &str = "usage: cargo xtask test | python | neon | bench\n\n\
     test    formatting, clippy, all tests, doc tests, documentation, the Python package; warnings are errors\n\
     python  the Python package alone: wheel, types, tests, examples, in a fresh virtual environment\n\
+    neon    the library's unit tests on 64-bit ARM, under an emulator\n\
     bench   the benchmarks of the library";
 
 fn main() -> ExitCode {
@@ -16,6 +17,7 @@ fn main() -> ExitCode {
     let steps: &[Step] = match task.as_deref() {
         Some("test") => TEST,
         Some("python") => &[],
+        Some("neon") => NEON,
         Some("bench") => BENCH,
         _ => {
             eprintln!("{USAGE}");
@@ -28,7 +30,7 @@ fn main() -> ExitCode {
             return ExitCode::FAILURE;
         }
     }
-    if task.as_deref() != Some("bench") {
+    if matches!(task.as_deref(), Some("test" | "python")) {
         let clock = Instant::now();
         if let Err(reason) = python::test() {
             eprintln!("error: python: {reason}");
@@ -64,6 +66,16 @@ const TEST: &[Step] = &[
         environment: &[("RUSTDOCFLAGS", "-D warnings")],
     },
 ];
+
+/// Needs `rustup target add aarch64-unknown-linux-gnu`, and of Debian `qemu-user` and `gcc-aarch64-linux-gnu`.
+const NEON: &[Step] = &[Step {
+    what: "tests on NEON",
+    arguments: &["test", "--target", "aarch64-unknown-linux-gnu", "-p", "evmachine", "--lib", "--locked"],
+    environment: &[
+        ("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER", "aarch64-linux-gnu-gcc"),
+        ("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER", "qemu-aarch64 -L /usr/aarch64-linux-gnu"),
+    ],
+}];
 
 const BENCH: &[Step] =
     &[Step { what: "benchmarks", arguments: &["bench", "-p", "evmachine", "--locked"], environment: &[] }];

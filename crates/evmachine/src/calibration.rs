@@ -1,9 +1,9 @@
 //! What scores mean: p-values, thresholds, P(known) and P(class | known), from rows that were not learned from.
 
 use crate::beta::Beta;
+use crate::curve::support_of;
 use crate::decision::ClassScore;
 use crate::params::TailModel;
-use crate::psi::support_of;
 use crate::rejection::Rejection;
 
 /// Scores of rows held out of training, which a query's score is compared with.

@@ -2,14 +2,14 @@
 
 use rayon::prelude::*;
 
+use crate::curve::{ln_psi, support_of_ln};
 use crate::distance::{RowBlock, Tile};
 use crate::error::{FeatureError, Halt, PredictError};
 use crate::features::Features;
-use crate::model::{ClassModel, Evm, Prepared};
+use crate::model::{ClassModel, Evm, Lookup};
 use crate::params::{Params, TailModel};
 use crate::points::Points;
 use crate::progress::{Run, Stage};
-use crate::psi::{ln_psi, support_of_ln};
 use crate::support::{Best, Scratch, keep_largest};
 
 /// Queries that witnesses are asked about at once.
@@ -95,7 +95,7 @@ impl Evm {
             return self.for_each_query(run, queries, |_, scores| self.decision(scores));
         }
         // The best class alone counts, and with it the one extreme vector of largest support.
-        let search = self.prepared().search(1);
+        let search = self.lookup().search(1);
         let sweep = Sweep {
             start: Best { support: f64::NEG_INFINITY, class: 0 },
             offer: |first, ranks: &[f32], best: &mut Best, scratch: &mut Scratch| {
@@ -174,7 +174,7 @@ impl Evm {
         queries: &Features<'_>,
         each: impl Fn(usize, &[ClassScore]) -> R + Sync,
     ) -> Result<Vec<R>, PredictError> {
-        let search = self.prepared().search(self.fused());
+        let search = self.lookup().search(self.fused());
         let (fused, classes) = (search.fused, self.classes.len());
         let sweep = Sweep {
             start: vec![f64::NEG_INFINITY; classes * fused],
@@ -215,7 +215,7 @@ impl Evm {
         M: Fn(&mut A, &A) + Sync,
     {
         let points = self.query_points(queries)?;
-        let prepared = self.prepared();
+        let lookup = self.lookup();
         let all: Vec<usize> = (0..points.len()).collect();
         let block_rows = run.block_rows(all.len());
         // A block that is alone is shared by all threads.
@@ -225,9 +225,9 @@ impl Evm {
             .par_chunks(block_rows)
             .map(|rows| {
                 meter.check()?;
-                let block = prepared.columns.block(&points, rows);
-                let found = sweep.block(run, prepared, &block, rows.len(), parts)?;
-                let falls = match &prepared.reach {
+                let block = lookup.columns.block(&points, rows);
+                let found = sweep.block(run, lookup, &block, rows.len(), parts)?;
+                let falls = match &lookup.reach {
                     Some(reach) => reach.falls(&self.params.metric, &points, rows)?,
                     None => vec![0.0; rows.len()],
                 };
@@ -319,12 +319,12 @@ where
     fn block(
         &self,
         run: &Run<'_>,
-        prepared: &Prepared,
+        lookup: &Lookup,
         block: &RowBlock,
         rows: usize,
         parts: usize,
     ) -> Result<Vec<A>, Halt> {
-        let count = prepared.columns.len();
+        let count = lookup.columns.len();
         let width = count.div_ceil(parts).next_multiple_of(run.tile_columns);
         let starts: Vec<usize> = (0..count).step_by(width).collect();
         let part = |part: usize| -> Result<Vec<A>, Halt> {
@@ -333,7 +333,7 @@ where
             let (mut tile, mut scratch) = (Tile::default(), Scratch::default());
             for start in (part..end).step_by(run.tile_columns) {
                 let columns = start..(start + run.tile_columns).min(end);
-                prepared.columns.ranks(block, columns, &mut tile)?;
+                lookup.columns.ranks(block, columns, &mut tile)?;
                 for (row, gathered) in gathered.iter_mut().enumerate() {
                     (self.offer)(start, tile.row(row), gathered, &mut scratch);
                 }
@@ -373,7 +373,7 @@ pub(crate) fn score(model: TailModel, supports: &[f64]) -> ClassScore {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::psi::support_of;
+    use crate::curve::support_of;
 
     #[test]
     fn the_score_is_the_mean_of_psi() {

@@ -71,20 +71,20 @@ impl Evm {
     pub fn explain(&self, queries: &Features<'_>, classes: usize) -> Result<Vec<Explanation>, PredictError> {
         let points = self.query_points(queries)?;
         let scores = self.for_each_query(&Run::new(), queries, |_, scores| scores.to_vec())?;
-        let prepared = self.prepared();
-        let count = prepared.columns.len();
+        let lookup = self.lookup();
+        let count = lookup.columns.len();
         let metric = &self.params.metric;
         let testimony = self.testimony(queries)?;
         let sources: Vec<u64> = self.extreme_vectors().map(|vector| vector.source).collect();
         let mut tile = Tile::default();
         let mut explanations = Vec::with_capacity(points.len());
         for (row, scores) in scores.iter().enumerate() {
-            let block = prepared.columns.block(&points, &[row]);
-            prepared.columns.ranks(&block, 0..count, &mut tile)?;
+            let block = lookup.columns.block(&points, &[row]);
+            lookup.columns.ranks(&block, 0..count, &mut tile)?;
             let speaker = |index: usize| {
                 let distance = f64::from(metric.distance_of_rank(tile.row(0)[index]));
-                let curve = prepared.curves.get(index);
-                let class = prepared.ranges.partition_point(|range| range.end <= index);
+                let curve = lookup.curves.get(index);
+                let class = lookup.ranges.partition_point(|range| range.end <= index);
                 Speaker {
                     extreme_vector: index,
                     source: sources[index],
@@ -96,9 +96,9 @@ impl Evm {
             let mut order: Vec<usize> = (0..scores.len()).collect();
             order.sort_by(|&a, &b| scores[b].support.total_cmp(&scores[a].support).then(a.cmp(&b)));
             let evidence = order.iter().take(classes).map(|&class| {
-                let range = prepared.ranges[class].clone();
+                let range = lookup.ranges[class].clone();
                 let support = |index: usize| {
-                    prepared.curves.get(index).support(f64::from(metric.distance_of_rank(tile.row(0)[index])))
+                    lookup.curves.get(index).support(f64::from(metric.distance_of_rank(tile.row(0)[index])))
                 };
                 let mut ranked: Vec<(f64, usize)> = range.map(|index| (support(index), index)).collect();
                 ranked.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));

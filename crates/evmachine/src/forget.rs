@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::distance;
 use crate::error::{ClassError, Halt};
-use crate::model::{ClassModel, Evm, Ready};
+use crate::model::{Cache, ClassModel, Evm};
 use crate::params::{Refit, TailMemory};
 use crate::points::Points;
 use crate::progress::{Run, Stage};
@@ -34,7 +34,7 @@ impl Evm {
         }
         let mut model = self.clone();
         let gone = model.classes.remove(position);
-        model.prepared = Ready::default();
+        model.cache = Cache::default();
         // Its fits stay part of the pooling means, which are taken over all training points.
         for psi in &gone.psi {
             model.dropped.add(psi);
@@ -72,7 +72,7 @@ fn take_back(run: &Run<'_>, model: &mut Evm, gone: &ClassModel) -> Result<(), Ha
     };
     drop(old);
     apply(model, changes);
-    model.prepared = Ready::default();
+    model.cache = Cache::default();
     Ok(())
 }
 

@@ -43,6 +43,7 @@
 mod beta;
 mod calibration;
 mod cover;
+mod curve;
 mod decision;
 mod distance;
 mod error;
@@ -93,16 +94,17 @@ pub use labels::Labels;
 pub use metric::{Distance, Metric, MetricError};
 pub use model::{ClassInfo, Evm, ExtremeVector};
 pub use params::{
-    Budget, CheckedParams, Params, ReduceWhen, Reduction, Refit, TailMemory, TailModel, TailSize, Weight,
+    Budget, CheckedParams, Params, ReduceWhen, Reduction, Refit, SHAPE_CAP, TailMemory, TailModel, TailSize,
+    Weight,
 };
 pub use pool::{PoolError, SampleId, Strategy, Suggestion, UnknownPool};
 pub use probe::Probe;
 pub use progress::{Observer, Run, Stage};
-pub use psi::{FitStatus, MarginError, PsiModel};
+pub use psi::{FitStatus, PsiModel};
 pub use rejection::Rejection;
 pub use report::{Report, StageTimes, StatusCounts, TuneAgain};
 pub use stacking::{stack, weigh};
 pub use table::{DistanceTable, TailFits};
 pub use threshold::CalibrateError;
-pub use weibull::SHAPE_CAP;
+pub use weibull::MarginError;
 pub use witness::{Testimony, WitnessInfo};

@@ -6,10 +6,11 @@ use std::sync::{Arc, OnceLock};
 use rayon::prelude::*;
 
 use crate::calibration::Calibration;
+use crate::curve::{Curve, Curves};
 use crate::distance::{self, Columns};
 use crate::params::{CheckedParams, TailMemory};
 use crate::points::Points;
-use crate::psi::{Curve, Curves, PoolSums, PsiModel};
+use crate::psi::{PoolSums, PsiModel};
 use crate::reach::Reach;
 use crate::sample::Sample;
 use crate::standard::Standard;
@@ -43,7 +44,7 @@ pub struct Evm {
     pub(crate) calibration: Option<Arc<Calibration>>,
     /// One for each dimension, or none at all.
     pub(crate) feature_names: Vec<String>,
-    pub(crate) prepared: Ready,
+    pub(crate) cache: Cache,
 }
 
 /// One class. Columns of equal length, an entry for each extreme vector, in order of choice.
@@ -73,19 +74,19 @@ impl ClassModel {
 
 /// What is computed once for a model, when it is first needed.
 #[derive(Clone, Default)]
-pub(crate) struct Ready {
+pub(crate) struct Cache {
     columns: OnceLock<Arc<dyn Columns>>,
-    all: OnceLock<Arc<Prepared>>,
+    lookup: OnceLock<Arc<Lookup>>,
 }
 
-impl std::fmt::Debug for Ready {
+impl std::fmt::Debug for Cache {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("Ready").field("all", &self.all).finish_non_exhaustive()
+        formatter.debug_struct("Cache").field("lookup", &self.lookup).finish_non_exhaustive()
     }
 }
 
 /// What decisions need.
-pub(crate) struct Prepared {
+pub(crate) struct Lookup {
     pub(crate) columns: Arc<dyn Columns>,
     pub(crate) curves: Curves,
     /// Of the curves, over the ranks that the columns give.
@@ -95,16 +96,16 @@ pub(crate) struct Prepared {
     pub(crate) reach: Option<Reach>,
 }
 
-impl Prepared {
+impl Lookup {
     /// For the `fused` largest supports of each class.
     pub(crate) fn search(&self, fused: usize) -> Search<'_> {
         Search { curves: &self.curves, estimates: &self.estimates, ranges: &self.ranges, fused }
     }
 }
 
-impl std::fmt::Debug for Prepared {
+impl std::fmt::Debug for Lookup {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("Prepared").field("columns", &self.columns.len()).finish_non_exhaustive()
+        formatter.debug_struct("Lookup").field("columns", &self.columns.len()).finish_non_exhaustive()
     }
 }
 
@@ -155,7 +156,7 @@ impl Evm {
             sample: None,
             calibration: None,
             feature_names: Vec::new(),
-            prepared: Ready::default(),
+            cache: Cache::default(),
         }
     }
 
@@ -275,7 +276,7 @@ impl Evm {
             sample: None,
             calibration: None,
             feature_names: self.feature_names.clone(),
-            prepared: Ready::default(),
+            cache: Cache::default(),
             ..*self
         }
     }
@@ -320,18 +321,18 @@ impl Evm {
     }
 
     fn shared_columns(&self) -> &Arc<dyn Columns> {
-        self.prepared.columns.get_or_init(|| {
+        self.cache.columns.get_or_init(|| {
             let points = self.points();
             let all: Vec<usize> = (0..points.len()).collect();
             distance::columns(&self.params.metric, &points, &all).into()
         })
     }
 
-    pub(crate) fn prepared(&self) -> &Prepared {
-        self.prepared.all.get_or_init(|| {
+    pub(crate) fn lookup(&self) -> &Lookup {
+        self.cache.lookup.get_or_init(|| {
             let model = self.params.tail_model;
             let curves = Curves::new(model, self.pooled_psi().map(|psi| Curve::new(model, &psi)).collect());
-            Arc::new(Prepared {
+            Arc::new(Lookup {
                 columns: self.shared_columns().clone(),
                 estimates: Estimates::new(&curves, self.dimensions, self.params.metric.ranks_are_squares()),
                 curves,
@@ -354,7 +355,7 @@ impl Clone for Evm {
             witnesses: self.witnesses.clone(),
             sample: self.sample.clone(),
             calibration: self.calibration.clone(),
-            prepared: self.prepared.clone(),
+            cache: self.cache.clone(),
             ..*self
         }
     }

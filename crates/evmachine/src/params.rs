@@ -7,7 +7,10 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::error::ParamsError;
 use crate::metric::Metric;
 use crate::rejection::Rejection;
-use crate::weibull::SHAPE_CAP;
+
+/// Shapes end here: a curve this steep falls from 0.99 to 0.01 within 6e-5 of its distance. For `Libmr`, whose
+/// curve is steep by the unit of 1 and not by that of the margins, at `SHAPE_CAP (1 + m_max) / m_max`.
+pub const SHAPE_CAP: f64 = 1e5;
 
 /// How many of the smallest margins are fitted: the paper's tau.
 ///
@@ -153,15 +156,15 @@ impl<'de> Deserialize<'de> for Weight {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
         #[serde(untagged)]
-        enum Written {
+        enum WrittenWeight {
             Number(f64),
             Name(String),
         }
         let wrong = || serde::de::Error::custom("must be \"auto\" or a number");
-        match Written::deserialize(deserializer).map_err(|_| wrong())? {
-            Written::Number(weight) => Ok(Weight::Fixed(weight)),
-            Written::Name(name) if name == "auto" => Ok(Weight::Auto),
-            Written::Name(_) => Err(wrong()),
+        match WrittenWeight::deserialize(deserializer).map_err(|_| wrong())? {
+            WrittenWeight::Number(weight) => Ok(Weight::Fixed(weight)),
+            WrittenWeight::Name(name) if name == "auto" => Ok(Weight::Auto),
+            WrittenWeight::Name(_) => Err(wrong()),
         }
     }
 }

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::cover::{self, Candidates, Target};
+use crate::curve::Curve;
 use crate::decision::{ClassScore, Decision};
 use crate::error::{FeatureError, FitError, LabelError, PredictError};
 use crate::features::Features;
@@ -17,7 +18,7 @@ use crate::model::Evm;
 use crate::params::Reduction;
 use crate::points::Points;
 use crate::progress::{Run, Stage};
-use crate::psi::{Curve, PsiModel};
+use crate::psi::PsiModel;
 use crate::tail::{self, Against, Rows};
 use crate::update::fit_tail;
 use crate::weibull::Workspace;
@@ -78,12 +79,12 @@ pub struct Suggestion {
 #[derive(Debug, Clone, PartialEq)]
 pub struct UnknownPool {
     dimensions: usize,
-    samples: BTreeMap<SampleId, Sample>,
+    samples: BTreeMap<SampleId, Waiting>,
     next: SampleId,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-struct Sample {
+struct Waiting {
     vector: Vec<f32>,
     label: Option<String>,
 }
@@ -147,7 +148,7 @@ impl UnknownPool {
         }
         let first = self.next;
         self.next += samples.rows() as u64;
-        let rows = (0..samples.rows()).map(|row| Sample { vector: samples.row(row).to_vec(), label: None });
+        let rows = (0..samples.rows()).map(|row| Waiting { vector: samples.row(row).to_vec(), label: None });
         self.samples.extend((first..).zip(rows));
         Ok((first..self.next).collect())
     }
@@ -179,7 +180,7 @@ impl UnknownPool {
         strategy: Strategy,
         count: usize,
     ) -> Result<Vec<Suggestion>, PoolError> {
-        let open: Vec<(SampleId, &Sample)> = self
+        let open: Vec<(SampleId, &Waiting)> = self
             .samples
             .iter()
             .filter(|(_, sample)| sample.label.is_none())

@@ -67,6 +67,6 @@ impl Evm {
     /// The distance of the first extreme vector from which on every query is unknown; `None` where there is none, as for
     /// cosine. At a multiple m of it, all supports of a query fall by `10^6 ln m`.
     pub fn reach(&self) -> Option<f64> {
-        self.prepared().reach.as_ref().map(|reach| reach.limit)
+        self.lookup().reach.as_ref().map(|reach| reach.limit)
     }
 }

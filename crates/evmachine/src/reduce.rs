@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use crate::cover::{self, Candidates, Cover, Target};
+use crate::curve::Curve;
 use crate::error::{FitError, Halt};
-use crate::model::{ClassModel, Evm, Ready};
+use crate::model::{Cache, ClassModel, Evm};
 use crate::params::Params;
 use crate::points::Points;
 use crate::progress::Run;
-use crate::psi::Curve;
 
 impl Evm {
     /// Chooses among the extreme vectors again, under another threshold or budget, which later updates keep to.
@@ -39,7 +39,7 @@ impl Evm {
             ..Params::clone(&self.params)
         }
         .check()?;
-        let mut model = Evm { params, prepared: Ready::default(), ..self.clone() };
+        let mut model = Evm { params, cache: Cache::default(), ..self.clone() };
         let everything: Vec<usize> = (0..model.classes.len()).collect();
         model.choose(run, &everything, None)?;
         if let Some(witnesses) = &mut model.witnesses {

@@ -12,7 +12,7 @@ use fearless_simd::{Level, Simd, dispatch, f32x16, prelude::*};
 
 pub(crate) use self::estimate::Estimates;
 use self::estimate::LANES;
-use crate::psi::Curves;
+use crate::curve::Curves;
 
 /// Extreme vectors among which the largest supports are searched.
 pub(crate) struct Search<'a> {
@@ -207,8 +207,9 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::curve::Curve;
     use crate::params::TailModel;
-    use crate::psi::{Curve, FitStatus, PsiModel};
+    use crate::psi::{FitStatus, PsiModel};
 
     proptest! {
         #[test]

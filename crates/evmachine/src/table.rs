@@ -78,8 +78,8 @@ impl Evm {
     /// Measures the queries against all extreme vectors.
     pub fn measure(&self, queries: &Features<'_>) -> Result<DistanceTable, PredictError> {
         let points = self.query_points(queries)?;
-        let prepared = self.prepared();
-        let columns = prepared.columns.len();
+        let lookup = self.lookup();
+        let columns = lookup.columns.len();
         let run = Run::new();
         let metric = &self.params.metric;
         let mut distances = vec![0.0; points.len() * columns];
@@ -88,11 +88,11 @@ impl Evm {
             distances.par_chunks_mut(block_rows * columns).enumerate().try_for_each(|(block, distances)| {
                 let first = block * block_rows;
                 let rows: Vec<usize> = (first..first + distances.len() / columns).collect();
-                let block = prepared.columns.block(&points, &rows);
+                let block = lookup.columns.block(&points, &rows);
                 let mut tile = Tile::default();
                 for start in (0..columns).step_by(run.tile_columns) {
                     let end = (start + run.tile_columns).min(columns);
-                    prepared.columns.ranks(&block, start..end, &mut tile)?;
+                    lookup.columns.ranks(&block, start..end, &mut tile)?;
                     for (row, distances) in distances.chunks_exact_mut(columns).enumerate() {
                         for (distance, &rank) in distances[start..end].iter_mut().zip(tile.row(row)) {
                             *distance = metric.distance_of_rank(rank);
@@ -164,7 +164,7 @@ impl Evm {
     /// By how much the supports of each measured query fall, for its distance of the first extreme vector.
     fn falls_measured(&self, table: &DistanceTable) -> Vec<f64> {
         let first = self.extreme_vectors().next().map(|vector| table.by_source[&vector.source] as usize);
-        match (&self.prepared().reach, first) {
+        match (&self.lookup().reach, first) {
             (Some(reach), Some(first)) => {
                 (0..table.rows).map(|row| reach.fall(f64::from(table.row(row)[first]))).collect()
             }
@@ -178,12 +178,12 @@ impl Evm {
         falls: &[f64],
         each: impl Fn(usize, &[ClassScore]) -> R + Sync,
     ) -> Vec<R> {
-        let prepared = self.prepared();
+        let lookup = self.lookup();
         let columns: Vec<u32> =
             self.extreme_vectors().map(|vector| table.by_source[&vector.source]).collect();
         let whole = columns.len() == table.columns && (0..).zip(&columns).all(|(i, &column)| i == column);
-        let estimates = Estimates::new(&prepared.curves, self.dimensions, false);
-        let search = Search { estimates: &estimates, ..prepared.search(self.fused()) };
+        let estimates = Estimates::new(&lookup.curves, self.dimensions, false);
+        let search = Search { estimates: &estimates, ..lookup.search(self.fused()) };
         let fused = search.fused;
         (0..table.rows)
             .into_par_iter()
@@ -199,7 +199,7 @@ impl Evm {
                     best.fill(f64::NEG_INFINITY);
                     search.offer(0, distances, |distance| distance, best, scratch);
                     scores.clear();
-                    scores.extend(best.chunks_exact(fused).zip(&prepared.ranges).map(|(best, range)| {
+                    scores.extend(best.chunks_exact(fused).zip(&lookup.ranges).map(|(best, range)| {
                         let found = decision::score(self.params.tail_model, &best[..fused.min(range.len())]);
                         decision::fallen(self.params.tail_model, found, falls[row])
                     }));

@@ -6,6 +6,7 @@ use thiserror::Error;
 
 use crate::beta::Beta;
 use crate::calibration::{self, Calibration, CalibrationInfo, Scored};
+use crate::curve::support_of;
 use crate::decision::ClassScore;
 use crate::error::{Halt, LabelError, ParamsError, PredictError};
 use crate::features::Features;
@@ -13,7 +14,6 @@ use crate::labels::Labels;
 use crate::model::Evm;
 use crate::params::Params;
 use crate::progress::Run;
-use crate::psi::support_of;
 use crate::rejection::Rejection;
 use crate::sample::{NOT_LEARNED, NewRow, Sample};
 use crate::stacking;

@@ -17,7 +17,7 @@ use crate::error::{FeatureError, FitError, Halt, LabelError};
 use crate::features::Features;
 use crate::labels::Labels;
 use crate::metric::Metric;
-use crate::model::{ClassModel, Evm, Ready};
+use crate::model::{Cache, ClassModel, Evm};
 use crate::params::{Budget, Params, ReduceWhen, Refit, TailMemory};
 use crate::points::Points;
 use crate::progress::{Run, Stage};
@@ -121,7 +121,7 @@ fn learn_here(
         features.check_squares()?;
     }
     let mut model = old.clone();
-    model.prepared = Ready::default();
+    model.cache = Cache::default();
     let (ids, new_classes) = class_ids(&mut model, labels);
     if model.classes.len() < 2 {
         return Err(FitError::OneClass { class: labels.name(0).to_owned() });
@@ -138,7 +138,7 @@ fn learn_here(
     if old.params.whitening > 0.0 {
         if old.classes.is_empty() {
             let rows =
-                whitening::Rows { points: &batch.points, order: &batch.order, classes: &batch.classes };
+                whitening::Grouped { points: &batch.points, order: &batch.order, classes: &batch.classes };
             let estimated = Whitening::estimate(run, old.params.whitening, &rows)?;
             model.whitening = Some(Arc::new(estimated));
         }

@@ -72,7 +72,7 @@ impl Measured {
 }
 
 /// The folds, and what was measured on them last.
-pub(crate) struct Bench<'a> {
+pub(crate) struct Arena<'a> {
     folds: Vec<FoldData>,
     /// Classes in all of the data.
     classes: usize,
@@ -123,7 +123,7 @@ impl Measure {
 /// Measures whose distances are kept.
 const CACHED: usize = 3;
 
-impl<'a> Bench<'a> {
+impl<'a> Arena<'a> {
     pub(crate) fn new(folds: Vec<FoldData>, classes: usize, options: &'a TuneOptions) -> Self {
         let rates = folds.iter().map(|fold| {
             let known = fold.train.1.names().len().max(1) as f64;

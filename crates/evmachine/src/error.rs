@@ -16,6 +16,16 @@ pub enum FeatureError {
         /// Columns asked for.
         columns: usize,
     },
+    /// Rows of unlike length.
+    #[error("row {row} has {found} values, those before it {expected}; all rows must be of one length")]
+    RowLength {
+        /// The first row that differs, from 0.
+        row: usize,
+        /// Values of the rows before it.
+        expected: usize,
+        /// Its values.
+        found: usize,
+    },
     /// A matrix without columns.
     #[error("the feature matrix has no columns; at least one is needed")]
     NoColumns,
@@ -79,6 +89,7 @@ impl FeatureError {
     /// The same, of a part of the rows that begins at `first`.
     pub(crate) fn moved(mut self, first: usize) -> Self {
         if let FeatureError::NotFinite { row, .. }
+        | FeatureError::RowLength { row, .. }
         | FeatureError::TooLarge { row, .. }
         | FeatureError::ZeroVector { row }
         | FeatureError::TooLargeWhitened { row, .. } = &mut self

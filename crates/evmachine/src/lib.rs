@@ -40,6 +40,8 @@
 //! input is an error that names its row and column; nothing panics on it. Far from all data everything is unknown,
 //! whatever the parameters ([`Evm::reach`]).
 
+#[cfg(feature = "ndarray")]
+mod array;
 mod beta;
 mod calibration;
 mod cover;

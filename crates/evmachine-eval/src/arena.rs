@@ -2,9 +2,10 @@
 
 use std::collections::VecDeque;
 
+use evmachine::tuning::{DistanceTable, TailFits};
 use evmachine::{
-    Budget, DistanceTable, Evm, FeatureError, Features, FitError, Labels, Metric, Params, Reduction,
-    Rejection, TailFits, TailMemory, TailModel, TailSize,
+    Budget, Evm, FeatureError, Features, FitError, Labels, Metric, Params, Reduction, Rejection, Run,
+    TailMemory, TailModel, TailSize,
 };
 use rayon::prelude::*;
 
@@ -65,9 +66,9 @@ impl Measured {
     fn derive(&mut self, params: &Params, features: &Features<'_>) -> Result<Evm, TuneError> {
         let position = self.fits.iter().position(|fits| fits.serve(params)).unwrap_or(self.fits.len());
         if position == self.fits.len() {
-            self.fits.push(self.base.fit_tails(params)?);
+            self.fits.push(TailFits::new(&Run::new(), &self.base, params)?);
         }
-        Ok(self.base.derive_with(&self.fits[position], params, features)?)
+        Ok(self.fits[position].derive(&Run::new(), &self.base, params, features)?)
     }
 }
 
@@ -171,7 +172,7 @@ impl<'a> Arena<'a> {
             ..Params::paper()
         };
         let (base, _) = Evm::fit(&params, features, labels)?;
-        let table = base.measure(&fold.queries)?;
+        let table = DistanceTable::measure(&Run::new(), &base, &fold.queries)?;
         Ok(Measured { base, table, fits: Vec::new() })
     }
 
@@ -211,7 +212,7 @@ impl<'a> Arena<'a> {
         let folds = self.cache[0].1.iter_mut().zip(&self.folds).zip(&self.voices[voices].voices);
         for ((fold, data), voices) in folds {
             let model = fold.derive(&params, &data.train.0)?;
-            let supports = model.for_each_measured(&fold.table, |_, scores| {
+            let supports = fold.table.for_each_query(&model, |_, scores| {
                 scores.iter().map(|score| score.support).collect::<Vec<f64>>()
             });
             votes.push(voices.votes(&supports.concat(), &data.truth, data.known, weights));

@@ -11,6 +11,7 @@
 
 use std::ops::ControlFlow;
 
+use evmachine::tuning::DeriveError;
 use evmachine::{Evm, Features, FitError, Labels, Metric, Params, PredictError};
 use serde::Serialize;
 use thiserror::Error;
@@ -187,6 +188,9 @@ pub enum TuneError {
     /// A fold could not be trained on.
     #[error(transparent)]
     Fit(#[from] FitError),
+    /// Parameters do not go with the distances of a fold.
+    #[error(transparent)]
+    Derive(#[from] DeriveError),
     /// A fold could not be tested on.
     #[error(transparent)]
     Predict(#[from] PredictError),

@@ -118,7 +118,16 @@ impl Evm {
 
     /// P of every class for every query: `queries.rows()` rows of one value for each class. Rows do not sum to 1.
     pub fn probabilities(&self, queries: &Features<'_>) -> Result<Vec<f64>, PredictError> {
-        let rows = self.for_each_query(&Run::new(), queries, |_, scores| {
+        self.probabilities_with(&Run::new(), queries)
+    }
+
+    /// As [`probabilities`](Self::probabilities), watched and sized by `run`.
+    pub fn probabilities_with(
+        &self,
+        run: &Run<'_>,
+        queries: &Features<'_>,
+    ) -> Result<Vec<f64>, PredictError> {
+        let rows = self.for_each_query(run, queries, |_, scores| {
             scores.iter().map(ClassScore::probability).collect::<Vec<f64>>()
         })?;
         Ok(rows.concat())
@@ -142,7 +151,8 @@ impl Evm {
         for first in (0..queries.rows()).step_by(QUERIES) {
             let rows: Vec<usize> = (first..(first + QUERIES).min(queries.rows())).collect();
             let part = queries.part(rows[0]..first + rows.len());
-            let points = Points::prepare(&part, &self.params.metric).map_err(|error| error.moved(first))?;
+            let points = Points::prepare(&part, &self.params.metric)
+                .map_err(|error| error.map_row(|row| first + row))?;
             let all: Vec<usize> = (0..rows.len()).collect();
             let additions = witnesses.additions(run, &points, &all, None)?;
             let found = self.feature_scores(run, &part, |row, scores| {
@@ -150,7 +160,7 @@ impl Evm {
                 each(first + row, &self.mixed(scores, additions))
             });
             results.extend(found.map_err(|error| match error {
-                PredictError::Features(error) => PredictError::Features(error.moved(first)),
+                PredictError::Features(error) => PredictError::Features(error.map_row(|row| first + row)),
                 other => other,
             })?);
         }

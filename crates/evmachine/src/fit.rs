@@ -4,13 +4,14 @@ use crate::error::FitError;
 use crate::features::Features;
 use crate::labels::Labels;
 use crate::model::Evm;
-use crate::params::Params;
+use crate::params::CheckedParams;
 use crate::progress::Run;
 use crate::report::Report;
 use crate::training;
 
 impl Evm {
-    /// Learns the classes of `labels` from `features`.
+    /// Learns the classes of `labels` from `features`. Takes [`Params`](crate::Params), which it checks, or
+    /// [`CheckedParams`].
     ///
     /// Costs `rows^2 * dimensions` multiplications and additions, half of that where memory allows, and memory for a
     /// packed copy of the features, which is let go before the model takes its own, beside tiles and what
@@ -31,21 +32,25 @@ impl Evm {
     /// assert_eq!(decisions[1].class(), None, "nothing is known out there");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn fit(
-        params: &Params,
-        features: &Features<'_>,
-        labels: &Labels,
-    ) -> Result<(Self, Report), FitError> {
+    pub fn fit<P>(params: P, features: &Features<'_>, labels: &Labels) -> Result<(Self, Report), FitError>
+    where
+        P: TryInto<CheckedParams>,
+        FitError: From<P::Error>,
+    {
         Self::fit_with(&Run::new(), params, features, labels)
     }
 
     /// As [`fit`](Self::fit), watched and sized by `run`.
-    pub fn fit_with(
+    pub fn fit_with<P>(
         run: &Run<'_>,
-        params: &Params,
+        params: P,
         features: &Features<'_>,
         labels: &Labels,
-    ) -> Result<(Self, Report), FitError> {
-        training::fit(run, params.check()?, features, labels)
+    ) -> Result<(Self, Report), FitError>
+    where
+        P: TryInto<CheckedParams>,
+        FitError: From<P::Error>,
+    {
+        training::fit(run, params.try_into()?, features, labels)
     }
 }

@@ -32,7 +32,25 @@
 //! 8. [`UnknownPool`] gathers the unknowns, [`Strategy`] chooses what to label.
 //! 9. [`Evm::update`] learns the labels, and the road begins again.
 //!
-//! Models are written to and read from safetensors files ([`Evm::save`], [`Evm::load`]).
+//! Models are written to and read from safetensors files ([`Evm::save`], [`Evm::load`]). What takes long comes in two forms:
+//! plain, and `..._with` a [`Run`] that can watch it and stop it. What only a tuner needs is in [`tuning`].
+//!
+//! # Errors
+//!
+//! Each operation has one error, whose variants say all that can go wrong with it:
+//!
+//! | operation | error |
+//! |---|---|
+//! | [`Features`], [`Labels`], [`Params::check`] | [`FeatureError`], [`LabelError`], [`ParamsError`] |
+//! | [`Evm::fit`], [`Evm::update`], [`Probe::fit`] | [`FitError`] |
+//! | [`Evm::decide`], [`Evm::probabilities`], [`Evm::explain`], [`Probe::logits`] | [`PredictError`] |
+//! | [`Evm::calibrate`], [`Evm::calibrate_unknowns`], [`Evm::set_rejection`] | [`CalibrateError`] |
+//! | [`Evm::reduce`] | [`ReduceError`] |
+//! | [`Evm::forget_class`] | [`ForgetError`] |
+//! | [`Evm::save`], [`Evm::load`] | [`FormatError`] |
+//! | [`UnknownPool`] | [`PoolError`] |
+//! | [`PsiModel::fit`] | [`MarginError`] |
+//! | [`tuning::derive`](tuning::derive()) | [`tuning::DeriveError`] |
 //!
 //! # Guarantees
 //!
@@ -47,6 +65,7 @@ mod calibration;
 mod cover;
 mod curve;
 mod decision;
+mod derive;
 mod distance;
 mod error;
 mod explain;
@@ -81,6 +100,7 @@ mod tail;
 mod tail_memory;
 mod threshold;
 mod training;
+pub mod tuning;
 mod update;
 mod weibull;
 mod whitening;
@@ -88,7 +108,7 @@ mod witness;
 
 pub use calibration::CalibrationInfo;
 pub use decision::{ClassScore, Decision};
-pub use error::{ClassError, FeatureError, FitError, LabelError, ParamsError, PredictError, UpdateError};
+pub use error::{FeatureError, FitError, ForgetError, LabelError, ParamsError, PredictError, ReduceError};
 pub use explain::{ClassEvidence, Explanation, Speaker};
 pub use features::Features;
 pub use format::{FORMAT_VERSION, FormatError};
@@ -105,8 +125,6 @@ pub use progress::{Observer, Run, Stage};
 pub use psi::{FitStatus, PsiModel};
 pub use rejection::Rejection;
 pub use report::{Report, StageTimes, StatusCounts, TuneAgain};
-pub use stacking::{stack, weigh};
-pub use table::{DistanceTable, TailFits};
 pub use threshold::CalibrateError;
 pub use weibull::MarginError;
 pub use witness::{Testimony, WitnessInfo};

@@ -447,9 +447,42 @@ fn rule(
     if holds { Ok(()) } else { Err(ParamsError { name, value: value.to_string(), rule }) }
 }
 
-/// Parameters that passed [`Params::check`].
-#[derive(Debug, Clone, PartialEq)]
+/// Parameters that passed [`Params::check`]. Whoever fits many models with the same ones checks them once:
+///
+/// ```
+/// # use evmachine::{Evm, Features, Labels, Params};
+/// # let features = Features::new(vec![0.0, 0.1, 0.2, 5.0, 5.1, 5.2], 1)?;
+/// # let labels = Labels::new(["low", "low", "low", "high", "high", "high"])?;
+/// let params = Params { n_fused: 2, ..Params::default() }.check()?;
+/// let (evm, _) = Evm::fit(&params, &features, &labels)?;
+/// assert_eq!(evm.params(), &params);
+/// let (again, _) = Evm::fit(evm.params(), &features, &labels)?;
+/// assert_eq!(again, evm);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CheckedParams(Params);
+
+impl CheckedParams {
+    /// The parameters themselves, to be changed.
+    pub fn into_inner(self) -> Params {
+        self.0
+    }
+}
+
+impl TryFrom<&Params> for CheckedParams {
+    type Error = ParamsError;
+
+    fn try_from(params: &Params) -> Result<Self, ParamsError> {
+        params.check()
+    }
+}
+
+impl From<&CheckedParams> for CheckedParams {
+    fn from(params: &CheckedParams) -> Self {
+        params.clone()
+    }
+}
 
 impl Deref for CheckedParams {
     type Target = Params;

@@ -25,6 +25,8 @@ pub enum Stage {
     Probe,
     /// Queries are compared with the extreme vectors; counted in queries.
     Predict,
+    /// The reasons for decisions are gathered; counted in queries.
+    Explain,
 }
 
 impl fmt::Display for Stage {
@@ -37,6 +39,7 @@ impl fmt::Display for Stage {
             Stage::Cover => "choosing extreme vectors",
             Stage::Probe => "fitting the probe",
             Stage::Predict => "predicting",
+            Stage::Explain => "explaining",
         })
     }
 }
@@ -96,7 +99,7 @@ impl<'a> Run<'a> {
         self
     }
 
-    /// Sets the size of the tiles of distances, in rows and columns, each at least 1 and at most 2^20.
+    /// Sets the size of the tiles of distances, in rows and columns, each at least 1 and at most 2^20. For benchmarks.
     pub fn tile(mut self, rows: usize, columns: usize) -> Self {
         (self.tile_rows, self.tile_columns) = (rows.clamp(1, 1 << 20), columns.clamp(1, 1 << 20));
         self
@@ -110,7 +113,7 @@ impl<'a> Run<'a> {
     }
 
     /// Sets whether points in few dimensions are divided by where they lie, so that most pairs need not be measured.
-    /// Where a trial on a few of them shows no gain, they are not; so this is for measuring.
+    /// Where a trial on a few of them shows no gain, they are not; so this is for benchmarks.
     pub fn leaves(mut self, divide: bool) -> Self {
         self.leaves = divide;
         self

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::cover::{self, Candidates, Cover, Target};
 use crate::curve::Curve;
-use crate::error::{FitError, Halt};
+use crate::error::{Halt, ReduceError};
 use crate::model::{Cache, ClassModel, Evm};
 use crate::params::Params;
 use crate::points::Points;
@@ -23,14 +23,14 @@ impl Evm {
     /// assert_eq!(evm.extreme_vector_count(), 4);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn reduce(&mut self, params: &Params) -> Result<(), FitError> {
+    pub fn reduce(&mut self, params: &Params) -> Result<(), ReduceError> {
         self.reduce_with(&Run::new(), params)
     }
 
     /// As [`reduce`](Self::reduce), watched and sized by `run`. A model does not hold where its points were before
     /// smoothing; where there is smoothing, training with a threshold or budget chooses better. Of `params`, only `cover_threshold`,
     /// `max_extreme_vectors`, `reduction` and `reduce_when` are used.
-    pub fn reduce_with(&mut self, run: &Run<'_>, params: &Params) -> Result<(), FitError> {
+    pub fn reduce_with(&mut self, run: &Run<'_>, params: &Params) -> Result<(), ReduceError> {
         let params = Params {
             cover_threshold: params.cover_threshold,
             max_extreme_vectors: params.max_extreme_vectors,

@@ -21,7 +21,7 @@ type Scores<'a> = &'a [f64];
 /// ```
 /// // One witness, right three times in four by a margin of 1: its weight is the log-odds of that.
 /// let scores = [1.0, 0.0, 1.0, 0.0, 1.0, 0.0, 1.0, 0.0];
-/// let (weights, _) = evmachine::stack(&[&scores], 2, &[0, 0, 0, 1]);
+/// let (weights, _) = evmachine::tuning::stack(&[&scores], 2, &[0, 0, 0, 1]);
 /// assert!((weights[0] - 3f64.ln()).abs() < 0.05);
 /// ```
 pub fn stack(witnesses: &[Scores<'_>], classes: usize, truth: &[u32]) -> (Vec<f64>, f64) {

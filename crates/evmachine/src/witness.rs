@@ -12,7 +12,7 @@
 //! rows, so that far from all data, where a logit grows without bound, g decides. The offset leaves the typical score of a
 //! known row where g has it.
 
-use crate::error::{FitError, Halt, PredictError};
+use crate::error::{FitError, ForgetError, PredictError};
 use crate::features::Features;
 use crate::labels::Labels;
 use crate::metric::Metric;
@@ -229,7 +229,8 @@ impl Probe {
         Features::checked(values, self.classes())
     }
 
-    /// The logits of rows as features of a machine over them ([`Params::over_logits`]).
+    /// The logits of rows as features of a machine over them ([`Params::over_logits`]). For tuners; a fit makes such a
+    /// machine itself.
     pub fn features(&self, queries: &Features<'_>) -> Result<Features<'static>, PredictError> {
         let points = self.points(queries)?;
         let rows: Vec<usize> = (0..points.len()).collect();
@@ -239,7 +240,7 @@ impl Probe {
 
 impl Params {
     /// How the machine over the logits of a probe is trained that goes with a model of these parameters: as
-    /// [`Params::robust`] for cosine without whitening, of the size that the model has.
+    /// [`Params::robust`] for cosine without whitening, of the size that the model has. For tuners.
     pub fn over_logits(&self) -> Self {
         Self {
             whitening: 0.0,
@@ -302,7 +303,7 @@ impl Witnesses {
     }
 
     /// Without a class.
-    pub(crate) fn without(&self, run: &Run<'_>, class: usize, name: &str) -> Result<Self, crate::ClassError> {
+    pub(crate) fn without(&self, run: &Run<'_>, class: usize, name: &str) -> Result<Self, ForgetError> {
         let mut logits = self.logits.clone();
         if let Some(logits) = &mut logits {
             logits.machine.forget_class_with(run, name)?;
@@ -347,16 +348,6 @@ impl Evm {
             logit_cap: mixture.logit_cap,
             probe_cap: mixture.probe_cap,
         })
-    }
-}
-
-impl From<PredictError> for Halt {
-    /// Rows that a model was learned from can be asked about; what remains is a stop or a metric of the user's own.
-    fn from(error: PredictError) -> Self {
-        match error {
-            PredictError::Metric(error) => Halt::Metric(error),
-            _ => Halt::Stopped,
-        }
     }
 }
 

@@ -267,10 +267,7 @@ fn collect(
 
 /// The names of the features, where the file gives them.
 pub(crate) fn feature_names(schema: &Schema) -> Vec<String> {
-    let names = &schema.feature_names;
-    let numbered = names.iter().any(|name| name.starts_with("column_"));
-    let named = matches!(schema.format, Format::Csv | Format::Tsv | Format::Parquet | Format::Arrow);
-    if named && !numbered { names.clone() } else { Vec::new() }
+    if schema.named { schema.feature_names.clone() } else { Vec::new() }
 }
 
 fn typed(column: &ColumnRef) -> String {

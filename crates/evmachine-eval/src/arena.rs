@@ -214,7 +214,7 @@ impl<'a> Arena<'a> {
             let model = fold.derive(&params, &data.train.0)?;
             let supports = fold.table.for_each_query(&model, |_, scores| {
                 scores.iter().map(|score| score.support).collect::<Vec<f64>>()
-            });
+            })?;
             votes.push(voices.votes(&supports.concat(), &data.truth, data.known, weights));
             ratios.push(model.vector_ratio());
         }

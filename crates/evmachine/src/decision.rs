@@ -1,6 +1,7 @@
 //! Psi of the extreme vectors to a decision: a known class, or unknown (Eq. 3).
 
 use rayon::prelude::*;
+use serde::Serialize;
 
 use crate::curve::{ln_psi, support_of_ln};
 use crate::distance::{RowBlock, Tile};
@@ -16,7 +17,22 @@ use crate::support::{Best, Scratch, keep_largest};
 const QUERIES: usize = 4096;
 
 /// What the model says of a query.
-#[derive(Debug, Clone, Copy, PartialEq)]
+///
+/// ```
+/// # use evmachine::{Evm, Features, Labels, Params};
+/// # let features = Features::new(vec![0.0, 0.1, 0.2, 5.0, 5.1, 5.2], 1)?;
+/// # let labels = Labels::new(["low", "low", "low", "high", "high", "high"])?;
+/// # let (evm, _) = Evm::fit(&Params::default(), &features, &labels)?;
+/// let decisions = evm.decide(&Features::new(vec![5.1, 100.0], 1)?)?;
+/// let written = serde_json::to_value(&decisions)?;
+/// assert_eq!(written[0]["verdict"], "known");
+/// assert_eq!(written[0]["class"], 1);
+/// assert_eq!(written[1]["verdict"], "unknown");
+/// assert_eq!(written[1]["score"]["support"], decisions[1].score().support);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[serde(tag = "verdict", rename_all = "snake_case")]
 pub enum Decision {
     /// A class supports the query.
     Known {
@@ -65,8 +81,8 @@ impl Decision {
     }
 }
 
-/// P(class | query), in two forms that do not underflow with it.
-#[derive(Debug, Clone, Copy, PartialEq)]
+/// P(class | query), in two forms that do not underflow with it. Either may be infinite, which JSON writes as null.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct ClassScore {
     /// ln P: of the mean of the `n_fused` largest psi.
@@ -226,6 +242,7 @@ impl Evm {
     {
         let points = self.query_points(queries)?;
         let lookup = self.lookup();
+        let reach = lookup.reach()?;
         let all: Vec<usize> = (0..points.len()).collect();
         let block_rows = run.block_rows(all.len());
         // A block that is alone is shared by all threads.
@@ -237,7 +254,7 @@ impl Evm {
                 meter.check()?;
                 let block = lookup.columns.block(&points, rows);
                 let found = sweep.block(run, lookup, &block, rows.len(), parts)?;
-                let falls = match &lookup.reach {
+                let falls = match reach {
                     Some(reach) => reach.falls(&self.params.metric, &points, rows)?,
                     None => vec![0.0; rows.len()],
                 };

@@ -83,6 +83,14 @@ pub enum FeatureError {
         /// Columns given.
         found: usize,
     },
+    /// As many names as columns are needed, or none.
+    #[error("{found} feature names for {expected} columns; give one for each, or none")]
+    NameCount {
+        /// Columns of the model.
+        expected: usize,
+        /// Names given.
+        found: usize,
+    },
 }
 
 impl FeatureError {
@@ -104,7 +112,8 @@ impl FeatureError {
             FeatureError::Shape { .. }
             | FeatureError::NoColumns
             | FeatureError::TooSmall { .. }
-            | FeatureError::Dimensions { .. } => {}
+            | FeatureError::Dimensions { .. }
+            | FeatureError::NameCount { .. } => {}
         }
         self
     }

@@ -1,6 +1,7 @@
 //! Why a query was decided as it was.
 
 use rayon::prelude::*;
+use serde::Serialize;
 
 use crate::decision::{ClassScore, Decision};
 use crate::distance::Tile;
@@ -12,7 +13,7 @@ use crate::progress::{Run, Stage};
 use crate::witness::Testimony;
 
 /// The reasons for one decision.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Explanation {
     /// The decision itself.
@@ -22,12 +23,12 @@ pub struct Explanation {
     /// How far the query must move at least to change between known and unknown, where one psi decides
     /// (`n_fused` 1, `contrast` 0, no witnesses beside the features): for an unknown query the way into the nearest ball in which the psi of an extreme vector
     /// reaches the rejection threshold, for a known one the way out of the ball that it is deepest in. Other balls
-    /// may lie beyond it. Infinite where there is no such ball, or no end to it.
+    /// may lie beyond it. Infinite where there is no such ball, or no end to it; JSON has null for that.
     pub distance_to_boundary: f64,
 }
 
 /// What one class has to say.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct ClassEvidence {
     /// The class, by position in [`Evm::classes`].
@@ -41,7 +42,7 @@ pub struct ClassEvidence {
 }
 
 /// An extreme vector that spoke.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Speaker {
     /// Its position in [`Evm::extreme_vectors`].

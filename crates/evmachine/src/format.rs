@@ -325,7 +325,8 @@ fn checksum(bytes: &[u8], digits: usize) -> u64 {
 }
 
 fn params_of(mut value: serde_json::Value, metric: Option<Metric>) -> Result<Params, FormatError> {
-    let name = value.get("metric").and_then(|name| name.as_str()).unwrap_or_default().to_owned();
+    let name = value.get("metric").and_then(|name| name.as_str());
+    let name = name.ok_or_else(|| inconsistent("params: there is no metric"))?.to_owned();
     let known = Metric::from_name(&name);
     let metric = match (known, metric) {
         (Some(known), None) => known,

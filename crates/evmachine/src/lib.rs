@@ -127,4 +127,4 @@ pub use rejection::Rejection;
 pub use report::{Report, StageTimes, StatusCounts, TuneAgain};
 pub use threshold::CalibrateError;
 pub use weibull::MarginError;
-pub use witness::{Testimony, WitnessInfo};
+pub use witness::{Shares, Testimony, WitnessInfo};

@@ -4,10 +4,13 @@ use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use rayon::prelude::*;
+use serde::Serialize;
 
 use crate::calibration::Calibration;
 use crate::curve::{Curve, Curves};
 use crate::distance::{self, Columns};
+use crate::error::FeatureError;
+use crate::metric::MetricError;
 use crate::params::{CheckedParams, TailMemory};
 use crate::points::Points;
 use crate::psi::{PoolSums, PsiModel};
@@ -93,13 +96,18 @@ pub(crate) struct Lookup {
     pub(crate) estimates: Estimates,
     /// By class, its extreme vectors among the columns.
     pub(crate) ranges: Vec<Range<usize>>,
-    pub(crate) reach: Option<Reach>,
+    reach: Result<Option<Reach>, MetricError>,
 }
 
 impl Lookup {
     /// For the `fused` largest supports of each class.
     pub(crate) fn search(&self, fused: usize) -> Search<'_> {
         Search { curves: &self.curves, estimates: &self.estimates, ranges: &self.ranges, fused }
+    }
+
+    /// `None` where there is no beyond.
+    pub(crate) fn reach(&self) -> Result<Option<&Reach>, MetricError> {
+        self.reach.as_ref().map(Option::as_ref).map_err(Clone::clone)
     }
 }
 
@@ -110,7 +118,7 @@ impl std::fmt::Debug for Lookup {
 }
 
 /// A class of a model, as seen from outside.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct ClassInfo<'a> {
     /// Its name.
@@ -124,7 +132,7 @@ pub struct ClassInfo<'a> {
 }
 
 /// An extreme vector of a model, as seen from outside.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct ExtremeVector<'a> {
     /// Class, by position in [`Evm::classes`].
@@ -175,12 +183,26 @@ impl Evm {
         &self.feature_names
     }
 
-    /// Names the features, so that whoever loads the model can put columns in the same order. Ignored unless there is
-    /// one name for each dimension.
-    pub fn set_feature_names(&mut self, names: Vec<String>) {
-        if names.len() == self.dimensions {
-            self.feature_names = names;
+    /// Names the features, so that whoever loads the model can put columns in the same order: one name for each dimension,
+    /// or none at all, which takes them away.
+    ///
+    /// ```
+    /// # use evmachine::{Evm, FeatureError, Features, Labels, Params};
+    /// # let features = Features::new(vec![0.0, 0.1, 0.2, 5.0, 5.1, 5.2], 1)?;
+    /// # let labels = Labels::new(["low", "low", "low", "high", "high", "high"])?;
+    /// # let (mut evm, _) = Evm::fit(&Params::default(), &features, &labels)?;
+    /// evm.set_feature_names(vec!["height".to_owned()])?;
+    /// assert_eq!(evm.feature_names(), ["height"]);
+    /// let two = vec!["height".to_owned(), "width".to_owned()];
+    /// assert_eq!(evm.set_feature_names(two), Err(FeatureError::NameCount { expected: 1, found: 2 }));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn set_feature_names(&mut self, names: Vec<String>) -> Result<(), FeatureError> {
+        if !names.is_empty() && names.len() != self.dimensions {
+            return Err(FeatureError::NameCount { expected: self.dimensions, found: names.len() });
         }
+        self.feature_names = names;
+        Ok(())
     }
 
     /// The matrix W that features are whitened with, row after row, where [`Params::whitening`](crate::Params::whitening)

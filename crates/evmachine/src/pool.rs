@@ -43,7 +43,7 @@ pub enum Strategy {
 }
 
 /// A sample to label, and what its label would explain.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Suggestion {
     /// The sample.

@@ -73,7 +73,8 @@ pub(crate) struct Classed<'a> {
 }
 
 impl Probe {
-    /// Fits with the penalty that serves held-out rows best, one in five of each class.
+    /// Fits with the penalty that serves held-out rows best, one in five of each class. Where no class has two rows, nothing
+    /// can be held out, and the penalty is 0.01.
     pub fn fit(
         run: &Run<'_>,
         metric: &Metric,

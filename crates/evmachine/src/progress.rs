@@ -8,7 +8,8 @@ use crate::distance::GROUP;
 use crate::error::Halt;
 
 /// The stage that a long call is in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Stage {
     /// The within-class covariance is taken; counted in points.

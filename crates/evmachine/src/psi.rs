@@ -57,7 +57,7 @@ impl FitStatus {
 }
 
 /// The fitted parameters of one point, before pooling.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct PsiModel {
     /// kappa of `Weibull`, b of `Libmr`, c / s of `Gumbel`. No unit.
     pub shape: f64,

@@ -7,7 +7,9 @@ use serde::{Deserialize, Serialize};
 /// What decides how much support a query needs to be accepted.
 ///
 /// All but [`Probability`](Rejection::Probability) are set on rows that were held out of a fit, anew at every update; the
-/// threshold is then part of the model ([`Evm::threshold`](crate::Evm::threshold)).
+/// threshold is then part of the model ([`Evm::threshold`](crate::Evm::threshold)). Where nothing can be held out, because no
+/// class has two rows, there is no calibration ([`Evm::calibration`](crate::Evm::calibration), and
+/// [`Report::held_out`](crate::Report::held_out) is 0), and a psi below 0.05 is unknown.
 ///
 /// ```
 /// use evmachine::Rejection;

@@ -8,6 +8,7 @@ use crate::decision::{self, ClassScore};
 use crate::distance::Tile;
 use crate::error::{Halt, PredictError};
 use crate::features::Features;
+use crate::metric::MetricError;
 use crate::model::Evm;
 use crate::points::Points;
 use crate::progress::{Meter, Run, Stage};
@@ -45,8 +46,8 @@ impl DistanceTable {
         &self,
         model: &Evm,
         each: impl Fn(usize, &[ClassScore]) -> R + Sync,
-    ) -> Vec<R> {
-        model.for_each_fallen(self, &model.falls_measured(self), each)
+    ) -> Result<Vec<R>, PredictError> {
+        Ok(model.for_each_fallen(self, &model.falls_measured(self)?, each))
     }
 
     /// Number of queries.
@@ -122,7 +123,7 @@ impl Evm {
             let end = (first + ASKED).min(queries.rows());
             let part = queries.part(first..end);
             let mut table = self.measured(run, &meter, &part)?;
-            let falls = self.falls_measured(&table);
+            let falls = self.falls_measured(&table)?;
             for (row, source) in without[first..end].iter().enumerate() {
                 if let Some(&column) = table.by_source.get(source) {
                     table.distances[row * table.columns + column as usize] = FAR;
@@ -145,14 +146,14 @@ impl Evm {
     }
 
     /// By how much the supports of each measured query fall, for its distance of the first extreme vector.
-    fn falls_measured(&self, table: &DistanceTable) -> Vec<f64> {
+    fn falls_measured(&self, table: &DistanceTable) -> Result<Vec<f64>, MetricError> {
         let first = self.extreme_vectors().next().map(|vector| table.by_source[&vector.source] as usize);
-        match (&self.lookup().reach, first) {
+        Ok(match (self.lookup().reach()?, first) {
             (Some(reach), Some(first)) => {
                 (0..table.rows).map(|row| reach.fall(f64::from(table.row(row)[first]))).collect()
             }
             _ => vec![0.0; table.rows],
-        }
+        })
     }
 
     fn for_each_fallen<R: Send>(

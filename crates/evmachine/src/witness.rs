@@ -12,6 +12,8 @@
 //! rows, so that far from all data, where a logit grows without bound, g decides. The offset leaves the typical score of a
 //! known row where g has it.
 
+use serde::{Deserialize, Serialize};
+
 use crate::error::{FitError, ForgetError, PredictError};
 use crate::features::Features;
 use crate::labels::Labels;
@@ -47,7 +49,7 @@ pub(crate) struct LogitMachine {
 }
 
 /// How supports are put together.
-#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Mixture {
     pub(crate) feature: f64,
     pub(crate) logit: f64,
@@ -60,9 +62,21 @@ pub(crate) struct Mixture {
 }
 
 /// What each witness says of one class, in the unit of support; their sum is the support of the class.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Testimony {
+    /// The support in feature space.
+    pub features: f64,
+    /// The machine over logits.
+    pub logits: f64,
+    /// The linear probe.
+    pub probe: f64,
+}
+
+/// How much of a decision each witness is; the shares add up to 1.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Shares {
     /// The support in feature space.
     pub features: f64,
     /// The machine over logits.
@@ -113,9 +127,9 @@ impl Mixture {
     }
 
     /// Of features, logits and probe.
-    pub(crate) fn shares(&self) -> [f64; 3] {
-        let [a, b] = self.weights;
-        [1.0, a, b].map(|weight| weight * self.feature)
+    pub(crate) fn shares(&self) -> Shares {
+        let [logits, probe] = self.weights.map(|weight| weight * self.feature);
+        Shares { features: self.feature, logits, probe }
     }
 
     /// The parts of a support.

@@ -1,7 +1,8 @@
 //! What is heard beside the features, and how far a model reaches.
 
 use evmachine::{
-    Budget, Evm, Features, Labels, Metric, Params, Rejection, Run, TailModel, Testimony, Weight,
+    Budget, Distance, Evm, Features, Labels, Metric, Params, PredictError, Rejection, Run, TailModel,
+    Testimony, Weight,
 };
 use proptest::prelude::*;
 
@@ -42,7 +43,8 @@ fn witnesses_name_at_least_as_well_and_say_what_they_said() {
         Params { logit_weight: Weight::Fixed(0.0), probe_weight: Weight::Fixed(0.0), ..params.clone() };
     let (heard, alone) = (train.fit(&params), train.fit(&alone));
     let shares = heard.shares().unwrap();
-    assert!((shares.iter().sum::<f64>() - 1.0).abs() < 1e-12 && shares[0] > 0.04, "{shares:?}");
+    let sum = shares.features + shares.logits + shares.probe;
+    assert!((sum - 1.0).abs() < 1e-12 && shares.features > 0.04, "{shares:?}");
     assert_eq!(alone.shares(), None);
     assert!(accuracy(&heard, &test) >= accuracy(&alone, &test) - 0.005);
     let few: Vec<usize> = (0..50).collect();
@@ -198,6 +200,32 @@ fn far_out_is_unknown_for_every_tail_model_on_letters() {
         let params = Params { tail_model, contrast, whitening: 0.3, ..Params::default() };
         let (evm, _) = Evm::fit(&params, &features, &labels).unwrap();
         assert_eq!(evm.decide(&far).unwrap()[0].class(), None, "{tail_model:?}");
-        assert!(evm.reach().unwrap() > 10.0);
+        assert!(evm.reach().unwrap().unwrap() > 10.0);
     }
+}
+
+/// Knows distances from one to the next clump alone.
+#[derive(Debug)]
+struct Across;
+
+impl Distance for Across {
+    fn name(&self) -> &'static str {
+        "across"
+    }
+    fn distance(&self, a: &[f32], b: &[f32]) -> f32 {
+        let distance = (a[0] - b[0]).abs();
+        if distance > 0.0 && distance < 1.0 { f32::NAN } else { distance }
+    }
+}
+
+#[test]
+fn a_metric_that_cannot_tell_how_far_the_model_reaches_is_an_error_and_not_ignored() {
+    let features = Features::new(vec![0.0, 0.1, 0.2, 5.0, 5.1, 5.2], 1).unwrap();
+    let labels = Labels::new(["low", "low", "low", "high", "high", "high"]).unwrap();
+    let params = Params { metric: Metric::custom(Across), cover_threshold: 1.0, ..Params::paper() };
+    let (evm, _) = Evm::fit(&params, &features, &labels).unwrap();
+    let error = evm.reach().unwrap_err();
+    assert!(error.name == "custom:across" && error.value.is_nan(), "{error}");
+    let found = evm.decide(&Features::new(vec![1e6], 1).unwrap());
+    assert!(matches!(found, Err(PredictError::Metric(_))), "{found:?}");
 }

@@ -52,6 +52,11 @@
 //! | [`PsiModel::fit`] | [`MarginError`] |
 //! | [`tuning::derive`](tuning::derive()) | [`tuning::DeriveError`] |
 //!
+//! # Cargo features
+//!
+//! `ndarray` converts [`Features`] from and to matrices of that crate; off by default. What the library says ([`Decision`],
+//! [`Explanation`], [`Report`], [`PsiModel`] and their parts) and its [`Params`] implement serde's traits always.
+//!
 //! # Guarantees
 //!
 //! For any number of threads, tile size and memory limit ([`Run`]) the model is the same, bit for bit. Bad

@@ -1,5 +1,8 @@
 //! What is heard beside the features, and how far a model reaches.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use evmachine::{
     Budget, Distance, Evm, Features, Labels, Metric, Params, PredictError, Rejection, Run, TailModel,
     Testimony, Weight,
@@ -204,17 +207,17 @@ fn far_out_is_unknown_for_every_tail_model_on_letters() {
     }
 }
 
-/// Knows distances from one to the next clump alone.
+/// Breaks within a clump, some day.
 #[derive(Debug)]
-struct Across;
+struct Fragile(Arc<AtomicBool>);
 
-impl Distance for Across {
+impl Distance for Fragile {
     fn name(&self) -> &'static str {
-        "across"
+        "fragile"
     }
     fn distance(&self, a: &[f32], b: &[f32]) -> f32 {
         let distance = (a[0] - b[0]).abs();
-        if distance > 0.0 && distance < 1.0 { f32::NAN } else { distance }
+        if distance < 1.0 && self.0.load(Ordering::Relaxed) { f32::NAN } else { distance }
     }
 }
 
@@ -222,10 +225,13 @@ impl Distance for Across {
 fn a_metric_that_cannot_tell_how_far_the_model_reaches_is_an_error_and_not_ignored() {
     let features = Features::new(vec![0.0, 0.1, 0.2, 5.0, 5.1, 5.2], 1).unwrap();
     let labels = Labels::new(["low", "low", "low", "high", "high", "high"]).unwrap();
-    let params = Params { metric: Metric::custom(Across), cover_threshold: 1.0, ..Params::paper() };
+    let broken = Arc::new(AtomicBool::new(false));
+    let metric = Metric::custom(Fragile(broken.clone()));
+    let params = Params { metric, cover_threshold: 1.0, ..Params::paper() };
     let (evm, _) = Evm::fit(&params, &features, &labels).unwrap();
+    broken.store(true, Ordering::Relaxed);
     let error = evm.reach().unwrap_err();
-    assert!(error.name == "custom:across" && error.value.is_nan(), "{error}");
+    assert!(error.name == "fragile" && error.value.is_nan(), "{error}");
     let found = evm.decide(&Features::new(vec![1e6], 1).unwrap());
     assert!(matches!(found, Err(PredictError::Metric(_))), "{found:?}");
 }

@@ -31,8 +31,8 @@ def _fallbacks(known: _native.Model | None, model: _native.Model) -> Iterator[st
     if before == "full" and model.tail_memory != "full":
         yield (
             f"whole tails would take more than tail_memory_limit = {params['tail_memory_limit']} bytes, so the model "
-            "remembers the largest distance of each alone, and updates will not be exact; raise tail_memory_limit, or set "
-            'tail_memory to "max" if that is meant'
+            "remembers the largest distance of each alone, and updates will not be exact; raise tail_memory_limit, or "
+            'set tail_memory to "max" if that is meant'
         )
     if known is None and model.calibration is None and params["rejection_threshold"] is None:
         yield (
@@ -494,9 +494,7 @@ class ExtremeValueMachine(ModelFiles):
         found, codes = _labels.encode(y)
         names = _labels.names(self._of_one_type(found))
         with Progress(self.verbose) as progress:
-            self._model = self._model.calibrate(
-                X, codes, names, _parameters.threads(self.n_jobs), progress.callback
-            )
+            self._model = self._model.calibrate(X, codes, names, _parameters.threads(self.n_jobs), progress.callback)
         return self
 
     def fit_unknowns(self, X: npt.ArrayLike) -> Self:
@@ -516,9 +514,7 @@ class ExtremeValueMachine(ModelFiles):
         """
         rows = self._check_queries(X)
         with Progress(self.verbose) as progress:
-            self._model = self._model.calibrate_unknowns(
-                rows, _parameters.threads(self.n_jobs), progress.callback
-            )
+            self._model = self._model.calibrate_unknowns(rows, _parameters.threads(self.n_jobs), progress.callback)
         self.strangers = _parameters.from_json(self._model.params)["strangers"]
         return self
 

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::cover::{self, Candidates, Target};
 use crate::curve::Curve;
 use crate::decision::{ClassScore, Decision};
-use crate::error::{FeatureError, Halt, LabelError, PredictError, ended_by_halt};
+use crate::error::{FeatureError, Halt, PredictError, ended_by_halt};
 use crate::features::Features;
 use crate::labels::Labels;
 use crate::metric::MetricError;
@@ -107,8 +107,8 @@ pub enum PoolError {
         sample: SampleId,
     },
     /// An empty class name.
-    #[error(transparent)]
-    Label(#[from] LabelError),
+    #[error("the name of a class cannot be empty")]
+    EmptyName,
     /// The samples do not fit the model or the pool.
     #[error(transparent)]
     Features(#[from] FeatureError),
@@ -267,7 +267,7 @@ impl UnknownPool {
     /// Gives the samples a class. A later label replaces an earlier one.
     pub fn label(&mut self, samples: &[SampleId], class: &str) -> Result<(), PoolError> {
         if class.is_empty() {
-            return Err(LabelError::Empty { row: 0 }.into());
+            return Err(PoolError::EmptyName);
         }
         self.set_labels(samples, Some(class))
     }

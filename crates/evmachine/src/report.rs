@@ -12,10 +12,11 @@ use crate::witness::Shares;
 /// What a fit or an update did. A fit is an update of an empty model: all of its classes are new.
 ///
 /// ```
-/// # use evmachine::{Evm, Features, Labels, Params};
+/// # use evmachine::{Evm, Features, Labels, Params, TailSize};
 /// # let features = Features::new(vec![0.0, 0.1, 0.2, 5.0, 5.1, 5.2], 1)?;
 /// # let labels = Labels::new(["low", "low", "low", "high", "high", "high"])?;
-/// let (_, report) = Evm::fit(&Params::paper(), &features, &labels)?;
+/// let params = Params { tail_size: TailSize::Count(3), ..Params::paper() };
+/// let (_, report) = Evm::fit(&params, &features, &labels)?;
 /// let written = serde_json::to_value(&report)?;
 /// assert_eq!(written["new_classes"], serde_json::json!(["low", "high"]));
 /// assert_eq!(written["fits"]["converged"], 6);

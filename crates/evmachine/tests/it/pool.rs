@@ -90,7 +90,7 @@ fn labels_can_be_changed_and_taken_back() {
     assert_eq!(pool.len(), 2);
     assert_eq!(pool.label(&ids, "z"), Err(PoolError::NoSample { sample: ids[1] }));
     assert_eq!(pool.iter().filter(|(_, _, label)| label.is_some()).count(), 0, "all or nothing");
-    assert!(pool.label(&ids[..1], "").is_err());
+    assert_eq!(pool.label(&ids[..1], ""), Err(PoolError::EmptyName));
     assert_eq!(pool.remove(&ids), 2);
     assert!(pool.is_empty());
     assert!(pool.suggest(&evm, Strategy::Coverage, 5).unwrap().is_empty());

@@ -21,7 +21,7 @@ from evmachine._native import VERSION as __version__
 if TYPE_CHECKING:
     from evmachine import metrics, plot
     from evmachine._cv import ExtremeValueMachineCV
-    from evmachine._estimator import ExtremeValueMachine
+    from evmachine._estimator import ExtremeValueMachine, FallbackWarning
     from evmachine._explanation import ClassEvidence, Explanation, Speaker, Testimony
     from evmachine._pool import Suggestion, UnknownPool
     from evmachine._psi import PsiModel
@@ -31,6 +31,7 @@ __all__ = [
     "Explanation",
     "ExtremeValueMachine",
     "ExtremeValueMachineCV",
+    "FallbackWarning",
     "PsiModel",
     "Speaker",
     "Suggestion",
@@ -46,6 +47,7 @@ _HOMES = {
     "Explanation": "_explanation",
     "ExtremeValueMachine": "_estimator",
     "ExtremeValueMachineCV": "_cv",
+    "FallbackWarning": "_estimator",
     "PsiModel": "_psi",
     "Speaker": "_explanation",
     "Suggestion": "_pool",

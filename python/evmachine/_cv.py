@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evmachine import _labels, _native, _parameters
-from evmachine._estimator import ExtremeValueMachine
+from evmachine._estimator import ExtremeValueMachine, FallbackWarning
 from evmachine._open_set import OpenSetClassifier
 from evmachine._progress import Progress
 
@@ -187,7 +187,8 @@ class ExtremeValueMachineCV(OpenSetClassifier):
         base = {"metric": metric, "max_extreme_vectors": self.max_extreme_vectors}
         classes, codes = _labels.encode(y)
         if len(classes) == 2:
-            warnings.warn("two classes are too few to leave any out; the parameters are the defaults", stacklevel=2)
+            message = "two classes are too few to leave any out; the parameters are the defaults"
+            warnings.warn(message, FallbackWarning, stacklevel=2)
         found = self._search(X, codes, _labels.names(classes), base, space) if len(classes) > 2 else {}
         params = _parameters.from_json(json.dumps(found["params"])) if found else base
         machine = ExtremeValueMachine(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +18,27 @@ from evmachine._progress import Progress
 
 if TYPE_CHECKING:
     from typing_extensions import Self
+
+
+class FallbackWarning(UserWarning):
+    """What was asked for could not be done, and something less was."""
+
+
+def _fallbacks(known: _native.Model | None, model: _native.Model) -> Iterator[str]:
+    """What a fit, or an update of ``known``, did in place of what its parameters ask for."""
+    params = _parameters.from_json(model.params)
+    before = params["tail_memory"] if known is None else known.tail_memory
+    if before == "full" and model.tail_memory != "full":
+        yield (
+            f"whole tails would take more than tail_memory_limit = {params['tail_memory_limit']} bytes, so the model "
+            "remembers the largest distance of each alone, and updates will not be exact; raise tail_memory_limit, or "
+            'set tail_memory to "max" if that is meant'
+        )
+    if known is None and model.calibration is None and params["rejection_threshold"] is None:
+        yield (
+            "no class has two rows, so none could be held out for a threshold; a probability below 0.05 is unknown, as "
+            "with rejection_threshold=0.05"
+        )
 
 
 class ExtremeValueMachine(ModelFiles):
@@ -94,7 +115,8 @@ class ExtremeValueMachine(ModelFiles):
     tail_memory : {"full", "max", "none"}, default="full"
         What extreme vectors remember of their tails; "full" makes updates exact.
     tail_memory_limit : int, default=1073741824
-        Bytes that full tails may take in a model.
+        Bytes that full tails may take in a model. Beyond them "full" gives way to "max", with a
+        :class:`FallbackWarning`: later updates are not exact then.
     unknown_label : default="auto"
         What ``predict`` says of unknowns. "auto" is "unknown" among strings, and among numbers -1, or one below the
         smallest class where there are negative ones.
@@ -131,7 +153,8 @@ class ExtremeValueMachine(ModelFiles):
         (``accuracy``) and the number of ``classes``, when the model was fitted. ``None`` where nothing was held out.
     report_ : dict
         What the last ``fit`` or ``partial_fit`` did. ``tune_again`` says why the parameters should be chosen anew, if
-        they should.
+        they should, ``tail_memory`` what extreme vectors remember of their tails now, ``times`` the seconds that each
+        stage took.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -314,14 +337,17 @@ class ExtremeValueMachine(ModelFiles):
             # Labels go by number, so that no list of strings is made of them.
             if known is None:
                 columns = [str(name) for name in getattr(self, "feature_names_in_", [])]
-                model, report = _native.Model.fit(
+                model, text = _native.Model.fit(
                     self._library_params(), X, codes, names, columns, count, progress.callback
                 )
             else:
-                model, report = known.update(X, codes, names, count, progress.callback)
+                model, text = known.update(X, codes, names, count, progress.callback)
+        report: dict[str, Any] = json.loads(text)
         # The model last: a thread that predicts meanwhile finds all of its classes.
         self.classes_, self.unknown_label_, self.report_ = classes, unknown, report
         self._model = model
+        for fallback in _fallbacks(known, model):
+            warnings.warn(fallback, FallbackWarning, stacklevel=3)
         if report["tune_again"] is not None:
             warnings.warn(
                 f"{report['tune_again']}; choose its parameters anew, with ExtremeValueMachineCV, or fit it again",
@@ -467,7 +493,8 @@ class ExtremeValueMachine(ModelFiles):
         X, y = self._check_training(X, y, reset=False)
         found, codes = _labels.encode(y)
         names = _labels.names(self._of_one_type(found))
-        self._model = self._model.calibrate(X, codes, names, _parameters.threads(self.n_jobs))
+        with Progress(self.verbose) as progress:
+            self._model = self._model.calibrate(X, codes, names, _parameters.threads(self.n_jobs), progress.callback)
         return self
 
     def fit_unknowns(self, X: npt.ArrayLike) -> Self:
@@ -486,7 +513,8 @@ class ExtremeValueMachine(ModelFiles):
         self
         """
         rows = self._check_queries(X)
-        self._model = self._model.calibrate_unknowns(rows, _parameters.threads(self.n_jobs))
+        with Progress(self.verbose) as progress:
+            self._model = self._model.calibrate_unknowns(rows, _parameters.threads(self.n_jobs), progress.callback)
         self.strangers = _parameters.from_json(self._model.params)["strangers"]
         return self
 

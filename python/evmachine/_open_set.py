@@ -204,6 +204,7 @@ class OpenSetClassifier(ClassifierMixin, BaseEstimator):
         if n_classes < 1:
             raise ValueError(f"n_classes = {n_classes}: must be at least 1")
         checked, model = self._check_queries(X), self._native_model()
-        rows = model.explain(checked, n_classes, threads(self.n_jobs))
+        with Progress(self.verbose) as progress:
+            rows = model.explain(checked, n_classes, threads(self.n_jobs), progress.callback)
         labels = self.classes_[self._class_positions(model)].tolist()
         return _explanation.from_rows(rows, labels, self.unknown_label_)

@@ -20,11 +20,14 @@ fn answers(
     if [best.len(), score.len(), accepted.len()].iter().any(|&length| length != truth.len()) {
         return Err(failure::value("truth, best, score and accepted must be of one length"));
     }
-    let class = |value: i64| usize::try_from(value).ok().filter(|&class| class < classes);
+    let class = |row: usize, value: i64| match usize::try_from(value) {
+        Ok(class) if class < classes => Ok(class),
+        _ => Err(failure::value(format!("row {row}: {value} is not one of {classes} classes"))),
+    };
     let mut answers = Answers::default();
     for (row, &value) in truth.iter().enumerate() {
-        let best = class(best[row]).ok_or_else(|| failure::value(format!("row {row}: no such class")))?;
-        answers.push(class(value), best, score[row], accepted[row]);
+        let truth = if value < 0 { None } else { Some(class(row, value)?) };
+        answers.push(truth, class(row, best[row])?, score[row], accepted[row]);
     }
     Ok(answers)
 }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use evmachine::{
-    CalibrateError, ClassScore, Decision, Evm, ExtremeVector, Rejection, Report, Run, TailModel,
+    CalibrateError, ClassScore, Decision, Evm, ExtremeVector, Rejection, Report, Run, TailMemory, TailModel,
 };
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1};
 use pyo3::prelude::*;
@@ -27,36 +27,12 @@ pub(crate) struct Model {
     pub(crate) evm: Evm,
 }
 
-fn report<'py>(py: Python<'py>, report: &Report) -> PyResult<Bound<'py, PyDict>> {
-    let dict = PyDict::new(py);
-    dict.set_item("rows", report.rows)?;
-    dict.set_item("new_classes", &report.new_classes)?;
-    dict.set_item("classes", report.classes)?;
-    dict.set_item("tail_sizes", report.tail_sizes)?;
-    dict.set_item("clipped", &report.clipped)?;
-    let fits = PyDict::new(py);
-    for (status, count) in report.fits.iter() {
-        fits.set_item(status.describe(), count)?;
-    }
-    dict.set_item("fits", fits)?;
-    dict.set_item("refitted", report.refitted)?;
-    dict.set_item("added", report.added)?;
-    dict.set_item("dropped", report.dropped)?;
-    dict.set_item("extreme_vectors", report.extreme_vectors)?;
-    dict.set_item("vector_ratio", report.vector_ratio)?;
-    dict.set_item("held_out", report.held_out)?;
-    dict.set_item("probe_penalty", report.probe_penalty)?;
-    dict.set_item("shares", report.shares.map(|shares| self::shares(py, shares)).transpose()?)?;
-    dict.set_item("tune_again", report.tune_again.map(|reason| reason.to_string()))?;
-    Ok(dict)
-}
-
-fn shares(py: Python<'_>, shares: [f64; 3]) -> PyResult<Bound<'_, PyDict>> {
-    let dict = PyDict::new(py);
-    for (name, share) in ["features", "logits", "probe"].into_iter().zip(shares) {
-        dict.set_item(name, share)?;
-    }
-    Ok(dict)
+/// The report as JSON; what is told in words elsewhere in Python is told in words here too.
+fn report(report: &Report) -> PyResult<String> {
+    let mut value = serde_json::to_value(report).map_err(failure::value)?;
+    value["fits"] = report.fits.iter().map(|(status, count)| (status.describe(), count)).collect();
+    value["tune_again"] = report.tune_again.map(|reason| reason.to_string()).into();
+    serde_json::to_string(&value).map_err(failure::value)
 }
 
 /// A position or row as numpy's own integers; there are fewer than 2^53 of them.
@@ -144,7 +120,7 @@ impl Model {
 
 #[pymethods]
 impl Model {
-    /// Learns; returns the model and the report.
+    /// Learns; returns the model and the report as JSON.
     #[staticmethod]
     #[pyo3(signature = (params, features, codes, names, feature_names, threads, progress=None))]
     #[expect(clippy::too_many_arguments, reason = "data, what to do with it, and how")]
@@ -157,17 +133,17 @@ impl Model {
         feature_names: Vec<String>,
         threads: usize,
         progress: Option<Py<PyAny>>,
-    ) -> PyResult<(Self, Bound<'py, PyDict>)> {
+    ) -> PyResult<(Self, String)> {
         let params = parameters::read(params)?;
         let (data, labels) = (arrays::features(&features)?, arrays::labels(&codes, &names)?);
         let fitted =
             watch::run(py, threads, progress.as_ref(), |run, _| Evm::fit_with(run, &params, &data, &labels))?;
         let (mut evm, report) = fitted.map_err(failure::value)?;
-        evm.set_feature_names(feature_names);
-        Ok((Self { evm }, self::report(py, &report)?))
+        evm.set_feature_names(feature_names).map_err(failure::value)?;
+        Ok((Self { evm }, self::report(&report)?))
     }
 
-    /// Learns more; returns the model and the report.
+    /// Learns more; returns the model and the report as JSON.
     #[pyo3(signature = (features, codes, names, threads, progress=None))]
     fn update<'py>(
         &self,
@@ -177,12 +153,12 @@ impl Model {
         names: Vec<String>,
         threads: usize,
         progress: Option<Py<PyAny>>,
-    ) -> PyResult<(Self, Bound<'py, PyDict>)> {
+    ) -> PyResult<(Self, String)> {
         let (data, labels) = (arrays::features(&features)?, arrays::labels(&codes, &names)?);
         let updated =
             watch::run(py, threads, progress.as_ref(), |run, _| self.evm.updated(run, &data, &labels))?;
         let (evm, report) = updated.map_err(failure::value)?;
-        Ok((Self { evm }, self::report(py, &report)?))
+        Ok((Self { evm }, self::report(&report)?))
     }
 
     #[pyo3(signature = (params, threads, progress=None))]
@@ -217,6 +193,7 @@ impl Model {
     }
 
     /// Sets threshold and probabilities on labelled rows that the model was not trained on.
+    #[pyo3(signature = (features, codes, names, threads, progress=None))]
     fn calibrate(
         &self,
         py: Python<'_>,
@@ -224,15 +201,25 @@ impl Model {
         codes: PyReadonlyArray1<'_, i64>,
         names: Vec<String>,
         threads: usize,
+        progress: Option<Py<PyAny>>,
     ) -> PyResult<Self> {
         let (data, labels) = (arrays::features(&features)?, arrays::labels(&codes, &names)?);
-        self.changed(py, threads, None, |_, evm| evm.calibrate(&data, &labels).map(|_| ()))
+        self.changed(py, threads, progress.as_ref(), |run, evm| {
+            evm.calibrate_with(run, &data, &labels).map(|_| ())
+        })
     }
 
     /// Learns from rows that are known to be unknown how such rows score.
-    fn calibrate_unknowns(&self, py: Python<'_>, features: Matrix<'_>, threads: usize) -> PyResult<Self> {
+    #[pyo3(signature = (features, threads, progress=None))]
+    fn calibrate_unknowns(
+        &self,
+        py: Python<'_>,
+        features: Matrix<'_>,
+        threads: usize,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<Self> {
         let data = arrays::features(&features)?;
-        self.changed(py, threads, None, |_, evm| evm.calibrate_unknowns(&data))
+        self.changed(py, threads, progress.as_ref(), |run, evm| evm.calibrate_unknowns_with(run, &data))
     }
 
     #[pyo3(signature = (features, threads, progress=None))]
@@ -311,15 +298,18 @@ impl Model {
         self.rows_of(py, &features, threads, progress.as_ref(), each)
     }
 
+    #[pyo3(signature = (features, classes, threads, progress=None))]
     fn explain(
         &self,
         py: Python<'_>,
         features: Matrix<'_>,
         classes: usize,
         threads: usize,
+        progress: Option<Py<PyAny>>,
     ) -> PyResult<Vec<ReasonRow>> {
-        let queries = arrays::features(&features)?;
-        let explanations = watch::run(py, threads, None, |_, _| self.evm.explain(&queries, classes))?;
+        let (queries, evm) = (arrays::features(&features)?, &self.evm);
+        let explanations =
+            watch::run(py, threads, progress.as_ref(), |run, _| evm.explain_with(run, &queries, classes))?;
         Ok(explanations.map_err(failure::value)?.iter().map(reasons::row).collect())
     }
 
@@ -349,7 +339,7 @@ impl Model {
     /// The parameters it was trained with, as JSON.
     #[getter]
     fn params(&self) -> PyResult<String> {
-        serde_json::to_string(&**self.evm.params()).map_err(failure::value)
+        serde_json::to_string(self.evm.params()).map_err(failure::value)
     }
 
     /// By class, the probability from which on it is answered.
@@ -366,7 +356,22 @@ impl Model {
     /// How much of a decision features, logits and probe are; `None` where features decide alone.
     #[getter]
     fn shares<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
-        self.evm.shares().map(|shares| self::shares(py, shares)).transpose()
+        let Some(shares) = self.evm.shares() else { return Ok(None) };
+        let dict = PyDict::new(py);
+        dict.set_item("features", shares.features)?;
+        dict.set_item("logits", shares.logits)?;
+        dict.set_item("probe", shares.probe)?;
+        Ok(Some(dict))
+    }
+
+    /// What is remembered of tails, by its name among the parameters.
+    #[getter]
+    fn tail_memory(&self) -> &'static str {
+        match self.evm.tail_memory() {
+            TailMemory::Full => "full",
+            TailMemory::Max => "max",
+            TailMemory::None => "none",
+        }
     }
 
     /// Rows that the threshold rests on, the share of them that was right, and the classes then.

@@ -192,7 +192,9 @@ fn read(text: &str, base: Params) -> PyResult<TuneOptions> {
         delta,
         folds,
         sizes: FoldSizes { train: rows, test: rows / 4 },
-        shrink: options["shrink"].as_bool().unwrap_or(true),
+        shrink: options["shrink"].as_bool().ok_or_else(|| {
+            failure::value(format!("shrink = {}: must be True or False", options["shrink"]))
+        })?,
         max_size,
         unknowns: None,
         seed: count("random_state")?,

@@ -10,7 +10,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from evmachine import ExtremeValueMachine, _native, _parameters
+from evmachine import ExtremeValueMachine, FallbackWarning, _native, _parameters
 
 
 def test_defaults_are_those_of_the_library():
@@ -308,3 +308,38 @@ def test_numbers_of_numpy_are_numbers(few):
         tail_size=np.int32(30), pooling=np.float64(0.5), n_fused=np.uint8(2), max_extreme_vectors=np.float64(0.5)
     ).fit(*few)
     assert plain._model == numpy._model
+
+
+def test_what_gives_way_to_something_less_is_said(few):
+    X, y = few
+    first = np.isin(y, ["A", "B", "C"])
+    narrow = ExtremeValueMachine(tail_memory_limit=64)
+    with pytest.warns(FallbackWarning, match="tail_memory_limit = 64 bytes.*updates will not be exact"):
+        narrow.fit(X[first], y[first])
+    assert narrow.report_["tail_memory"] == narrow._model.tail_memory == "max"
+    # It is said once, and not to those who ask for no more.
+    narrow.partial_fit(X[~first], y[~first])
+    meant = ExtremeValueMachine(tail_memory="max", tail_memory_limit=64).fit(X, y)
+    assert meant.report_["tail_memory"] == "max"
+    assert ExtremeValueMachine().fit(X, y).report_["tail_memory"] == "full"
+
+    single = [0, 20, 40]
+    with pytest.warns(FallbackWarning, match="no class has two rows"):
+        alone = ExtremeValueMachine().fit(X[single], ["a", "b", "c"])
+    assert alone.calibration_ is None and alone.threshold_ == pytest.approx(0.05)
+    ExtremeValueMachine(rejection_threshold=0.05).fit(X[single], ["a", "b", "c"])
+    assert issubclass(FallbackWarning, UserWarning)
+
+
+def test_the_report_is_plain_data(few):
+    report = ExtremeValueMachine().fit(*few).report_
+    assert json.loads(json.dumps(report)) == report
+    assert report["fits"]["converged"] > 0 and report["times"]["tails"] > 0.0
+    assert report["tail_sizes"][0] <= report["tail_sizes"][1]
+
+
+def test_codes_of_no_class_are_refused():
+    scores, accepted = np.array([0.5, 0.5]), np.array([True, True])
+    for truth, best in ([2, 0], [0, 1]), ([-1, 0], [0, 2]):
+        with pytest.raises(ValueError, match="2 is not one of 2 classes"):
+            _native.evaluate(np.array(truth), np.array(best), scores, accepted, 2)

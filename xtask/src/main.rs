@@ -47,22 +47,40 @@ struct Step {
     environment: &'static [(&'static str, &'static str)],
 }
 
+/// The cargo features that are off unless asked for.
+const OPTIONAL: &str = "evmachine/ndarray";
+
 const TEST: &[Step] = &[
     Step { what: "formatting", arguments: &["fmt", "--all", "--check"], environment: &[] },
     Step {
         what: "clippy",
-        arguments: &["clippy", "--workspace", "--all-targets", "--locked", "--quiet", "--", "-D", "warnings"],
+        arguments: &[
+            "clippy",
+            "--workspace",
+            "--all-targets",
+            "--features",
+            OPTIONAL,
+            "--locked",
+            "--quiet",
+            "--",
+            "-D",
+            "warnings",
+        ],
         environment: &[],
     },
     Step {
         what: "tests",
-        arguments: &["test", "--workspace", "--all-targets", "--locked"],
+        arguments: &["test", "--workspace", "--all-targets", "--features", OPTIONAL, "--locked"],
         environment: &[],
     },
-    Step { what: "doc tests", arguments: &["test", "--workspace", "--doc", "--locked"], environment: &[] },
+    Step {
+        what: "doc tests",
+        arguments: &["test", "--workspace", "--doc", "--features", OPTIONAL, "--locked"],
+        environment: &[],
+    },
     Step {
         what: "documentation",
-        arguments: &["doc", "--workspace", "--no-deps", "--locked", "--quiet"],
+        arguments: &["doc", "--workspace", "--no-deps", "--features", OPTIONAL, "--locked", "--quiet"],
         environment: &[("RUSTDOCFLAGS", "-D warnings")],
     },
 ];

@@ -1,6 +1,9 @@
 //! Distances to the nearest points of each class, shared by the systems that are made of them.
 
-use evmachine::{Evm, Features, FitError, Labels, Metric, Params, PredictError, Refit, TailMemory, TailSize};
+use evmachine::tuning::DistanceTable;
+use evmachine::{
+    Evm, Features, FitError, Labels, Metric, Params, PredictError, Refit, Run, TailMemory, TailSize,
+};
 use evmachine_eval::rivals;
 
 /// Queries measured at a time; a row takes four bytes for each point learned.
@@ -44,10 +47,11 @@ impl Neighbors {
 
     /// For each query and class, the mean distance to the `k` nearest points of the class.
     pub(crate) fn distances(&self, queries: &Features<'_>, k: usize) -> Result<Vec<Vec<f64>>, PredictError> {
-        let rows: Vec<usize> = (0..queries.rows()).collect();
-        let mut all = Vec::with_capacity(rows.len());
-        for chunk in rows.chunks(CHUNK) {
-            let table = self.model.measure(&queries.select(chunk))?;
+        let rows = queries.rows();
+        let mut all = Vec::with_capacity(rows);
+        for first in (0..rows).step_by(CHUNK) {
+            let part = queries.part(first..(first + CHUNK).min(rows));
+            let table = DistanceTable::measure(&Run::new(), &self.model, &part)?;
             all.extend(rivals::class_distances(&self.model, &table, k));
         }
         Ok(all)

@@ -77,17 +77,7 @@ impl Located {
         let number = |row: usize| row_numbers.get(row).map_or(row, |&number| number as usize);
         let failure = match self {
             Located::Other(failure) => failure,
-            Located::Row(error) => match error {
-                FeatureError::NotFinite { row, column, value } => {
-                    FeatureError::NotFinite { row: number(row), column, value }
-                }
-                FeatureError::TooLarge { row, column, value, limit } => {
-                    FeatureError::TooLarge { row: number(row), column, value, limit }
-                }
-                FeatureError::ZeroVector { row } => FeatureError::ZeroVector { row: number(row) },
-                other => other,
-            }
-            .into(),
+            Located::Row(error) => error.map_row(number).into(),
         };
         failure.about(path.display())
     }
@@ -111,7 +101,7 @@ impl From<FitError> for Located {
 impl From<CalibrateError> for Located {
     fn from(error: CalibrateError) -> Self {
         match error {
-            CalibrateError::Predict(error) => error.into(),
+            CalibrateError::Features(error) => Located::Row(error),
             other => Located::Other(other.into()),
         }
     }
@@ -277,10 +267,7 @@ fn collect(
 
 /// The names of the features, where the file gives them.
 pub(crate) fn feature_names(schema: &Schema) -> Vec<String> {
-    let names = &schema.feature_names;
-    let numbered = names.iter().any(|name| name.starts_with("column_"));
-    let named = matches!(schema.format, Format::Csv | Format::Tsv | Format::Parquet | Format::Arrow);
-    if named && !numbered { names.clone() } else { Vec::new() }
+    if schema.named { schema.feature_names.clone() } else { Vec::new() }
 }
 
 fn typed(column: &ColumnRef) -> String {

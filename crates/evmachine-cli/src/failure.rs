@@ -3,7 +3,8 @@
 use std::process::ExitCode;
 
 use evmachine::{
-    CalibrateError, ClassError, FeatureError, FitError, FormatError, ParamsError, PoolError, PredictError,
+    CalibrateError, FeatureError, FitError, ForgetError, FormatError, ParamsError, PoolError, PredictError,
+    ReduceError,
 };
 use evmachine_data::DataError;
 use evmachine_eval::TuneError;
@@ -101,7 +102,8 @@ impl From<PredictError> for Failure {
 impl From<CalibrateError> for Failure {
     fn from(error: CalibrateError) -> Self {
         match error {
-            CalibrateError::Predict(error) => error.into(),
+            CalibrateError::Features(error) => error.into(),
+            CalibrateError::Stopped => Self::interrupted(),
             CalibrateError::Params(error) => error.into(),
             CalibrateError::NotCalibrated => Self::new(Kind::Usage, error.to_string())
                 .hint("`evmachine calibrate MODEL ROWS --label COLUMN -o MODEL` does the latter"),
@@ -139,14 +141,26 @@ impl From<DataError> for Failure {
     }
 }
 
-impl From<ClassError> for Failure {
-    fn from(error: ClassError) -> Self {
+impl From<ForgetError> for Failure {
+    fn from(error: ForgetError) -> Self {
         match error {
-            ClassError::Stopped => Self::interrupted(),
-            ClassError::Metric(_) => Self::new(Kind::Data, error.to_string()),
-            _ => {
+            ForgetError::Stopped => Self::interrupted(),
+            ForgetError::Features(error) => error.into(),
+            ForgetError::UnknownClass { .. } | ForgetError::TooFewClasses { .. } => {
                 Self::new(Kind::Usage, error.to_string()).hint("`evmachine inspect MODEL` lists the classes")
             }
+            other => Self::new(Kind::Data, other.to_string()),
+        }
+    }
+}
+
+impl From<ReduceError> for Failure {
+    fn from(error: ReduceError) -> Self {
+        match error {
+            ReduceError::Params(error) => error.into(),
+            ReduceError::Features(error) => error.into(),
+            ReduceError::Stopped => Self::interrupted(),
+            other => Self::new(Kind::Data, other.to_string()),
         }
     }
 }
@@ -154,9 +168,8 @@ impl From<ClassError> for Failure {
 impl From<PoolError> for Failure {
     fn from(error: PoolError) -> Self {
         match error {
-            PoolError::Fit(error) => error.into(),
-            PoolError::Predict(error) => error.into(),
             PoolError::Features(error) => error.into(),
+            PoolError::Stopped => Self::interrupted(),
             other => Self::new(Kind::Data, other.to_string()),
         }
     }

@@ -20,6 +20,8 @@ pub struct Schema {
     /// The features in the order in which batches hold them. Columns without names are called
     /// `column_0`, `column_1` and so on; LIBSVM features go by their index.
     pub feature_names: Vec<String>,
+    /// Whether the file names its columns: a text file with a header, Parquet and Arrow.
+    pub named: bool,
     /// The column, array or file of the labels.
     pub label_name: Option<String>,
     /// The column or array of the identifiers.
@@ -32,6 +34,7 @@ impl Schema {
         Self {
             format,
             feature_names: plan.features.iter().map(|&column| names[column].clone()).collect(),
+            named: matches!(format, Format::Parquet | Format::Arrow),
             label_name: plan.label.map(|column| names[column].clone()),
             id_name: plan.id.map(|column| names[column].clone()),
         }

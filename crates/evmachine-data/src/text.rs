@@ -35,7 +35,7 @@ pub(crate) fn open(mut source: Source, options: &ReadOptions, format: Format) ->
     }
     check_columns(&file, data, &names, &plan, options)?;
     let format = if separator == Separator::Byte(b'\t') { Format::Tsv } else { Format::Csv };
-    let schema = Schema::from_plan(format, &names.names, &plan);
+    let schema = Schema { named: names.in_file, ..Schema::from_plan(format, &names.names, &plan) };
     let wanted = Wanted { labels: plan.label.is_some(), ids: plan.id.is_some() };
     let mut records = Records::new(source.into_bytes(), separator);
     let mut record = ByteRecord::new();

@@ -10,7 +10,7 @@
 //! 6. [`tune`](mod@tune) chooses parameters on training data alone, and says by how much they beat the rivals.
 
 pub mod answers;
-mod bench;
+mod arena;
 mod course;
 pub mod curves;
 pub mod evaluation;

@@ -11,11 +11,12 @@
 
 use std::ops::ControlFlow;
 
+use evmachine::tuning::DeriveError;
 use evmachine::{Evm, Features, FitError, Labels, Metric, Params, PredictError};
 use serde::Serialize;
 use thiserror::Error;
 
-use crate::bench::{Bench, FoldData, Measure};
+use crate::arena::{Arena, FoldData, Measure};
 use crate::course::Course;
 use crate::evaluation::Evaluation;
 use crate::folds::{self, FoldError, FoldSizes};
@@ -187,6 +188,9 @@ pub enum TuneError {
     /// A fold could not be trained on.
     #[error(transparent)]
     Fit(#[from] FitError),
+    /// Parameters do not go with the distances of a fold.
+    #[error(transparent)]
+    Derive(#[from] DeriveError),
     /// A fold could not be tested on.
     #[error(transparent)]
     Predict(#[from] PredictError),
@@ -239,20 +243,20 @@ pub fn tune(
     };
     let mut course = Standing { total: frames.len() + 2 + trials, ..Standing::default() };
 
-    let mut bench = Bench::new(folds, classes, options);
-    let rivals = all_rivals(&mut bench, &frames)?;
+    let mut arena = Arena::new(folds, classes, options);
+    let rivals = all_rivals(&mut arena, &frames)?;
     course.rival =
         rivals.iter().max_by(|a, b| a.mean.total_cmp(&b.mean)).map(|best| (best.rival.name(), best.mean));
     course.step("the rivals", None, progress)?;
-    let robust = best_frame(&mut bench, &frames, &mut course, progress)?;
+    let robust = best_frame(&mut arena, &frames, &mut course, progress)?;
     let Params { metric, standardize, .. } = robust.params.clone();
-    let paper = bench.trial(&Params { metric: metric.clone(), ..Params::paper() })?;
+    let paper = arena.trial(&Params { metric: metric.clone(), ..Params::paper() })?;
     course.step("the paper's parameters", Some(&paper), progress)?;
 
     let base = Params { metric: metric.clone(), standardize, ..options.base.clone() };
     let options = &TuneOptions { base, space: space.for_metric(&metric), ..options.clone() };
-    bench.options = options;
-    let trials = search(&mut bench, &mut course, progress)?;
+    arena.options = options;
+    let trials = search(&mut arena, &mut course, progress)?;
     // The presets know no budget.
     let presets = [&robust, &paper].into_iter().filter(|_| options.base.max_extreme_vectors.is_none());
     let preset = presets.max_by(|a, b| a.mean.total_cmp(&b.mean));
@@ -274,7 +278,7 @@ pub fn tune(
     }
     let wanted = options.shrink || options.max_size.is_some();
     let sizes = if wanted && options.base.max_extreme_vectors.is_none() {
-        bench.shrink(&unlike(&ranked))?
+        arena.shrink(&unlike(&ranked))?
     } else {
         Vec::new()
     };
@@ -288,7 +292,7 @@ pub fn tune(
     };
     let best = best.clone();
     let chosen = chosen.unwrap_or(&best).clone();
-    let (at_delta, p_values) = bench.at_delta(&chosen.params)?;
+    let (at_delta, p_values) = arena.at_delta(&chosen.params)?;
     let params = Params {
         strangers: Evm::strangers_of(&p_values).unwrap_or(chosen.params.strangers),
         tail_memory: options.base.tail_memory,
@@ -346,7 +350,7 @@ impl Standing {
 }
 
 /// Each rival by the metric that suits it best.
-fn all_rivals(bench: &mut Bench<'_>, frames: &[(Metric, bool)]) -> Result<Vec<RivalResult>, TuneError> {
+fn all_rivals(arena: &mut Arena<'_>, frames: &[(Metric, bool)]) -> Result<Vec<RivalResult>, TuneError> {
     let mut metrics: Vec<&Metric> = Vec::new();
     for (metric, _) in frames {
         if !metrics.contains(&metric) {
@@ -355,7 +359,7 @@ fn all_rivals(bench: &mut Bench<'_>, frames: &[(Metric, bool)]) -> Result<Vec<Ri
     }
     let mut best: Vec<RivalResult> = Vec::new();
     for metric in metrics {
-        for found in bench.rivals(metric)? {
+        for found in arena.rivals(metric)? {
             match best.iter_mut().find(|other| other.rival == found.rival) {
                 None => best.push(found),
                 Some(other) if found.mean > other.mean => *other = found,
@@ -368,7 +372,7 @@ fn all_rivals(bench: &mut Bench<'_>, frames: &[(Metric, bool)]) -> Result<Vec<Ri
 
 /// The robust preset by the metric and the columns that suit it best; those of the parameters unless others lead.
 fn best_frame(
-    bench: &mut Bench<'_>,
+    arena: &mut Arena<'_>,
     frames: &[(Metric, bool)],
     course: &mut Standing,
     progress: &mut dyn FnMut(&TuneProgress<'_>) -> ControlFlow<()>,
@@ -376,11 +380,11 @@ fn best_frame(
     let mut best: Option<Trial> = None;
     for (metric, standardize) in frames {
         let params = Params { standardize: *standardize, ..Params::robust_for(metric.clone()) };
-        let params = Params { strangers: bench.options.base.strangers, ..params };
-        let trial = bench.trial(&params)?;
+        let params = Params { strangers: arena.options.base.strangers, ..params };
+        let trial = arena.trial(&params)?;
         let columns = if *standardize { ", standard columns" } else { "" };
         course.step(&format!("robust, {}{columns}", metric.name()), Some(&trial), progress)?;
-        if best.as_ref().is_none_or(|best| trial.leads(best, bench.classes())) {
+        if best.as_ref().is_none_or(|best| trial.leads(best, arena.classes())) {
             best = Some(trial);
         }
     }
@@ -401,14 +405,14 @@ fn unlike<'a>(ranked: &[&'a Trial]) -> Vec<&'a Trial> {
 }
 
 fn search(
-    bench: &mut Bench<'_>,
+    arena: &mut Arena<'_>,
     course: &mut Standing,
     progress: &mut dyn FnMut(&TuneProgress<'_>) -> ControlFlow<()>,
 ) -> Result<Vec<Trial>, TuneError> {
-    let options = bench.options;
+    let options = arena.options;
     let mut trials: Vec<Trial> = Vec::new();
-    let mut run = |at: Position, bench: &mut Bench<'_>| -> Result<f64, TuneError> {
-        let trial = bench.search(&options.space.params(&options.base, at))?;
+    let mut run = |at: Position, arena: &mut Arena<'_>| -> Result<f64, TuneError> {
+        let trial = arena.search(&options.space.params(&options.base, at))?;
         let mean = trial.mean;
         course.step(&format!("trial {}", trials.len() + 1), Some(&trial), progress)?;
         trials.push(trial);
@@ -417,14 +421,14 @@ fn search(
     match options.search {
         Search::Grid => {
             for at in options.space.grid() {
-                run(at, bench)?;
+                run(at, arena)?;
             }
         }
         Search::Bayesian { trials } => {
             let mut course = Course::new(&options.space, &options.base, trials, options.seed)?;
             for trial in 0..trials.clamp(1, options.space.len()) {
                 let at = course.next(trial);
-                let value = run(at, bench)?;
+                let value = run(at, arena)?;
                 course.tell(at, value);
             }
         }

@@ -1,7 +1,8 @@
 //! What the witnesses of a fold say of its queries: the supports in feature space that a trial gives, beside the logits of a
 //! probe and a machine over them, which all trials share.
 
-use evmachine::{Evm, Features, Labels, Params, Probe, Run, Weight, weigh};
+use evmachine::tuning::weigh;
+use evmachine::{Evm, Features, Labels, Params, Probe, Run, Weight};
 use rayon::prelude::*;
 
 use crate::answers::Answers;

@@ -2,6 +2,7 @@
 
 use evmachine::Evm;
 
+use crate::ExportError;
 use crate::builder::{Builder, Name};
 use crate::message::{Attribute, Data};
 use crate::score::{self, Scores};
@@ -10,15 +11,21 @@ use crate::score::{self, Scores};
 const FALL: f64 = 1e6;
 
 /// The scores, fallen where the query is out of reach of the first extreme vector.
-pub(crate) fn within(builder: &mut Builder, evm: &Evm, distances: &str, scores: Scores) -> Scores {
-    let Some(limit) = evm.reach() else { return scores };
+pub(crate) fn within(
+    builder: &mut Builder,
+    evm: &Evm,
+    distances: &str,
+    scores: Scores,
+) -> Result<Scores, ExportError> {
+    let reach = evm.reach().map_err(|error| ExportError::CustomMetric { name: error.name })?;
+    let Some(limit) = reach else { return Ok(scores) };
     let fall = fall(builder, limit, distances);
     let support = builder.apply("Sub", &[&scores.support, &fall]);
     let fallen = score::ln_psi(builder, evm.params().tail_model, &support);
     let zero = builder.number(0.0);
     let near = builder.apply("Equal", &[&fall, &zero]);
     let ln_probability = builder.apply("Where", &[&near, &scores.ln_probability, &fallen]);
-    Scores { support, ln_probability }
+    Ok(Scores { support, ln_probability })
 }
 
 /// Of shape (rows, 1): 0 within reach, which is where the ratio is at most 1.

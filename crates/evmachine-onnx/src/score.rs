@@ -20,7 +20,7 @@ const SMALL: f64 = -15.0;
 pub(crate) fn machine(builder: &mut Builder, evm: &Evm, features: &str) -> Result<Scores, ExportError> {
     let distances = distance::distances(builder, evm, features)?;
     let scores = scores(builder, evm, &distances);
-    Ok(reach::within(builder, evm, &distances, scores))
+    reach::within(builder, evm, &distances, scores)
 }
 
 fn scores(builder: &mut Builder, evm: &Evm, distances: &str) -> Scores {

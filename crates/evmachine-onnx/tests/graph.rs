@@ -145,7 +145,7 @@ fn beyond_the_reach_supports_fall() {
         with_graph(&evm, |graph| {
             let numbers = doubles(graph, "number");
             assert_eq!(numbers.contains(&vec![1e6]), metric != Metric::Cosine);
-            assert!(evm.reach().is_none_or(|reach| numbers.contains(&vec![reach])));
+            assert!(evm.reach().unwrap().is_none_or(|reach| numbers.contains(&vec![reach])));
         });
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use evmachine::{FeatureError, FitError, LabelError};
+use evmachine::{FeatureError, FitError, LabelError, ReduceError};
 use evmachine_baselines::SystemError;
 use evmachine_eval::TuneError;
 use evmachine_plot::PlotError;
@@ -15,6 +15,9 @@ pub enum ReproError {
     /// A system failed.
     #[error(transparent)]
     System(#[from] SystemError),
+    /// A model could not be reduced.
+    #[error(transparent)]
+    Reduce(#[from] ReduceError),
     /// Tuning failed.
     #[error(transparent)]
     Tune(TuneError),

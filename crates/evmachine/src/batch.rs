@@ -89,7 +89,8 @@ impl<'a> Batch<'a> {
             return Ok(self);
         }
         if is_first {
-            let rows = whitening::Rows { points: &self.points, order: &self.order, classes: &self.classes };
+            let rows =
+                whitening::Grouped { points: &self.points, order: &self.order, classes: &self.classes };
             model.whitening = Some(Arc::new(Whitening::estimate(run, amount, &rows)?));
         }
         Ok(Self { points: model.whitened(self.points)?, ..self })

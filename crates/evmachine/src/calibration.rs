@@ -1,9 +1,9 @@
 //! What scores mean: p-values, thresholds, P(known) and P(class | known), from rows that were not learned from.
 
 use crate::beta::Beta;
+use crate::curve::support_of;
 use crate::decision::ClassScore;
 use crate::params::TailModel;
-use crate::psi::support_of;
 use crate::rejection::Rejection;
 
 /// Scores of rows held out of training, which a query's score is compared with.
@@ -35,7 +35,7 @@ pub(crate) struct Scored {
 }
 
 /// What [`Evm::calibration`](crate::Evm::calibration) tells.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
 #[non_exhaustive]
 pub struct CalibrationInfo {
     /// Rows that the threshold rests on.
@@ -78,8 +78,8 @@ impl Calibration {
 
     /// The conformal p-value: the share of known rows, this one counted, that score no higher.
     pub(crate) fn p_value(&self, score: f64) -> f64 {
-        let total = self.up_to.last().copied().unwrap_or(0.0);
-        let unit = total / self.rows.len().max(1) as f64;
+        let total = *self.up_to.last().expect("a calibration has rows");
+        let unit = total / self.rows.len() as f64;
         let end = self.rows.partition_point(|row| row.score <= score);
         let below = if end == 0 { 0.0 } else { self.up_to[end - 1] };
         (below + unit) / (total + unit)

@@ -11,12 +11,12 @@ mod weighted;
 
 use rayon::prelude::*;
 
+use crate::curve::Curve;
 use crate::error::Halt;
 use crate::metric::Metric;
 use crate::params::{Budget, Params, Reduction};
 use crate::points::Points;
 use crate::progress::{Meter, Run, Stage};
-use crate::psi::Curve;
 
 use self::memory::Memory;
 use self::neighbors::Neighbors;

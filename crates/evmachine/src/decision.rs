@@ -1,22 +1,38 @@
 //! Psi of the extreme vectors to a decision: a known class, or unknown (Eq. 3).
 
 use rayon::prelude::*;
+use serde::Serialize;
 
+use crate::curve::{ln_psi, support_of_ln};
 use crate::distance::{RowBlock, Tile};
 use crate::error::{FeatureError, Halt, PredictError};
 use crate::features::Features;
-use crate::model::{ClassModel, Evm, Prepared};
+use crate::model::{ClassModel, Evm, Lookup};
 use crate::params::{Params, TailModel};
 use crate::points::Points;
 use crate::progress::{Run, Stage};
-use crate::psi::{ln_psi, support_of_ln};
 use crate::support::{Best, Scratch, keep_largest};
 
 /// Queries that witnesses are asked about at once.
 const QUERIES: usize = 4096;
 
 /// What the model says of a query.
-#[derive(Debug, Clone, Copy, PartialEq)]
+///
+/// ```
+/// # use evmachine::{Evm, Features, Labels, Params};
+/// # let features = Features::new(vec![0.0, 0.1, 0.2, 5.0, 5.1, 5.2], 1)?;
+/// # let labels = Labels::new(["low", "low", "low", "high", "high", "high"])?;
+/// # let (evm, _) = Evm::fit(&Params::default(), &features, &labels)?;
+/// let decisions = evm.decide(&Features::new(vec![5.1, 100.0], 1)?)?;
+/// let written = serde_json::to_value(&decisions)?;
+/// assert_eq!(written[0]["verdict"], "known");
+/// assert_eq!(written[0]["class"], 1);
+/// assert_eq!(written[1]["verdict"], "unknown");
+/// assert_eq!(written[1]["score"]["support"], decisions[1].score().support);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[serde(tag = "verdict", rename_all = "snake_case")]
 pub enum Decision {
     /// A class supports the query.
     Known {
@@ -65,8 +81,8 @@ impl Decision {
     }
 }
 
-/// P(class | query), in two forms that do not underflow with it.
-#[derive(Debug, Clone, Copy, PartialEq)]
+/// P(class | query), in two forms that do not underflow with it. Either may be infinite, which JSON writes as null.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct ClassScore {
     /// ln P: of the mean of the `n_fused` largest psi.
@@ -95,7 +111,7 @@ impl Evm {
             return self.for_each_query(run, queries, |_, scores| self.decision(scores));
         }
         // The best class alone counts, and with it the one extreme vector of largest support.
-        let search = self.prepared().search(1);
+        let search = self.lookup().search(1);
         let sweep = Sweep {
             start: Best { support: f64::NEG_INFINITY, class: 0 },
             offer: |first, ranks: &[f32], best: &mut Best, scratch: &mut Scratch| {
@@ -118,7 +134,16 @@ impl Evm {
 
     /// P of every class for every query: `queries.rows()` rows of one value for each class. Rows do not sum to 1.
     pub fn probabilities(&self, queries: &Features<'_>) -> Result<Vec<f64>, PredictError> {
-        let rows = self.for_each_query(&Run::new(), queries, |_, scores| {
+        self.probabilities_with(&Run::new(), queries)
+    }
+
+    /// As [`probabilities`](Self::probabilities), watched and sized by `run`.
+    pub fn probabilities_with(
+        &self,
+        run: &Run<'_>,
+        queries: &Features<'_>,
+    ) -> Result<Vec<f64>, PredictError> {
+        let rows = self.for_each_query(run, queries, |_, scores| {
             scores.iter().map(ClassScore::probability).collect::<Vec<f64>>()
         })?;
         Ok(rows.concat())
@@ -142,7 +167,8 @@ impl Evm {
         for first in (0..queries.rows()).step_by(QUERIES) {
             let rows: Vec<usize> = (first..(first + QUERIES).min(queries.rows())).collect();
             let part = queries.part(rows[0]..first + rows.len());
-            let points = Points::prepare(&part, &self.params.metric).map_err(|error| error.moved(first))?;
+            let points = Points::prepare(&part, &self.params.metric)
+                .map_err(|error| error.map_row(|row| first + row))?;
             let all: Vec<usize> = (0..rows.len()).collect();
             let additions = witnesses.additions(run, &points, &all, None)?;
             let found = self.feature_scores(run, &part, |row, scores| {
@@ -150,7 +176,7 @@ impl Evm {
                 each(first + row, &self.mixed(scores, additions))
             });
             results.extend(found.map_err(|error| match error {
-                PredictError::Features(error) => PredictError::Features(error.moved(first)),
+                PredictError::Features(error) => PredictError::Features(error.map_row(|row| first + row)),
                 other => other,
             })?);
         }
@@ -174,7 +200,7 @@ impl Evm {
         queries: &Features<'_>,
         each: impl Fn(usize, &[ClassScore]) -> R + Sync,
     ) -> Result<Vec<R>, PredictError> {
-        let search = self.prepared().search(self.fused());
+        let search = self.lookup().search(self.fused());
         let (fused, classes) = (search.fused, self.classes.len());
         let sweep = Sweep {
             start: vec![f64::NEG_INFINITY; classes * fused],
@@ -215,7 +241,8 @@ impl Evm {
         M: Fn(&mut A, &A) + Sync,
     {
         let points = self.query_points(queries)?;
-        let prepared = self.prepared();
+        let lookup = self.lookup();
+        let reach = lookup.reach()?;
         let all: Vec<usize> = (0..points.len()).collect();
         let block_rows = run.block_rows(all.len());
         // A block that is alone is shared by all threads.
@@ -225,9 +252,9 @@ impl Evm {
             .par_chunks(block_rows)
             .map(|rows| {
                 meter.check()?;
-                let block = prepared.columns.block(&points, rows);
-                let found = sweep.block(run, prepared, &block, rows.len(), parts)?;
-                let falls = match &prepared.reach {
+                let block = lookup.columns.block(&points, rows);
+                let found = sweep.block(run, lookup, &block, rows.len(), parts)?;
+                let falls = match reach {
                     Some(reach) => reach.falls(&self.params.metric, &points, rows)?,
                     None => vec![0.0; rows.len()],
                 };
@@ -319,12 +346,12 @@ where
     fn block(
         &self,
         run: &Run<'_>,
-        prepared: &Prepared,
+        lookup: &Lookup,
         block: &RowBlock,
         rows: usize,
         parts: usize,
     ) -> Result<Vec<A>, Halt> {
-        let count = prepared.columns.len();
+        let count = lookup.columns.len();
         let width = count.div_ceil(parts).next_multiple_of(run.tile_columns);
         let starts: Vec<usize> = (0..count).step_by(width).collect();
         let part = |part: usize| -> Result<Vec<A>, Halt> {
@@ -333,7 +360,7 @@ where
             let (mut tile, mut scratch) = (Tile::default(), Scratch::default());
             for start in (part..end).step_by(run.tile_columns) {
                 let columns = start..(start + run.tile_columns).min(end);
-                prepared.columns.ranks(block, columns, &mut tile)?;
+                lookup.columns.ranks(block, columns, &mut tile)?;
                 for (row, gathered) in gathered.iter_mut().enumerate() {
                     (self.offer)(start, tile.row(row), gathered, &mut scratch);
                 }
@@ -373,7 +400,7 @@ pub(crate) fn score(model: TailModel, supports: &[f64]) -> ClassScore {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::psi::support_of;
+    use crate::curve::support_of;
 
     #[test]
     fn the_score_is_the_mean_of_psi() {

@@ -16,6 +16,16 @@ pub enum FeatureError {
         /// Columns asked for.
         columns: usize,
     },
+    /// Rows of unlike length.
+    #[error("row {row} has {found} values, those before it {expected}; all rows must be of one length")]
+    RowLength {
+        /// The first row that differs, from 0.
+        row: usize,
+        /// Values of the rows before it.
+        expected: usize,
+        /// Its values.
+        found: usize,
+    },
     /// A matrix without columns.
     #[error("the feature matrix has no columns; at least one is needed")]
     NoColumns,
@@ -73,17 +83,37 @@ pub enum FeatureError {
         /// Columns given.
         found: usize,
     },
+    /// As many names as columns are needed, or none.
+    #[error("{found} feature names for {expected} columns; give one for each, or none")]
+    NameCount {
+        /// Columns of the model.
+        expected: usize,
+        /// Names given.
+        found: usize,
+    },
 }
 
 impl FeatureError {
-    /// The same, of a part of the rows that begins at `first`.
-    pub(crate) fn moved(mut self, first: usize) -> Self {
-        if let FeatureError::NotFinite { row, .. }
-        | FeatureError::TooLarge { row, .. }
-        | FeatureError::ZeroVector { row }
-        | FeatureError::TooLargeWhitened { row, .. } = &mut self
-        {
-            *row += first;
+    /// The same with another number for its row, where it names one: that of the whole, if what was given is a part.
+    ///
+    /// ```
+    /// use evmachine::FeatureError;
+    ///
+    /// let error = FeatureError::ZeroVector { row: 2 };
+    /// assert_eq!(error.map_row(|row| row + 10), FeatureError::ZeroVector { row: 12 });
+    /// ```
+    pub fn map_row(mut self, number: impl FnOnce(usize) -> usize) -> Self {
+        match &mut self {
+            FeatureError::RowLength { row, .. }
+            | FeatureError::NotFinite { row, .. }
+            | FeatureError::TooLarge { row, .. }
+            | FeatureError::ZeroVector { row }
+            | FeatureError::TooLargeWhitened { row, .. } => *row = number(*row),
+            FeatureError::Shape { .. }
+            | FeatureError::NoColumns
+            | FeatureError::TooSmall { .. }
+            | FeatureError::Dimensions { .. }
+            | FeatureError::NameCount { .. } => {}
         }
         self
     }
@@ -121,7 +151,7 @@ pub struct ParamsError {
     pub rule: &'static str,
 }
 
-/// Training that did not succeed.
+/// A fit or an update that did not succeed; a model that was to be updated is as it was.
 #[derive(Debug, Clone, PartialEq, Error)]
 #[non_exhaustive]
 pub enum FitError {
@@ -146,18 +176,10 @@ pub enum FitError {
     /// The user's own metric gave a value that is no distance.
     #[error(transparent)]
     Metric(#[from] MetricError),
-    /// Other parameters would need distances that the model does not have.
-    #[error(
-        "these parameters cannot be derived from this model: it must keep every point and whole tails of at least that size, with the same metric, whitening and smoothing"
-    )]
-    NotDerivable,
     /// The observer asked to stop.
     #[error("stopped before the end, as asked")]
     Stopped,
 }
-
-/// An update that did not succeed; the model is as it was.
-pub type UpdateError = FitError;
 
 /// A query that could not be answered.
 #[derive(Debug, Clone, PartialEq, Error)]
@@ -174,26 +196,16 @@ pub enum PredictError {
     Stopped,
 }
 
-/// A class that could not be forgotten.
+/// A reduction that did not succeed; the model is as it was.
 #[derive(Debug, Clone, PartialEq, Error)]
 #[non_exhaustive]
-pub enum ClassError {
-    /// No class of that name.
-    #[error("the model has no class {name:?}; it knows {}", list(.known))]
-    Unknown {
-        /// The name asked for.
-        name: String,
-        /// The classes there are.
-        known: Vec<String>,
-    },
-    /// The last two classes stay.
-    #[error("class {name:?} cannot be forgotten: a model needs two classes, and this one has {classes}")]
-    TooFew {
-        /// The name asked for.
-        name: String,
-        /// Classes in the model.
-        classes: usize,
-    },
+pub enum ReduceError {
+    /// A parameter is out of range.
+    #[error(transparent)]
+    Params(#[from] ParamsError),
+    /// Rows that the model keeps for its threshold cannot be used.
+    #[error(transparent)]
+    Features(#[from] FeatureError),
     /// The user's own metric gave a value that is no distance.
     #[error(transparent)]
     Metric(#[from] MetricError),
@@ -202,13 +214,35 @@ pub enum ClassError {
     Stopped,
 }
 
-impl From<Halt> for ClassError {
-    fn from(halt: Halt) -> Self {
-        match halt {
-            Halt::Stopped => ClassError::Stopped,
-            Halt::Metric(error) => ClassError::Metric(error),
-        }
-    }
+/// A class that could not be forgotten; the model is as it was.
+#[derive(Debug, Clone, PartialEq, Error)]
+#[non_exhaustive]
+pub enum ForgetError {
+    /// No class of that name.
+    #[error("the model has no class {name:?}; it knows {}", list(.known))]
+    UnknownClass {
+        /// The name asked for.
+        name: String,
+        /// The classes there are.
+        known: Vec<String>,
+    },
+    /// The last two classes stay.
+    #[error("class {name:?} cannot be forgotten: a model needs two classes, and this one has {classes}")]
+    TooFewClasses {
+        /// The name asked for.
+        name: String,
+        /// Classes in the model.
+        classes: usize,
+    },
+    /// Rows that the model keeps for its threshold cannot be used.
+    #[error(transparent)]
+    Features(#[from] FeatureError),
+    /// The user's own metric gave a value that is no distance.
+    #[error(transparent)]
+    Metric(#[from] MetricError),
+    /// The observer asked to stop.
+    #[error("stopped before the end, as asked")]
+    Stopped,
 }
 
 fn list(names: &[String]) -> String {
@@ -220,11 +254,12 @@ fn list(names: &[String]) -> String {
     }
 }
 
-/// Why a stage ended early; turned into the error of the call that ran it.
+/// Why a stage ended early; turned into the error of the operation that ran it.
 #[derive(Debug)]
 pub(crate) enum Halt {
     Stopped,
     Metric(MetricError),
+    Features(FeatureError),
 }
 
 impl From<MetricError> for Halt {
@@ -233,20 +268,44 @@ impl From<MetricError> for Halt {
     }
 }
 
-impl From<Halt> for FitError {
-    fn from(halt: Halt) -> Self {
-        match halt {
-            Halt::Stopped => FitError::Stopped,
-            Halt::Metric(error) => FitError::Metric(error),
+impl From<FeatureError> for Halt {
+    fn from(error: FeatureError) -> Self {
+        Halt::Features(error)
+    }
+}
+
+impl From<PredictError> for Halt {
+    fn from(error: PredictError) -> Self {
+        match error {
+            PredictError::Features(error) => Halt::Features(error),
+            PredictError::Metric(error) => Halt::Metric(error),
+            PredictError::Stopped => Halt::Stopped,
         }
     }
 }
 
-impl From<Halt> for PredictError {
-    fn from(halt: Halt) -> Self {
-        match halt {
-            Halt::Stopped => PredictError::Stopped,
-            Halt::Metric(error) => PredictError::Metric(error),
-        }
+/// Gives errors of operations the three ways in which a stage of theirs can end early.
+macro_rules! ended_by_halt {
+    ($($error:ty),+) => {
+        $(impl From<$crate::error::Halt> for $error {
+            fn from(halt: $crate::error::Halt) -> Self {
+                match halt {
+                    $crate::error::Halt::Stopped => Self::Stopped,
+                    $crate::error::Halt::Metric(error) => Self::Metric(error),
+                    $crate::error::Halt::Features(error) => Self::Features(error),
+                }
+            }
+        })+
+    };
+}
+
+pub(crate) use ended_by_halt;
+
+ended_by_halt!(FitError, PredictError, ReduceError, ForgetError);
+
+impl From<std::convert::Infallible> for FitError {
+    /// What a fit gets of parameters that were checked already.
+    fn from(never: std::convert::Infallible) -> Self {
+        match never {}
     }
 }

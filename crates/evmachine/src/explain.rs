@@ -1,16 +1,19 @@
 //! Why a query was decided as it was.
 
-use crate::decision::Decision;
+use rayon::prelude::*;
+use serde::Serialize;
+
+use crate::decision::{ClassScore, Decision};
 use crate::distance::Tile;
-use crate::error::PredictError;
+use crate::error::{Halt, PredictError};
 use crate::features::Features;
 use crate::model::Evm;
 use crate::points::Points;
-use crate::progress::Run;
+use crate::progress::{Run, Stage};
 use crate::witness::Testimony;
 
 /// The reasons for one decision.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Explanation {
     /// The decision itself.
@@ -20,12 +23,12 @@ pub struct Explanation {
     /// How far the query must move at least to change between known and unknown, where one psi decides
     /// (`n_fused` 1, `contrast` 0, no witnesses beside the features): for an unknown query the way into the nearest ball in which the psi of an extreme vector
     /// reaches the rejection threshold, for a known one the way out of the ball that it is deepest in. Other balls
-    /// may lie beyond it. Infinite where there is no such ball, or no end to it.
+    /// may lie beyond it. Infinite where there is no such ball, or no end to it; JSON has null for that.
     pub distance_to_boundary: f64,
 }
 
 /// What one class has to say.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct ClassEvidence {
     /// The class, by position in [`Evm::classes`].
@@ -39,7 +42,7 @@ pub struct ClassEvidence {
 }
 
 /// An extreme vector that spoke.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Speaker {
     /// Its position in [`Evm::extreme_vectors`].
@@ -69,69 +72,125 @@ impl Evm {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn explain(&self, queries: &Features<'_>, classes: usize) -> Result<Vec<Explanation>, PredictError> {
+        self.explain_with(&Run::new(), queries, classes)
+    }
+
+    /// As [`explain`](Self::explain), watched and sized by `run`.
+    pub fn explain_with(
+        &self,
+        run: &Run<'_>,
+        queries: &Features<'_>,
+        classes: usize,
+    ) -> Result<Vec<Explanation>, PredictError> {
         let points = self.query_points(queries)?;
-        let scores = self.for_each_query(&Run::new(), queries, |_, scores| scores.to_vec())?;
-        let prepared = self.prepared();
-        let count = prepared.columns.len();
-        let metric = &self.params.metric;
-        let testimony = self.testimony(queries)?;
+        let scores = self.for_each_query(run, queries, |_, scores| scores.to_vec())?;
+        let testimony = self.testimony(run, queries)?;
+        let lookup = self.lookup();
         let sources: Vec<u64> = self.extreme_vectors().map(|vector| vector.source).collect();
-        let mut tile = Tile::default();
-        let mut explanations = Vec::with_capacity(points.len());
-        for (row, scores) in scores.iter().enumerate() {
-            let block = prepared.columns.block(&points, &[row]);
-            prepared.columns.ranks(&block, 0..count, &mut tile)?;
-            let speaker = |index: usize| {
-                let distance = f64::from(metric.distance_of_rank(tile.row(0)[index]));
-                let curve = prepared.curves.get(index);
-                let class = prepared.ranges.partition_point(|range| range.end <= index);
-                Speaker {
-                    extreme_vector: index,
-                    source: sources[index],
-                    distance,
-                    psi: curve.psi(distance),
-                    radius: f64::from(curve.radius_at(self.threshold_of(class))),
-                }
+        let meter = run.meter(Stage::Explain, points.len());
+        let explain = |tile: &mut Tile, row: usize| -> Result<Explanation, Halt> {
+            meter.check()?;
+            let block = lookup.columns.block(&points, &[row]);
+            lookup.columns.ranks(&block, 0..lookup.columns.len(), tile)?;
+            let reasons = Reasons {
+                evm: self,
+                sources: &sources,
+                ranks: tile.row(0),
+                scores: &scores[row],
+                testimony: testimony.as_ref().map(|parts| &parts[row * self.classes.len()..]),
             };
-            let mut order: Vec<usize> = (0..scores.len()).collect();
-            order.sort_by(|&a, &b| scores[b].support.total_cmp(&scores[a].support).then(a.cmp(&b)));
-            let evidence = order.iter().take(classes).map(|&class| {
-                let range = prepared.ranges[class].clone();
-                let support = |index: usize| {
-                    prepared.curves.get(index).support(f64::from(metric.distance_of_rank(tile.row(0)[index])))
-                };
-                let mut ranked: Vec<(f64, usize)> = range.map(|index| (support(index), index)).collect();
-                ranked.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-                let speakers =
-                    ranked.iter().take(self.params.n_fused).map(|&(_, index)| speaker(index)).collect();
-                let testimony = testimony.as_ref().map(|parts| {
-                    let part = parts[row * scores.len() + class];
-                    let features = scores[class].support - part.logits - part.probe;
-                    Testimony { features, ..part }
-                });
-                ClassEvidence { class, probability: scores[class].probability(), testimony, speakers }
-            });
-            let decision = self.decision(scores);
-            // The way out of the last ball that holds the query, or into the first one.
-            let depth = |index: usize| {
-                let speaker = speaker(index);
-                if speaker.radius < 0.0 { f64::NEG_INFINITY } else { speaker.radius - speaker.distance }
-            };
-            let deepest = (0..count).map(depth).fold(f64::NEG_INFINITY, f64::max);
-            explanations.push(Explanation {
-                decision,
-                classes: evidence.collect(),
-                distance_to_boundary: deepest.abs(),
-            });
-        }
-        Ok(explanations)
+            let explanation = reasons.explanation(classes);
+            meter.advance(1)?;
+            Ok(explanation)
+        };
+        let found: Result<Vec<Explanation>, Halt> =
+            (0..points.len()).into_par_iter().map_init(Tile::default, explain).collect();
+        Ok(found?)
     }
 
     /// What the witnesses beside the features say: rows x classes.
-    fn testimony(&self, queries: &Features<'_>) -> Result<Option<Vec<Testimony>>, PredictError> {
+    fn testimony(
+        &self,
+        run: &Run<'_>,
+        queries: &Features<'_>,
+    ) -> Result<Option<Vec<Testimony>>, PredictError> {
         let Some(witnesses) = &self.witnesses else { return Ok(None) };
         let points = Points::prepare(queries, &self.params.metric)?;
         let rows: Vec<usize> = (0..points.len()).collect();
-        witnesses.parts(&Run::new(), &points, &rows, None).map(Some)
+        witnesses.parts(run, &points, &rows, None).map(Some)
+    }
+}
+
+/// What there is to say of one query.
+struct Reasons<'a> {
+    evm: &'a Evm,
+    /// By extreme vector, the training row it came from.
+    sources: &'a [u64],
+    /// By extreme vector, the rank of its distance.
+    ranks: &'a [f32],
+    /// By class.
+    scores: &'a [ClassScore],
+    /// By class, the features' part being the offset alone.
+    testimony: Option<&'a [Testimony]>,
+}
+
+impl Reasons<'_> {
+    fn explanation(&self, classes: usize) -> Explanation {
+        let mut order: Vec<usize> = (0..self.scores.len()).collect();
+        let support = |class: usize| self.scores[class].support;
+        order.sort_by(|&a, &b| support(b).total_cmp(&support(a)).then(a.cmp(&b)));
+        // The way out of the last ball that holds the query, or into the first one.
+        let depth = |index: usize| {
+            let radius = self.radius(index);
+            if radius < 0.0 { f64::NEG_INFINITY } else { radius - self.distance(index) }
+        };
+        let deepest = (0..self.ranks.len()).map(depth).fold(f64::NEG_INFINITY, f64::max);
+        Explanation {
+            decision: self.evm.decision(self.scores),
+            classes: order.iter().take(classes).map(|&class| self.evidence(class)).collect(),
+            distance_to_boundary: deepest.abs(),
+        }
+    }
+
+    fn evidence(&self, class: usize) -> ClassEvidence {
+        let lookup = self.evm.lookup();
+        let support = |index: usize| lookup.curves.get(index).support(self.distance(index));
+        let mut ranked: Vec<(f64, usize)> =
+            lookup.ranges[class].clone().map(|index| (support(index), index)).collect();
+        ranked.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+        let loudest = ranked.iter().take(self.evm.params.n_fused);
+        let score = self.scores[class];
+        let testimony = self.testimony.map(|parts| {
+            let part = parts[class];
+            Testimony { features: score.support - part.logits - part.probe, ..part }
+        });
+        ClassEvidence {
+            class,
+            probability: score.probability(),
+            testimony,
+            speakers: loudest.map(|&(_, index)| self.speaker(index)).collect(),
+        }
+    }
+
+    fn speaker(&self, index: usize) -> Speaker {
+        let distance = self.distance(index);
+        Speaker {
+            extreme_vector: index,
+            source: self.sources[index],
+            distance,
+            psi: self.evm.lookup().curves.get(index).psi(distance),
+            radius: self.radius(index),
+        }
+    }
+
+    /// The distance at which psi falls below the threshold of the extreme vector's class.
+    fn radius(&self, index: usize) -> f64 {
+        let lookup = self.evm.lookup();
+        let class = lookup.ranges.partition_point(|range| range.end <= index);
+        f64::from(lookup.curves.get(index).radius_at(self.evm.threshold_of(class)))
+    }
+
+    fn distance(&self, index: usize) -> f64 {
+        f64::from(self.evm.params.metric.distance_of_rank(self.ranks[index]))
     }
 }

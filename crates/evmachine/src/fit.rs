@@ -12,8 +12,8 @@ use crate::distance::{self, Columns};
 use crate::error::{FitError, Halt};
 use crate::features::Features;
 use crate::labels::Labels;
-use crate::model::{Evm, Ready};
-use crate::params::{Params, TailMemory};
+use crate::model::{Cache, Evm};
+use crate::params::{CheckedParams, TailMemory};
 use crate::progress::{Run, Stage};
 use crate::psi::PsiModel;
 use crate::reduce::{self, Originals};
@@ -26,7 +26,8 @@ use crate::update::{self, Exchanged};
 use crate::weibull::fit_tail;
 
 impl Evm {
-    /// Learns the classes of `labels` from `features`.
+    /// Learns the classes of `labels` from `features`. Takes [`Params`](crate::Params), which it checks, or
+    /// [`CheckedParams`].
     ///
     /// Costs `rows^2 * dimensions` multiplications and additions, half of that where memory allows, and memory for a
     /// packed copy of the features, which is let go before the model takes its own, beside tiles and what
@@ -47,22 +48,26 @@ impl Evm {
     /// assert_eq!(decisions[1].class(), None, "nothing is known out there");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn fit(
-        params: &Params,
-        features: &Features<'_>,
-        labels: &Labels,
-    ) -> Result<(Self, Report), FitError> {
+    pub fn fit<P>(params: P, features: &Features<'_>, labels: &Labels) -> Result<(Self, Report), FitError>
+    where
+        P: TryInto<CheckedParams>,
+        FitError: From<P::Error>,
+    {
         Self::fit_with(&Run::new(), params, features, labels)
     }
 
     /// As [`fit`](Self::fit), watched and sized by `run`.
-    pub fn fit_with(
+    pub fn fit_with<P>(
         run: &Run<'_>,
-        params: &Params,
+        params: P,
         features: &Features<'_>,
         labels: &Labels,
-    ) -> Result<(Self, Report), FitError> {
-        training::fit(run, params.check()?, features, labels)
+    ) -> Result<(Self, Report), FitError>
+    where
+        P: TryInto<CheckedParams>,
+        FitError: From<P::Error>,
+    {
+        training::fit(run, params.try_into()?, features, labels)
     }
 }
 
@@ -87,7 +92,7 @@ fn learn_here(
     batch::check(old.dimensions, metric, features, labels)?;
     let is_first = old.classes.is_empty();
     let mut model = old.clone();
-    model.prepared = Ready::default();
+    model.cache = Cache::default();
     let (ids, new_classes) = batch::class_ids(&mut model, labels);
     if model.classes.len() < 2 {
         return Err(FitError::OneClass { class: labels.name(0).to_owned() });

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use crate::distance;
-use crate::error::{ClassError, Halt};
-use crate::model::{ClassModel, Evm, Ready};
+use crate::error::{ForgetError, Halt};
+use crate::model::{Cache, ClassModel, Evm};
 use crate::params::{Refit, TailMemory};
 use crate::points::Points;
 use crate::progress::{Run, Stage};
@@ -18,22 +18,22 @@ impl Evm {
     ///
     /// With every point kept, whole tails and no whitening, what remains has the Psi-models of a fit without the class. Where the
     /// model refits nothing ([`Refit::New`]), the others stay as they are.
-    pub fn forget_class(&mut self, name: &str) -> Result<(), ClassError> {
+    pub fn forget_class(&mut self, name: &str) -> Result<(), ForgetError> {
         self.forget_class_with(&Run::new(), name)
     }
 
     /// As [`forget_class`](Self::forget_class), watched and sized by `run`. On an error the model is as it was.
-    pub fn forget_class_with(&mut self, run: &Run<'_>, name: &str) -> Result<(), ClassError> {
+    pub fn forget_class_with(&mut self, run: &Run<'_>, name: &str) -> Result<(), ForgetError> {
         let Some(position) = self.class_index(name) else {
             let known = self.classes.iter().map(|class| class.name.clone()).collect();
-            return Err(ClassError::Unknown { name: name.to_owned(), known });
+            return Err(ForgetError::UnknownClass { name: name.to_owned(), known });
         };
         if self.classes.len() <= 2 {
-            return Err(ClassError::TooFew { name: name.to_owned(), classes: self.classes.len() });
+            return Err(ForgetError::TooFewClasses { name: name.to_owned(), classes: self.classes.len() });
         }
         let mut model = self.clone();
         let gone = model.classes.remove(position);
-        model.prepared = Ready::default();
+        model.cache = Cache::default();
         // Its fits stay part of the pooling means, which are taken over all training points.
         for psi in &gone.psi {
             model.dropped.add(psi);
@@ -71,7 +71,7 @@ fn take_back(run: &Run<'_>, model: &mut Evm, gone: &ClassModel) -> Result<(), Ha
     };
     drop(old);
     apply(model, changes);
-    model.prepared = Ready::default();
+    model.cache = Cache::default();
     Ok(())
 }
 

@@ -59,10 +59,10 @@ pub enum FormatError {
         error: io::Error,
     },
     /// Not a safetensors file, or a truncated one.
-    #[error("not a complete safetensors file ({detail}); copy or train the model again")]
+    #[error("not a complete safetensors file ({source}); copy or train the model again")]
     Container {
         /// What the reader said.
-        detail: String,
+        source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// A safetensors file of something else.
     #[error("a safetensors file, but not of an evmachine model: it has no \"evmachine\" metadata")]
@@ -164,7 +164,7 @@ impl Evm {
         let metadata = HashMap::from([(KEY.to_owned(), text)]);
         let tensors = self.tensors().into_iter().chain(self.beyond_tensors()?);
         let mut bytes = safetensors::serialize(tensors, Some(metadata))
-            .map_err(|e| FormatError::Container { detail: e.to_string() })?;
+            .map_err(|e| FormatError::Container { source: e.into() })?;
         let digits = checksum_position(&bytes)?;
         let checksum = format!("{:016x}", checksum(&bytes, digits));
         bytes[digits..digits + CHECKSUM_DIGITS].copy_from_slice(checksum.as_bytes());
@@ -220,7 +220,7 @@ impl Evm {
     }
 
     fn read(bytes: &[u8], metric: Option<Metric>, depth: Depth) -> Result<Self, FormatError> {
-        let container = |e: safetensors::SafeTensorError| FormatError::Container { detail: e.to_string() };
+        let container = |e: safetensors::SafeTensorError| FormatError::Container { source: e.into() };
         let (_, outer) = SafeTensors::read_metadata(bytes).map_err(container)?;
         let text = outer.metadata().as_ref().and_then(|map| map.get(KEY)).ok_or(FormatError::NotAModel)?;
         let Version { format_version: found } =
@@ -325,7 +325,8 @@ fn checksum(bytes: &[u8], digits: usize) -> u64 {
 }
 
 fn params_of(mut value: serde_json::Value, metric: Option<Metric>) -> Result<Params, FormatError> {
-    let name = value.get("metric").and_then(|name| name.as_str()).unwrap_or_default().to_owned();
+    let name = value.get("metric").and_then(|name| name.as_str());
+    let name = name.ok_or_else(|| inconsistent("params: there is no metric"))?.to_owned();
     let known = Metric::from_name(&name);
     let metric = match (known, metric) {
         (Some(known), None) => known,

@@ -47,9 +47,9 @@ impl Labels {
         Ok(labels)
     }
 
-    /// Names of which none is empty.
+    /// Names of which none is empty, as whoever calls this has made sure.
     pub(crate) fn checked(rows: Vec<String>) -> Self {
-        Self::new(rows).unwrap_or_default()
+        Self::new(rows).expect("no name is empty")
     }
 
     /// Distinct names, in order of first appearance.
@@ -105,6 +105,12 @@ mod tests {
     #[test]
     fn empty_names_are_refused_with_their_row() {
         assert_eq!(Labels::new(["a", ""]), Err(LabelError::Empty { row: 1 }));
+    }
+
+    #[test]
+    #[should_panic(expected = "no name is empty")]
+    fn names_that_were_not_checked_are_no_labels() {
+        Labels::checked(vec![String::new()]);
     }
 
     #[test]

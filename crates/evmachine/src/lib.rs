@@ -32,7 +32,30 @@
 //! 8. [`UnknownPool`] gathers the unknowns, [`Strategy`] chooses what to label.
 //! 9. [`Evm::update`] learns the labels, and the road begins again.
 //!
-//! Models are written to and read from safetensors files ([`Evm::save`], [`Evm::load`]).
+//! Models are written to and read from safetensors files ([`Evm::save`], [`Evm::load`]). What takes long comes in two forms:
+//! plain, and `..._with` a [`Run`] that can watch it and stop it. What only a tuner needs is in [`tuning`].
+//!
+//! # Errors
+//!
+//! Each operation has one error, whose variants say all that can go wrong with it:
+//!
+//! | operation | error |
+//! |---|---|
+//! | [`Features`], [`Labels`], [`Params::check`] | [`FeatureError`], [`LabelError`], [`ParamsError`] |
+//! | [`Evm::fit`], [`Evm::update`], [`Probe::fit`] | [`FitError`] |
+//! | [`Evm::decide`], [`Evm::probabilities`], [`Evm::explain`], [`Probe::logits`] | [`PredictError`] |
+//! | [`Evm::calibrate`], [`Evm::calibrate_unknowns`], [`Evm::set_rejection`] | [`CalibrateError`] |
+//! | [`Evm::reduce`] | [`ReduceError`] |
+//! | [`Evm::forget_class`] | [`ForgetError`] |
+//! | [`Evm::save`], [`Evm::load`] | [`FormatError`] |
+//! | [`UnknownPool`] | [`PoolError`] |
+//! | [`PsiModel::fit`] | [`MarginError`] |
+//! | [`tuning::derive`](tuning::derive()) | [`tuning::DeriveError`] |
+//!
+//! # Cargo features
+//!
+//! `ndarray` converts [`Features`] from and to matrices of that crate; off by default. What the library says ([`Decision`],
+//! [`Explanation`], [`Report`], [`PsiModel`] and their parts) and its [`Params`] implement serde's traits always.
 //!
 //! # Guarantees
 //!
@@ -40,11 +63,15 @@
 //! input is an error that names its row and column; nothing panics on it. Far from all data everything is unknown,
 //! whatever the parameters ([`Evm::reach`]).
 
+#[cfg(feature = "ndarray")]
+mod array;
 mod batch;
 mod beta;
 mod calibration;
 mod cover;
+mod curve;
 mod decision;
+mod derive;
 mod distance;
 mod error;
 mod explain;
@@ -82,6 +109,7 @@ mod tail;
 mod tail_memory;
 mod threshold;
 mod training;
+pub mod tuning;
 mod update;
 mod weibull;
 mod whitening;
@@ -89,7 +117,7 @@ mod witness;
 
 pub use calibration::CalibrationInfo;
 pub use decision::{ClassScore, Decision};
-pub use error::{ClassError, FeatureError, FitError, LabelError, ParamsError, PredictError, UpdateError};
+pub use error::{FeatureError, FitError, ForgetError, LabelError, ParamsError, PredictError, ReduceError};
 pub use explain::{ClassEvidence, Explanation, Speaker};
 pub use features::Features;
 pub use format::{FORMAT_VERSION, FormatError};
@@ -97,17 +125,16 @@ pub use labels::Labels;
 pub use metric::{Distance, Metric, MetricError};
 pub use model::{ClassInfo, Evm, ExtremeVector};
 pub use params::{
-    Budget, CheckedParams, Params, ReduceWhen, Reduction, Refit, TailMemory, TailModel, TailSize, Weight,
+    Budget, CheckedParams, Params, ReduceWhen, Reduction, Refit, SHAPE_CAP, TailMemory, TailModel, TailSize,
+    Weight,
 };
 pub use pool::{PoolError, SampleId, Strategy, Suggestion, UnknownPool};
 pub use probe::Probe;
 pub use progress::{Observer, Run, Stage};
-pub use psi::{FitStatus, MarginError, PsiModel};
+pub use psi::{FitStatus, PsiModel};
 pub use rejection::Rejection;
 pub use report::{Report, StageTimes, StatusCounts, TuneAgain};
-pub use stacking::{stack, weigh};
-pub use table::{DistanceTable, TailFits};
 pub use tail::{Bounds, Executor, Plan};
 pub use threshold::CalibrateError;
-pub use weibull::SHAPE_CAP;
-pub use witness::{Testimony, WitnessInfo};
+pub use weibull::MarginError;
+pub use witness::{Shares, Testimony, WitnessInfo};

@@ -4,12 +4,16 @@ use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use rayon::prelude::*;
+use serde::Serialize;
 
 use crate::calibration::Calibration;
+use crate::curve::{Curve, Curves};
 use crate::distance::{self, Columns};
+use crate::error::FeatureError;
+use crate::metric::MetricError;
 use crate::params::{CheckedParams, TailMemory};
 use crate::points::Points;
-use crate::psi::{Curve, Curves, PoolSums, PsiModel};
+use crate::psi::{PoolSums, PsiModel};
 use crate::reach::Reach;
 use crate::sample::Sample;
 use crate::standard::Standard;
@@ -43,7 +47,7 @@ pub struct Evm {
     pub(crate) calibration: Option<Arc<Calibration>>,
     /// One for each dimension, or none at all.
     pub(crate) feature_names: Vec<String>,
-    pub(crate) prepared: Ready,
+    pub(crate) cache: Cache,
 }
 
 /// One class. Columns of equal length, an entry for each extreme vector, in order of choice.
@@ -73,43 +77,48 @@ impl ClassModel {
 
 /// What is computed once for a model, when it is first needed.
 #[derive(Clone, Default)]
-pub(crate) struct Ready {
+pub(crate) struct Cache {
     columns: OnceLock<Arc<dyn Columns>>,
-    all: OnceLock<Arc<Prepared>>,
+    lookup: OnceLock<Arc<Lookup>>,
 }
 
-impl std::fmt::Debug for Ready {
+impl std::fmt::Debug for Cache {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("Ready").field("all", &self.all).finish_non_exhaustive()
+        formatter.debug_struct("Cache").field("lookup", &self.lookup).finish_non_exhaustive()
     }
 }
 
 /// What decisions need.
-pub(crate) struct Prepared {
+pub(crate) struct Lookup {
     pub(crate) columns: Arc<dyn Columns>,
     pub(crate) curves: Curves,
     /// Of the curves, over the ranks that the columns give.
     pub(crate) estimates: Estimates,
     /// By class, its extreme vectors among the columns.
     pub(crate) ranges: Vec<Range<usize>>,
-    pub(crate) reach: Option<Reach>,
+    reach: Result<Option<Reach>, MetricError>,
 }
 
-impl Prepared {
+impl Lookup {
     /// For the `fused` largest supports of each class.
     pub(crate) fn search(&self, fused: usize) -> Search<'_> {
         Search { curves: &self.curves, estimates: &self.estimates, ranges: &self.ranges, fused }
     }
+
+    /// `None` where there is no beyond.
+    pub(crate) fn reach(&self) -> Result<Option<&Reach>, MetricError> {
+        self.reach.as_ref().map(Option::as_ref).map_err(Clone::clone)
+    }
 }
 
-impl std::fmt::Debug for Prepared {
+impl std::fmt::Debug for Lookup {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("Prepared").field("columns", &self.columns.len()).finish_non_exhaustive()
+        formatter.debug_struct("Lookup").field("columns", &self.columns.len()).finish_non_exhaustive()
     }
 }
 
 /// A class of a model, as seen from outside.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct ClassInfo<'a> {
     /// Its name.
@@ -123,7 +132,7 @@ pub struct ClassInfo<'a> {
 }
 
 /// An extreme vector of a model, as seen from outside.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct ExtremeVector<'a> {
     /// Class, by position in [`Evm::classes`].
@@ -155,7 +164,7 @@ impl Evm {
             sample: None,
             calibration: None,
             feature_names: Vec::new(),
-            prepared: Ready::default(),
+            cache: Cache::default(),
         }
     }
 
@@ -174,12 +183,26 @@ impl Evm {
         &self.feature_names
     }
 
-    /// Names the features, so that whoever loads the model can put columns in the same order. Ignored unless there is
-    /// one name for each dimension.
-    pub fn set_feature_names(&mut self, names: Vec<String>) {
-        if names.len() == self.dimensions {
-            self.feature_names = names;
+    /// Names the features, so that whoever loads the model can put columns in the same order: one name for each dimension,
+    /// or none at all, which takes them away.
+    ///
+    /// ```
+    /// # use evmachine::{Evm, FeatureError, Features, Labels, Params};
+    /// # let features = Features::new(vec![0.0, 0.1, 0.2, 5.0, 5.1, 5.2], 1)?;
+    /// # let labels = Labels::new(["low", "low", "low", "high", "high", "high"])?;
+    /// # let (mut evm, _) = Evm::fit(&Params::default(), &features, &labels)?;
+    /// evm.set_feature_names(vec!["height".to_owned()])?;
+    /// assert_eq!(evm.feature_names(), ["height"]);
+    /// let two = vec!["height".to_owned(), "width".to_owned()];
+    /// assert_eq!(evm.set_feature_names(two), Err(FeatureError::NameCount { expected: 1, found: 2 }));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn set_feature_names(&mut self, names: Vec<String>) -> Result<(), FeatureError> {
+        if !names.is_empty() && names.len() != self.dimensions {
+            return Err(FeatureError::NameCount { expected: self.dimensions, found: names.len() });
         }
+        self.feature_names = names;
+        Ok(())
     }
 
     /// The matrix W that features are whitened with, row after row, where [`Params::whitening`](crate::Params::whitening)
@@ -275,7 +298,7 @@ impl Evm {
             sample: None,
             calibration: None,
             feature_names: self.feature_names.clone(),
-            prepared: Ready::default(),
+            cache: Cache::default(),
             ..*self
         }
     }
@@ -320,18 +343,18 @@ impl Evm {
     }
 
     fn shared_columns(&self) -> &Arc<dyn Columns> {
-        self.prepared.columns.get_or_init(|| {
+        self.cache.columns.get_or_init(|| {
             let points = self.points();
             let all: Vec<usize> = (0..points.len()).collect();
             distance::columns(&self.params.metric, &points, &all).into()
         })
     }
 
-    pub(crate) fn prepared(&self) -> &Prepared {
-        self.prepared.all.get_or_init(|| {
+    pub(crate) fn lookup(&self) -> &Lookup {
+        self.cache.lookup.get_or_init(|| {
             let model = self.params.tail_model;
             let curves = Curves::new(model, self.pooled_psi().map(|psi| Curve::new(model, &psi)).collect());
-            Arc::new(Prepared {
+            Arc::new(Lookup {
                 columns: self.shared_columns().clone(),
                 estimates: Estimates::new(&curves, self.dimensions, self.params.metric.ranks_are_squares()),
                 curves,
@@ -354,7 +377,7 @@ impl Clone for Evm {
             witnesses: self.witnesses.clone(),
             sample: self.sample.clone(),
             calibration: self.calibration.clone(),
-            prepared: self.prepared.clone(),
+            cache: self.cache.clone(),
             ..*self
         }
     }

@@ -9,15 +9,17 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::cover::{self, Candidates, Target};
+use crate::curve::Curve;
 use crate::decision::{ClassScore, Decision};
-use crate::error::{FeatureError, FitError, LabelError, PredictError};
+use crate::error::{FeatureError, Halt, PredictError, ended_by_halt};
 use crate::features::Features;
 use crate::labels::Labels;
+use crate::metric::MetricError;
 use crate::model::Evm;
 use crate::params::Reduction;
 use crate::points::Points;
 use crate::progress::{Run, Stage};
-use crate::psi::{Curve, PsiModel};
+use crate::psi::PsiModel;
 use crate::tail::{Against, Problem, Rows};
 use crate::weibull::{Workspace, fit_tail};
 
@@ -40,7 +42,7 @@ pub enum Strategy {
 }
 
 /// A sample to label, and what its label would explain.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Suggestion {
     /// The sample.
@@ -77,17 +79,17 @@ pub struct Suggestion {
 #[derive(Debug, Clone, PartialEq)]
 pub struct UnknownPool {
     dimensions: usize,
-    samples: BTreeMap<SampleId, Sample>,
+    samples: BTreeMap<SampleId, Waiting>,
     next: SampleId,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-struct Sample {
+struct Waiting {
     vector: Vec<f32>,
     label: Option<String>,
 }
 
-/// A pool that was asked for something it does not have.
+/// A pool that could not do what it was asked for.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PoolError {
@@ -104,17 +106,48 @@ pub enum PoolError {
         sample: SampleId,
     },
     /// An empty class name.
-    #[error(transparent)]
-    Label(#[from] LabelError),
+    #[error("the name of a class cannot be empty")]
+    EmptyName,
     /// The samples do not fit the model or the pool.
     #[error(transparent)]
     Features(#[from] FeatureError),
-    /// Psi-models could not be fitted to the pool.
+    /// A sample that leaves the range of features when the model whitens it.
+    #[error("sample {sample} has a value above {limit:e} after whitening; remove it from the pool")]
+    LargeSample {
+        /// Its number.
+        sample: SampleId,
+        /// Largest magnitude accepted.
+        limit: f32,
+    },
+    /// The user's own metric gave a value that is no distance.
     #[error(transparent)]
-    Fit(#[from] FitError),
-    /// The model could not be asked.
-    #[error(transparent)]
-    Predict(#[from] PredictError),
+    Metric(#[from] MetricError),
+    /// The observer asked to stop.
+    #[error("stopped before the end, as asked")]
+    Stopped,
+}
+
+ended_by_halt!(PoolError);
+
+impl From<PredictError> for PoolError {
+    fn from(error: PredictError) -> Self {
+        Halt::from(error).into()
+    }
+}
+
+impl PoolError {
+    /// An error about a row of samples, by the numbers of the samples.
+    fn of_samples(error: PredictError, number: impl Fn(usize) -> SampleId) -> Self {
+        match error {
+            PredictError::Features(FeatureError::ZeroVector { row }) => {
+                PoolError::ZeroSample { sample: number(row) }
+            }
+            PredictError::Features(FeatureError::TooLargeWhitened { row, limit }) => {
+                PoolError::LargeSample { sample: number(row), limit }
+            }
+            other => other.into(),
+        }
+    }
 }
 
 impl UnknownPool {
@@ -146,14 +179,24 @@ impl UnknownPool {
         }
         let first = self.next;
         self.next += samples.rows() as u64;
-        let rows = (0..samples.rows()).map(|row| Sample { vector: samples.row(row).to_vec(), label: None });
+        let rows = (0..samples.rows()).map(|row| Waiting { vector: samples.row(row).to_vec(), label: None });
         self.samples.extend((first..).zip(rows));
         Ok((first..self.next).collect())
     }
 
     /// Adds the rows that the model calls unknown, and returns their numbers.
     pub fn add_unknown(&mut self, model: &Evm, samples: &Features<'_>) -> Result<Vec<SampleId>, PoolError> {
-        let decisions = model.decide(samples)?;
+        self.add_unknown_with(&Run::new(), model, samples)
+    }
+
+    /// As [`add_unknown`](Self::add_unknown), watched and sized by `run`. On an error the pool is as it was.
+    pub fn add_unknown_with(
+        &mut self,
+        run: &Run<'_>,
+        model: &Evm,
+        samples: &Features<'_>,
+    ) -> Result<Vec<SampleId>, PoolError> {
+        let decisions = model.decide_with(run, samples)?;
         let unknown: Vec<usize> =
             (0..decisions.len()).filter(|&row| decisions[row].class().is_none()).collect();
         self.add(&samples.select(&unknown))
@@ -178,7 +221,7 @@ impl UnknownPool {
         strategy: Strategy,
         count: usize,
     ) -> Result<Vec<Suggestion>, PoolError> {
-        let open: Vec<(SampleId, &Sample)> = self
+        let open: Vec<(SampleId, &Waiting)> = self
             .samples
             .iter()
             .filter(|(_, sample)| sample.label.is_none())
@@ -189,12 +232,9 @@ impl UnknownPool {
         }
         let values: Vec<f32> = open.iter().flat_map(|(_, sample)| &sample.vector).copied().collect();
         let features = Features::checked(values, self.dimensions);
-        let decisions = model.decide_with(run, &features).map_err(|error| match error {
-            PredictError::Features(FeatureError::ZeroVector { row }) => {
-                PoolError::ZeroSample { sample: open[row].0 }
-            }
-            other => other.into(),
-        })?;
+        let decisions = model
+            .decide_with(run, &features)
+            .map_err(|error| PoolError::of_samples(error, |row| open[row].0))?;
         let scores: Vec<ClassScore> = decisions.iter().map(Decision::score).collect();
         let candidates = candidates(run, model, &features)?;
         let chosen: Vec<usize> = match strategy {
@@ -202,8 +242,7 @@ impl UnknownPool {
                 let metric = &model.params.metric;
                 let target = Target::Threshold(COVERAGE_THRESHOLD);
                 let class = std::slice::from_ref(&candidates);
-                let cover =
-                    cover::choose(run, metric, Reduction::SetCover, target, class).map_err(FitError::from)?;
+                let cover = cover::choose(run, metric, Reduction::SetCover, target, class)?;
                 // What is covered only by a sample that an earlier one explains comes last, for itself.
                 cover.into_iter().flat_map(|cover| cover.order).chain(0..open.len()).collect()
             }
@@ -215,8 +254,7 @@ impl UnknownPool {
             Strategy::Random(seed) => shuffled(open.len(), seed),
         };
         let metric = &model.params.metric;
-        let groups = cover::group_by_coverage(run, metric, &candidates, COVERAGE_THRESHOLD, &chosen, count)
-            .map_err(FitError::from)?;
+        let groups = cover::group_by_coverage(run, metric, &candidates, COVERAGE_THRESHOLD, &chosen, count)?;
         let suggestion = |(i, group): (usize, Vec<usize>)| Suggestion {
             sample: open[i].0,
             group: group.into_iter().map(|j| open[j].0).collect(),
@@ -228,7 +266,7 @@ impl UnknownPool {
     /// Gives the samples a class. A later label replaces an earlier one.
     pub fn label(&mut self, samples: &[SampleId], class: &str) -> Result<(), PoolError> {
         if class.is_empty() {
-            return Err(LabelError::Empty { row: 0 }.into());
+            return Err(PoolError::EmptyName);
         }
         self.set_labels(samples, Some(class))
     }
@@ -272,7 +310,7 @@ impl UnknownPool {
 const COVERAGE_THRESHOLD: f64 = 0.5;
 
 /// The unknowns as one class, its Psi-models fitted against all known extreme vectors.
-fn candidates(run: &Run<'_>, model: &Evm, features: &Features<'_>) -> Result<Candidates<'static>, PoolError> {
+fn candidates(run: &Run<'_>, model: &Evm, features: &Features<'_>) -> Result<Candidates<'static>, Halt> {
     let params = &model.params;
     let points = model.query_points(features)?;
     let all: Vec<usize> = (0..points.len()).collect();
@@ -284,9 +322,8 @@ fn candidates(run: &Run<'_>, model: &Evm, features: &Features<'_>) -> Result<Can
     let rows = Rows::new(&points, &all, &classes);
     let sizes = [size];
     let problem = Problem::new((run, Stage::Tails), &params.metric, rows, &against, &sizes);
-    let fits: Vec<PsiModel> = problem
-        .tails(|_, tail, workspace: &mut Workspace| fit_tail(tail, params, workspace))
-        .map_err(FitError::from)?;
+    let fits: Vec<PsiModel> =
+        problem.tails(|_, tail, workspace: &mut Workspace| fit_tail(tail, params, workspace))?;
     let sums = model.pool_sums();
     let curves = fits
         .iter()

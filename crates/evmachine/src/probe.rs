@@ -36,6 +36,8 @@ const MOST_ROWS: usize = 100_000;
 const TRIAL_ROWS: usize = 8_000;
 /// Queries whose logits are computed at once.
 const BLOCK: usize = 128;
+/// Queries between two looks at whoever watches.
+const WATCHED: usize = 128 * BLOCK;
 
 /// A linear classifier: logits `W x + b` of a standardised row x.
 ///
@@ -71,7 +73,8 @@ pub(crate) struct Classed<'a> {
 }
 
 impl Probe {
-    /// Fits with the penalty that serves held-out rows best, one in five of each class.
+    /// Fits with the penalty that serves held-out rows best, one in five of each class. Where no class has two rows, nothing
+    /// can be held out, and the penalty is 0.01.
     pub fn fit(
         run: &Run<'_>,
         metric: &Metric,
@@ -302,9 +305,20 @@ impl Probe {
 
     /// The logits of each row: `rows * classes` values, row after row, classes in the order of the labels it was fitted on.
     pub fn logits(&self, queries: &Features<'_>) -> Result<Vec<f64>, PredictError> {
+        self.logits_with(&Run::new(), queries)
+    }
+
+    /// As [`logits`](Self::logits), watched by `run`.
+    pub fn logits_with(&self, run: &Run<'_>, queries: &Features<'_>) -> Result<Vec<f64>, PredictError> {
         let points = self.points(queries)?;
         let all: Vec<usize> = (0..points.len()).collect();
-        Ok(self.logits_of(&points, &all))
+        let meter = run.meter(Stage::Predict, all.len());
+        let mut logits = Vec::with_capacity(all.len() * self.classes());
+        for rows in all.chunks(WATCHED) {
+            logits.extend(self.logits_of(&points, rows));
+            meter.advance(rows.len())?;
+        }
+        Ok(logits)
     }
 
     /// Rows made ready for the metric.

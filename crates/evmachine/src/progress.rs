@@ -8,7 +8,8 @@ use crate::distance::GROUP;
 use crate::error::Halt;
 
 /// The stage that a long call is in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Stage {
     /// The within-class covariance is taken; counted in points.
@@ -25,6 +26,8 @@ pub enum Stage {
     Probe,
     /// Queries are compared with the extreme vectors; counted in queries.
     Predict,
+    /// The reasons for decisions are gathered; counted in queries.
+    Explain,
 }
 
 impl fmt::Display for Stage {
@@ -37,6 +40,7 @@ impl fmt::Display for Stage {
             Stage::Cover => "choosing extreme vectors",
             Stage::Probe => "fitting the probe",
             Stage::Predict => "predicting",
+            Stage::Explain => "explaining",
         })
     }
 }
@@ -104,7 +108,7 @@ impl<'a> Run<'a> {
         self
     }
 
-    /// Sets the size of the tiles of distances, in rows and columns, each at least 1 and at most 2^20.
+    /// Sets the size of the tiles of distances, in rows and columns, each at least 1 and at most 2^20. For benchmarks.
     pub fn tile(mut self, rows: usize, columns: usize) -> Self {
         (self.tile_rows, self.tile_columns) = (rows.clamp(1, 1 << 20), columns.clamp(1, 1 << 20));
         self

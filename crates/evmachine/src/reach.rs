@@ -8,8 +8,7 @@
 use std::sync::Arc;
 
 use crate::distance::{self, Columns, Tile};
-use crate::error::Halt;
-use crate::metric::Metric;
+use crate::metric::{Metric, MetricError};
 use crate::model::Evm;
 use crate::points::Points;
 
@@ -24,22 +23,27 @@ pub(crate) struct Reach {
 
 impl Reach {
     /// `None` where there is no beyond: for cosine, or where all vectors are one.
-    pub(crate) fn of(metric: &Metric, points: &Points<'_>) -> Option<Self> {
+    pub(crate) fn of(metric: &Metric, points: &Points<'_>) -> Result<Option<Self>, MetricError> {
         if *metric == Metric::Cosine || points.len() == 0 {
-            return None;
+            return Ok(None);
         }
         let mut reach = Self { first: distance::columns(metric, points, &[0]).into(), limit: 0.0 };
         let all: Vec<usize> = (0..points.len()).collect();
         let mut largest = 0.0f64;
         for rows in all.chunks(1024) {
-            let distances = reach.distances(metric, points, rows).ok()?;
+            let distances = reach.distances(metric, points, rows)?;
             largest = distances.into_iter().fold(largest, f64::max);
         }
         reach.limit = MULTIPLE * largest;
-        (reach.limit > 0.0 && reach.limit.is_finite()).then_some(reach)
+        Ok((reach.limit > 0.0 && reach.limit.is_finite()).then_some(reach))
     }
 
-    fn distances(&self, metric: &Metric, points: &Points<'_>, rows: &[usize]) -> Result<Vec<f64>, Halt> {
+    fn distances(
+        &self,
+        metric: &Metric,
+        points: &Points<'_>,
+        rows: &[usize],
+    ) -> Result<Vec<f64>, MetricError> {
         let block = self.first.block(points, rows);
         let mut tile = Tile::default();
         self.first.ranks(&block, 0..1, &mut tile)?;
@@ -53,7 +57,7 @@ impl Reach {
         metric: &Metric,
         points: &Points<'_>,
         rows: &[usize],
-    ) -> Result<Vec<f64>, Halt> {
+    ) -> Result<Vec<f64>, MetricError> {
         Ok(self.distances(metric, points, rows)?.into_iter().map(|distance| self.fall(distance)).collect())
     }
 
@@ -65,8 +69,9 @@ impl Reach {
 
 impl Evm {
     /// The distance of the first extreme vector from which on every query is unknown; `None` where there is none, as for
-    /// cosine. At a multiple m of it, all supports of a query fall by `10^6 ln m`.
-    pub fn reach(&self) -> Option<f64> {
-        self.prepared().reach.as_ref().map(|reach| reach.limit)
+    /// cosine. At a multiple m of it, all supports of a query fall by `10^6 ln m`. An error comes of a metric of the user's
+    /// own that gives no distance between two extreme vectors.
+    pub fn reach(&self) -> Result<Option<f64>, MetricError> {
+        Ok(self.lookup().reach()?.map(|reach| reach.limit))
     }
 }

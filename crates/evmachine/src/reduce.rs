@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use crate::batch::Batch;
 use crate::cover::{self, Candidates, Cover, Target};
-use crate::error::{FitError, Halt};
-use crate::model::{ClassModel, Evm, Ready};
+use crate::curve::Curve;
+use crate::error::{Halt, ReduceError};
+use crate::model::{Cache, ClassModel, Evm};
 use crate::params::{Budget, Params, ReduceWhen};
 use crate::points::Points;
 use crate::progress::Run;
-use crate::psi::Curve;
 
 impl Evm {
     /// Chooses among the extreme vectors again, under another threshold or budget, which later updates keep to.
@@ -24,14 +24,14 @@ impl Evm {
     /// assert_eq!(evm.extreme_vector_count(), 4);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn reduce(&mut self, params: &Params) -> Result<(), FitError> {
+    pub fn reduce(&mut self, params: &Params) -> Result<(), ReduceError> {
         self.reduce_with(&Run::new(), params)
     }
 
     /// As [`reduce`](Self::reduce), watched and sized by `run`. A model does not hold where its points were before
     /// smoothing; where there is smoothing, training with a threshold or budget chooses better. Of `params`, only `cover_threshold`,
     /// `max_extreme_vectors`, `reduction` and `reduce_when` are used.
-    pub fn reduce_with(&mut self, run: &Run<'_>, params: &Params) -> Result<(), FitError> {
+    pub fn reduce_with(&mut self, run: &Run<'_>, params: &Params) -> Result<(), ReduceError> {
         let params = Params {
             cover_threshold: params.cover_threshold,
             max_extreme_vectors: params.max_extreme_vectors,
@@ -40,7 +40,7 @@ impl Evm {
             ..Params::clone(&self.params)
         }
         .check()?;
-        let mut model = Evm { params, prepared: Ready::default(), ..self.clone() };
+        let mut model = Evm { params, cache: Cache::default(), ..self.clone() };
         let everything: Vec<usize> = (0..model.classes.len()).collect();
         model.choose(run, &everything, None)?;
         if let Some(witnesses) = &mut model.witnesses {

@@ -7,7 +7,9 @@ use serde::{Deserialize, Serialize};
 /// What decides how much support a query needs to be accepted.
 ///
 /// All but [`Probability`](Rejection::Probability) are set on rows that were held out of a fit, anew at every update; the
-/// threshold is then part of the model ([`Evm::threshold`](crate::Evm::threshold)).
+/// threshold is then part of the model ([`Evm::threshold`](crate::Evm::threshold)). Where nothing can be held out, because no
+/// class has two rows, there is no calibration ([`Evm::calibration`](crate::Evm::calibration), and
+/// [`Report::held_out`](crate::Report::held_out) is 0), and a psi below 0.05 is unknown.
 ///
 /// ```
 /// use evmachine::Rejection;
@@ -68,7 +70,7 @@ impl fmt::Display for Rejection {
 /// A number, or an object of one entry.
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
-enum Written {
+enum WrittenRejection {
     Number(f64),
     Named(Named),
 }
@@ -86,10 +88,10 @@ enum Named {
 impl Serialize for Rejection {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match *self {
-            Rejection::Probability(delta) => Written::Number(delta),
-            Rejection::FalseUnknown(rate) => Written::Named(Named::Unknown(rate)),
-            Rejection::FalseUnknownPerClass(rate) => Written::Named(Named::UnknownPerClass(rate)),
-            Rejection::FalseKnown(rate) => Written::Named(Named::Known(rate)),
+            Rejection::Probability(delta) => WrittenRejection::Number(delta),
+            Rejection::FalseUnknown(rate) => WrittenRejection::Named(Named::Unknown(rate)),
+            Rejection::FalseUnknownPerClass(rate) => WrittenRejection::Named(Named::UnknownPerClass(rate)),
+            Rejection::FalseKnown(rate) => WrittenRejection::Named(Named::Known(rate)),
         }
         .serialize(serializer)
     }
@@ -97,16 +99,16 @@ impl Serialize for Rejection {
 
 impl<'de> Deserialize<'de> for Rejection {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let written = Written::deserialize(deserializer).map_err(|_| {
+        let written = WrittenRejection::deserialize(deserializer).map_err(|_| {
             serde::de::Error::custom(
                 "must be a probability, or one of false_unknown, false_unknown_per_class, false_known with a share",
             )
         })?;
         Ok(match written {
-            Written::Number(delta) => Rejection::Probability(delta),
-            Written::Named(Named::Unknown(rate)) => Rejection::FalseUnknown(rate),
-            Written::Named(Named::UnknownPerClass(rate)) => Rejection::FalseUnknownPerClass(rate),
-            Written::Named(Named::Known(rate)) => Rejection::FalseKnown(rate),
+            WrittenRejection::Number(delta) => Rejection::Probability(delta),
+            WrittenRejection::Named(Named::Unknown(rate)) => Rejection::FalseUnknown(rate),
+            WrittenRejection::Named(Named::UnknownPerClass(rate)) => Rejection::FalseUnknownPerClass(rate),
+            WrittenRejection::Named(Named::Known(rate)) => Rejection::FalseKnown(rate),
         })
     }
 }

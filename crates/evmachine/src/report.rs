@@ -3,12 +3,28 @@
 use std::fmt;
 use std::time::Duration;
 
+use serde::{Serialize, Serializer};
+
 use crate::params::TailMemory;
 use crate::psi::{FitStatus, PsiModel};
 use crate::tail::Plan;
+use crate::witness::Shares;
 
 /// What a fit or an update did. A fit is an update of an empty model: all of its classes are new.
-#[derive(Debug, Clone, PartialEq)]
+///
+/// ```
+/// # use evmachine::{Evm, Features, Labels, Params, TailSize};
+/// # let features = Features::new(vec![0.0, 0.1, 0.2, 5.0, 5.1, 5.2], 1)?;
+/// # let labels = Labels::new(["low", "low", "low", "high", "high", "high"])?;
+/// let params = Params { tail_size: TailSize::Count(3), ..Params::paper() };
+/// let (_, report) = Evm::fit(&params, &features, &labels)?;
+/// let written = serde_json::to_value(&report)?;
+/// assert_eq!(written["new_classes"], serde_json::json!(["low", "high"]));
+/// assert_eq!(written["fits"]["converged"], 6);
+/// assert!(written["times"]["tails"].as_f64() > Some(0.0), "in seconds");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Report {
     /// Rows learned from.
@@ -40,7 +56,7 @@ pub struct Report {
     /// The penalty that a fit chose for its probe.
     pub probe_penalty: Option<f64>,
     /// What a fit chose as the shares of features, logits and probe in a decision ([`Evm::shares`](crate::Evm::shares)).
-    pub shares: Option<[f64; 3]>,
+    pub shares: Option<Shares>,
     /// Why the parameters should be chosen anew, if they should.
     pub tune_again: Option<TuneAgain>,
     /// How tails were made: those between the new rows and extreme vectors where there were any, then those of the new rows.
@@ -50,7 +66,8 @@ pub struct Report {
 }
 
 /// Why parameters that were chosen on a smaller model may not fit any more.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[serde(tag = "reason", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum TuneAgain {
     /// There are twice as many classes as when the model was fitted, or more.
@@ -85,20 +102,26 @@ impl fmt::Display for TuneAgain {
     }
 }
 
-/// Wall-clock time of each stage.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+/// Wall-clock time of each stage; written as seconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct StageTimes {
     /// The matrix of the first batch, and the new rows whitened with it.
+    #[serde(serialize_with = "seconds")]
     pub whitening: Duration,
     /// Moving points towards their neighbours.
+    #[serde(serialize_with = "seconds")]
     pub smoothing: Duration,
     /// Distances, tails and fits of the new rows.
+    #[serde(serialize_with = "seconds")]
     pub tails: Duration,
     /// Old extreme vectors against the new rows.
+    #[serde(serialize_with = "seconds")]
     pub refit: Duration,
     /// Choosing extreme vectors.
+    #[serde(serialize_with = "seconds")]
     pub cover: Duration,
     /// Rows held out, the trial without them, probe, witnesses and threshold.
+    #[serde(serialize_with = "seconds")]
     pub calibration: Duration,
 }
 
@@ -118,6 +141,17 @@ impl StatusCounts {
     }
 }
 
+impl Serialize for StatusCounts {
+    /// As a map of the statuses that occurred.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.iter())
+    }
+}
+
+fn seconds<S: Serializer>(time: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_f64(time.as_secs_f64())
+}
+
 impl<'a> FromIterator<&'a PsiModel> for StatusCounts {
     fn from_iter<I: IntoIterator<Item = &'a PsiModel>>(models: I) -> Self {
         let mut counts = Self::default();
@@ -135,5 +169,42 @@ impl fmt::Display for StatusCounts {
             write!(formatter, "{comma}{count} {}", status.describe())?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reports_are_written_by_the_names_of_their_fields() {
+        let psi = |status| PsiModel { shape: 1.0, scale: 1.0, shift: 0.0, status };
+        let fits = [FitStatus::Converged, FitStatus::ZeroTail, FitStatus::Converged].map(psi);
+        let report = Report {
+            rows: 3,
+            new_classes: vec!["a".to_owned()],
+            classes: 2,
+            tail_sizes: (1, 4),
+            clipped: Vec::new(),
+            fits: fits.iter().collect(),
+            refitted: 0,
+            added: 2,
+            dropped: 1,
+            extreme_vectors: 5,
+            vector_ratio: 0.5,
+            tail_memory: TailMemory::Max,
+            held_out: 0,
+            probe_penalty: None,
+            shares: Some(Shares { features: 0.5, logits: 0.25, probe: 0.25 }),
+            tune_again: Some(TuneAgain::ClassesGrew { from: 2, to: 4 }),
+            plans: Vec::new(),
+            times: StageTimes { tails: Duration::from_millis(1_500), ..StageTimes::default() },
+        };
+        let times =
+            r#"{"whitening":0.0,"smoothing":0.0,"tails":1.5,"refit":0.0,"cover":0.0,"calibration":0.0}"#;
+        let expected = format!(
+            r#"{{"rows":3,"new_classes":["a"],"classes":2,"tail_sizes":[1,4],"clipped":[],"fits":{{"converged":2,"zero_tail":1}},"refitted":0,"added":2,"dropped":1,"extreme_vectors":5,"vector_ratio":0.5,"tail_memory":"max","held_out":0,"probe_penalty":null,"shares":{{"features":0.5,"logits":0.25,"probe":0.25}},"tune_again":{{"reason":"classes_grew","from":2,"to":4}},"plans":[],"times":{times}}}"#
+        );
+        assert_eq!(serde_json::to_string(&report).unwrap(), expected);
     }
 }

@@ -21,9 +21,13 @@ type Scores<'a> = &'a [f64];
 /// ```
 /// // One witness, right three times in four by a margin of 1: its weight is the log-odds of that.
 /// let scores = [1.0, 0.0, 1.0, 0.0, 1.0, 0.0, 1.0, 0.0];
-/// let (weights, _) = evmachine::stack(&[&scores], 2, &[0, 0, 0, 1]);
+/// let (weights, _) = evmachine::tuning::stack(&[&scores], 2, &[0, 0, 0, 1]);
 /// assert!((weights[0] - 3f64.ln()).abs() < 0.05);
 /// ```
+///
+/// # Panics
+///
+/// If the scores of a witness are not rows x classes.
 pub fn stack(witnesses: &[Scores<'_>], classes: usize, truth: &[u32]) -> (Vec<f64>, f64) {
     let rows = truth.len();
     let penalty = 0.01 / rows.max(1) as f64;
@@ -71,6 +75,10 @@ pub fn stack(witnesses: &[Scores<'_>], classes: usize, truth: &[u32]) -> (Vec<f6
 /// The weights of `others` beside that of the features, which is 1: fixed ones as they are, the rest by stacking. All scores
 /// are rows x classes, on one scale. A witness that would count for less than a fiftieth is left out, and none counts for
 /// more than 20 times the features, which alone know how far a query is from all data.
+///
+/// # Panics
+///
+/// If the scores of a witness are not rows x classes.
 pub fn weigh(
     features: &[f64],
     others: &[(Weight, Option<&[f64]>)],
@@ -95,7 +103,7 @@ pub fn weigh(
     let weight = |other: &(Weight, Option<&[f64]>)| match *other {
         (Weight::Fixed(weight), Some(_)) => weight,
         (Weight::Auto, Some(_)) => {
-            let value = found.next().copied().unwrap_or(0.0);
+            let value = *found.next().expect("every free witness was stacked");
             if value < LEAST_SHARE * total { 0.0 } else { (value / own).min(MOST_WEIGHT) }
         }
         (_, None) => 0.0,

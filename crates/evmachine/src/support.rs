@@ -12,8 +12,8 @@ use fearless_simd::{Simd, dispatch, f32x16, prelude::*};
 
 pub(crate) use self::estimate::Estimates;
 use self::estimate::LANES;
+use crate::curve::Curves;
 use crate::level::level;
-use crate::psi::Curves;
 
 /// Extreme vectors among which the largest supports are searched.
 pub(crate) struct Search<'a> {
@@ -208,8 +208,9 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::curve::Curve;
     use crate::params::TailModel;
-    use crate::psi::{Curve, FitStatus, PsiModel};
+    use crate::psi::{FitStatus, PsiModel};
 
     proptest! {
         #[test]

@@ -6,25 +6,26 @@ use thiserror::Error;
 
 use crate::beta::Beta;
 use crate::calibration::{self, Calibration, CalibrationInfo, Scored};
+use crate::curve::support_of;
 use crate::decision::ClassScore;
-use crate::error::{Halt, LabelError, ParamsError, PredictError};
+use crate::error::{FeatureError, Halt, LabelError, ParamsError, PredictError, ended_by_halt};
 use crate::features::Features;
 use crate::labels::Labels;
+use crate::metric::MetricError;
 use crate::model::Evm;
 use crate::params::Params;
 use crate::progress::Run;
-use crate::psi::support_of;
 use crate::rejection::Rejection;
 use crate::sample::{NOT_LEARNED, NewRow, Sample};
 use crate::stacking;
 
-/// Calibration that did not succeed.
+/// Calibration that did not succeed; the model is as it was.
 #[derive(Debug, Clone, PartialEq, Error)]
 #[non_exhaustive]
 pub enum CalibrateError {
-    /// The rows cannot be asked about.
+    /// The features cannot be used.
     #[error(transparent)]
-    Predict(#[from] PredictError),
+    Features(#[from] FeatureError),
     /// The labels do not fit the rows.
     #[error(transparent)]
     Labels(#[from] LabelError),
@@ -48,6 +49,20 @@ pub enum CalibrateError {
          calibrate it on labelled rows that it was not trained on"
     )]
     NotCalibrated,
+    /// The user's own metric gave a value that is no distance.
+    #[error(transparent)]
+    Metric(#[from] MetricError),
+    /// The observer asked to stop.
+    #[error("stopped before the end, as asked")]
+    Stopped,
+}
+
+ended_by_halt!(CalibrateError);
+
+impl From<PredictError> for CalibrateError {
+    fn from(error: PredictError) -> Self {
+        Halt::from(error).into()
+    }
 }
 
 impl Evm {
@@ -127,6 +142,16 @@ impl Evm {
         features: &Features<'_>,
         labels: &Labels,
     ) -> Result<CalibrationInfo, CalibrateError> {
+        self.calibrate_with(&Run::new(), features, labels)
+    }
+
+    /// As [`calibrate`](Self::calibrate), watched and sized by `run`.
+    pub fn calibrate_with(
+        &mut self,
+        run: &Run<'_>,
+        features: &Features<'_>,
+        labels: &Labels,
+    ) -> Result<CalibrationInfo, CalibrateError> {
         if features.rows() != labels.len() {
             return Err(LabelError::Count { rows: features.rows(), labels: labels.len() }.into());
         }
@@ -140,33 +165,43 @@ impl Evm {
         let rows: Vec<usize> = known.iter().map(|(row, _)| *row).collect();
         let truth: Vec<u32> = known.iter().map(|(_, class)| *class).collect();
         let features = features.select(&rows);
-        let scores = self.for_each_query(&Run::new(), &features, |_, scores| scores.to_vec())?;
+        let scores = self.for_each_query(run, &features, |_, scores| scores.to_vec());
+        let scores = scores.map_err(|error| match error {
+            PredictError::Features(error) => error.map_row(|row| rows[row]).into(),
+            other => CalibrateError::from(other),
+        })?;
         let mut model = self.clone();
-        model.adopt(&scores, &truth);
+        let info = model.adopt(&scores, &truth);
         let mut sample = self.sample.as_deref().cloned().unwrap_or_else(|| Sample::empty(self.dimensions));
         sample.calibrate_on(&features, &truth, self.classes.len());
         model.sample = Some(Arc::new(sample));
-        let info = model
-            .calibration
-            .as_ref()
-            .map_or(Err(CalibrateError::NotCalibrated), |found| Ok(found.info()))?;
         *self = model;
         Ok(info)
     }
 
     /// Learns from rows that are known to be unknown how strangers score: P(known) and [`Rejection::FalseKnown`] follow.
     pub fn calibrate_unknowns(&mut self, features: &Features<'_>) -> Result<(), CalibrateError> {
+        self.calibrate_unknowns_with(&Run::new(), features)
+    }
+
+    /// As [`calibrate_unknowns`](Self::calibrate_unknowns), watched and sized by `run`.
+    pub fn calibrate_unknowns_with(
+        &mut self,
+        run: &Run<'_>,
+        features: &Features<'_>,
+    ) -> Result<(), CalibrateError> {
         if self.calibration.is_none() {
             return Err(CalibrateError::NotCalibrated);
         }
-        let scores = self.decide(features)?;
+        let decisions = self.decide_with(run, features)?;
         let p_values: Vec<f64> =
-            scores.iter().filter_map(|decision| self.p_value(decision.score())).collect();
+            decisions.iter().filter_map(|decision| self.p_value(decision.score())).collect();
         self.set_strangers(Self::strangers_of(&p_values).ok_or(CalibrateError::NoRows)?)?;
         Ok(())
     }
 
-    /// The distribution of p-values of unknown queries that is most likely by these; `None` without any.
+    /// The distribution of p-values of unknown queries that is most likely by these; `None` without any. For tuners, which
+    /// have p-values of many models; [`calibrate_unknowns`](Self::calibrate_unknowns) measures those of one.
     pub fn strangers_of(p_values: &[f64]) -> Option<[f64; 2]> {
         Beta::fit(p_values).map(|beta| [beta.a, beta.b])
     }
@@ -193,7 +228,7 @@ impl Evm {
     }
 
     /// Takes the scores of held-out rows, those of one row for each, as the ones to compare with.
-    pub(crate) fn adopt(&mut self, scores: &[Vec<ClassScore>], truth: &[u32]) {
+    pub(crate) fn adopt(&mut self, scores: &[Vec<ClassScore>], truth: &[u32]) -> CalibrationInfo {
         let classes = self.classes.len();
         let supports: Vec<f64> = scores.iter().flatten().map(|score| score.support).collect();
         let (low, high) = supports
@@ -207,8 +242,11 @@ impl Evm {
         let rows: Vec<Scored> = scores.iter().map(|scores| self.scored(scores, 1.0)).collect();
         let right = rows.iter().zip(truth).filter(|(row, truth)| row.best == **truth).count();
         let accuracy = right as f64 / rows.len().max(1) as f64;
-        self.calibration = Some(Arc::new(Calibration::new(rows, sharpness[0], accuracy, classes)));
+        let calibration = Calibration::new(rows, sharpness[0], accuracy, classes);
+        let info = calibration.info();
+        self.calibration = Some(Arc::new(calibration));
         self.set_thresholds();
+        info
     }
 
     fn scored(&self, scores: &[ClassScore], weight: f64) -> Scored {

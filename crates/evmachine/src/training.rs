@@ -23,7 +23,7 @@ use crate::probe::{Classed, Probe};
 use crate::progress::Run;
 use crate::report::{Report, TuneAgain};
 use crate::sample::{NewRow, Sample};
-use crate::witness::{Heard, LogitMachine, Mixture, Witnesses};
+use crate::witness::{Heard, LogitMachine, Mixture, Shares, Witnesses};
 
 /// Rows held out, at most.
 const MOST_HELD: usize = 4_000;
@@ -208,9 +208,9 @@ fn mean_of(values: impl Iterator<Item = f64>) -> f64 {
 }
 
 impl Evm {
-    /// How much of a decision is the support in feature space, the machine over logits and the linear probe: shares that
-    /// add up to 1. `None` where the first decides alone.
-    pub fn shares(&self) -> Option<[f64; 3]> {
+    /// How much of a decision is the support in feature space, the machine over logits and the linear probe. `None` where
+    /// the first decides alone.
+    pub fn shares(&self) -> Option<Shares> {
         self.witnesses.as_ref().map(|witnesses| witnesses.mixture.shares())
     }
 
@@ -227,7 +227,7 @@ impl Evm {
         let Some(sample) = &self.sample else { return Ok(()) };
         let clock = Instant::now();
         let numbers: Vec<u32> =
-            labels.names().iter().map(|name| self.class_index(name).unwrap_or_default() as u32).collect();
+            labels.names().iter().map(|name| self.class_index(name).expect("learned") as u32).collect();
         let classes = self.classes.len();
         let mut sample = Sample::clone(sample);
         let optimism = sample.mean_optimism();

@@ -16,12 +16,9 @@
 //! | `Gumbel` | (m_min - m) / m_max | s = m_max / beta, c = m_min - s ln(mean e^(beta t)) |
 
 use crate::math;
-use crate::params::{Params, TailModel};
+use crate::params::{Params, SHAPE_CAP, TailModel};
 use crate::psi::{FitStatus, PsiModel};
 
-/// Shapes end here: a curve this steep falls from 0.99 to 0.01 within 6e-5 of its distance. For `Libmr`, whose
-/// curve is steep by the unit of 1 and not by that of the margins, at `SHAPE_CAP (1 + m_max) / m_max`.
-pub const SHAPE_CAP: f64 = 1e5;
 /// Newton or bisection steps at the most. Newton takes 3 to 6 on real tails.
 const MAX_STEPS: u32 = 100;
 /// Relative size of the last step. Newton squares the error, so that of the shape is some 1e-12.
@@ -38,6 +35,48 @@ pub(crate) struct Workspace {
     pub(crate) margins: Vec<f64>,
     t: Vec<f64>,
     sparse: Vec<f64>,
+}
+
+impl PsiModel {
+    /// Fits margins directly, for whoever has them from elsewhere; their order does not matter.
+    ///
+    /// ```
+    /// use evmachine::{PsiModel, TailModel};
+    ///
+    /// let psi = PsiModel::fit(TailModel::Weibull, &[1.9, 1.2, 1.6, 2.1])?;
+    /// assert!(psi.probability(TailModel::Weibull, 0.5) > 0.99);
+    /// assert!(psi.probability(TailModel::Weibull, 3.0) < 0.01);
+    /// # Ok::<(), evmachine::MarginError>(())
+    /// ```
+    pub fn fit(model: TailModel, margins: &[f64]) -> Result<Self, MarginError> {
+        if margins.is_empty() {
+            return Err(MarginError::Empty);
+        }
+        if let Some(index) = margins.iter().position(|margin| !(margin.is_finite() && *margin >= 0.0)) {
+            return Err(MarginError::NotAMargin { index, value: margins[index] });
+        }
+        let mut workspace = Workspace::default();
+        workspace.margins.extend_from_slice(margins);
+        workspace.margins.sort_unstable_by(f64::total_cmp);
+        Ok(fit_margins(model, None, &mut workspace))
+    }
+}
+
+/// Margins that cannot be fitted.
+#[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum MarginError {
+    /// None at all.
+    #[error("there are no margins to fit")]
+    Empty,
+    /// A margin is finite and not negative.
+    #[error("margin {index} is {value}; margins are finite and not negative")]
+    NotAMargin {
+        /// Its position.
+        index: usize,
+        /// Its value.
+        value: f64,
+    },
 }
 
 /// Fits `model` to the margins `multiplier * distance`; `tail` is sorted and not empty.
@@ -196,7 +235,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::psi::Curve;
+    use crate::curve::Curve;
 
     fn fitted(tail: &[f32], model: TailModel) -> PsiModel {
         fit(tail, 0.5, model, None, &mut Workspace::default())

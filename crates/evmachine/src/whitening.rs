@@ -40,14 +40,14 @@ pub(crate) struct Whitening {
 
 /// The rows that C is taken over, grouped by class: row `order[i]` is of class `classes[i]`.
 #[derive(Clone, Copy)]
-pub(crate) struct Rows<'a> {
+pub(crate) struct Grouped<'a> {
     pub(crate) points: &'a Points<'a>,
     pub(crate) order: &'a [usize],
     pub(crate) classes: &'a [u32],
 }
 
 impl Whitening {
-    pub(crate) fn estimate(run: &Run<'_>, fraction: f64, rows: &Rows<'_>) -> Result<Self, Halt> {
+    pub(crate) fn estimate(run: &Run<'_>, fraction: f64, rows: &Grouped<'_>) -> Result<Self, Halt> {
         let dimensions = rows.points.dimensions();
         let size = dimensions.next_multiple_of(COLUMNS);
         let mut matrix = scatter(run, rows, size)?;
@@ -182,7 +182,7 @@ impl Evm {
 }
 
 /// The lower triangle of C times the number of rows, `size x size`; in blocks on the diagonal, more than that.
-fn scatter(run: &Run<'_>, rows: &Rows<'_>, size: usize) -> Result<Vec<f64>, Halt> {
+fn scatter(run: &Run<'_>, rows: &Grouped<'_>, size: usize) -> Result<Vec<f64>, Halt> {
     let meter = run.meter(Stage::Whitening, rows.order.len());
     let d = rows.points.dimensions();
     let means = class_means(rows);
@@ -213,7 +213,7 @@ fn scatter(run: &Run<'_>, rows: &Rows<'_>, size: usize) -> Result<Vec<f64>, Halt
 }
 
 /// By class, the mean of its rows: exact where they are all the same, because sums of equal `f32` are in `f64`.
-fn class_means(rows: &Rows<'_>) -> Vec<f64> {
+fn class_means(rows: &Grouped<'_>) -> Vec<f64> {
     let d = rows.points.dimensions();
     let classes = rows.classes.last().map_or(0, |&class| class as usize + 1);
     let mut means = vec![0.0; classes * d];

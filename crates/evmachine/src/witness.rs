@@ -12,7 +12,9 @@
 //! rows, so that far from all data, where a logit grows without bound, g decides. The offset leaves the typical score of a
 //! known row where g has it.
 
-use crate::error::{FitError, Halt, PredictError};
+use serde::{Deserialize, Serialize};
+
+use crate::error::{FitError, ForgetError, PredictError};
 use crate::features::Features;
 use crate::fit;
 use crate::labels::Labels;
@@ -47,7 +49,7 @@ pub(crate) struct LogitMachine {
 }
 
 /// How supports are put together.
-#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Mixture {
     pub(crate) feature: f64,
     pub(crate) logit: f64,
@@ -60,9 +62,21 @@ pub(crate) struct Mixture {
 }
 
 /// What each witness says of one class, in the unit of support; their sum is the support of the class.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Testimony {
+    /// The support in feature space.
+    pub features: f64,
+    /// The machine over logits.
+    pub logits: f64,
+    /// The linear probe.
+    pub probe: f64,
+}
+
+/// How much of a decision each witness is; the shares add up to 1.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Shares {
     /// The support in feature space.
     pub features: f64,
     /// The machine over logits.
@@ -113,9 +127,9 @@ impl Mixture {
     }
 
     /// Of features, logits and probe.
-    pub(crate) fn shares(&self) -> [f64; 3] {
-        let [a, b] = self.weights;
-        [1.0, a, b].map(|weight| weight * self.feature)
+    pub(crate) fn shares(&self) -> Shares {
+        let [logits, probe] = self.weights.map(|weight| weight * self.feature);
+        Shares { features: self.feature, logits, probe }
     }
 
     /// The parts of a support.
@@ -229,7 +243,8 @@ impl Probe {
         Features::checked(values, self.classes())
     }
 
-    /// The logits of rows as features of a machine over them ([`Params::over_logits`]).
+    /// The logits of rows as features of a machine over them ([`Params::over_logits`]). For tuners; a fit makes such a
+    /// machine itself.
     pub fn features(&self, queries: &Features<'_>) -> Result<Features<'static>, PredictError> {
         let points = self.points(queries)?;
         let rows: Vec<usize> = (0..points.len()).collect();
@@ -239,7 +254,7 @@ impl Probe {
 
 impl Params {
     /// How the machine over the logits of a probe is trained that goes with a model of these parameters: as
-    /// [`Params::robust`] for cosine without whitening, of the size that the model has.
+    /// [`Params::robust`] for cosine without whitening, of the size that the model has. For tuners.
     pub fn over_logits(&self) -> Self {
         Self {
             whitening: 0.0,
@@ -302,7 +317,7 @@ impl Witnesses {
     }
 
     /// Without a class.
-    pub(crate) fn without(&self, run: &Run<'_>, class: usize, name: &str) -> Result<Self, crate::ClassError> {
+    pub(crate) fn without(&self, run: &Run<'_>, class: usize, name: &str) -> Result<Self, ForgetError> {
         let mut logits = self.logits.clone();
         if let Some(logits) = &mut logits {
             logits.machine.forget_class_with(run, name)?;
@@ -347,16 +362,6 @@ impl Evm {
             logit_cap: mixture.logit_cap,
             probe_cap: mixture.probe_cap,
         })
-    }
-}
-
-impl From<PredictError> for Halt {
-    /// Rows that a model was learned from can be asked about; what remains is a stop or a metric of the user's own.
-    fn from(error: PredictError) -> Self {
-        match error {
-            PredictError::Metric(error) => Halt::Metric(error),
-            _ => Halt::Stopped,
-        }
     }
 }
 

@@ -76,7 +76,9 @@ fn threshold(evm: &Evm) -> String {
 }
 
 fn shares(evm: &Evm) -> String {
-    let [features, logits, probe] = evm.shares().unwrap_or([1.0, 0.0, 0.0]);
+    let alone = (1.0, 0.0, 0.0);
+    let (features, logits, probe) =
+        evm.shares().map_or(alone, |shares| (shares.features, shares.logits, shares.probe));
     format!("{features:.3} / {logits:.3} / {probe:.3}")
 }
 
@@ -117,8 +119,6 @@ fn print_tables(evm: &Evm) -> Result<(), Failure> {
 fn json(evm: &Evm) -> serde_json::Value {
     let statuses: StatusCounts =
         evm.extreme_vectors().map(|vector| vector.psi).collect::<Vec<_>>().iter().collect();
-    let fits: serde_json::Map<String, serde_json::Value> =
-        statuses.iter().map(|(status, count)| (format!("{status:?}"), count.into())).collect();
     let classes: Vec<serde_json::Value> = evm
         .classes()
         .map(|class| {
@@ -135,12 +135,12 @@ fn json(evm: &Evm) -> serde_json::Value {
         "rows": evm.points_seen(),
         "extreme_vectors": evm.extreme_vector_count(),
         "vector_ratio": evm.vector_ratio(),
-        "fits": fits,
+        "fits": statuses,
         "tail_memory": evm.tail_memory(),
         "threshold": evm.threshold(),
         "shares": evm.shares(),
         "calibration_rows": evm.calibration().map(|info| info.rows),
         "classes": classes,
-        "params": Params::clone(evm.params()),
+        "params": evm.params(),
     })
 }

@@ -225,11 +225,7 @@ fn explanation_json(evm: &Evm, explanation: &Explanation) -> serde_json::Value {
                 "extreme_vectors": speakers,
             });
             if let Some(testimony) = class.testimony {
-                said["witnesses"] = serde_json::json!({
-                    "features": testimony.features,
-                    "logits": testimony.logits,
-                    "probe": testimony.probe,
-                });
+                said["witnesses"] = serde_json::json!(testimony);
             }
             said
         })

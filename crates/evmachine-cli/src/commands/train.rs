@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use evmachine::{Evm, FitStatus, Report};
+use evmachine::{Evm, FitStatus, Report, Shares, TailMemory};
 
 use crate::console::Console;
 use crate::data::{DataArguments, feature_names};
@@ -49,7 +49,7 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
     let (mut evm, report) = Evm::fit_with(&console.run(&progress), &params, &data.features, &data.labels)
         .map_err(|error| data.failure(error))?;
     drop(progress);
-    evm.set_feature_names(feature_names(&data.schema));
+    evm.set_feature_names(feature_names(&data.schema))?;
     if let Some(path) = &arguments.unknown_data {
         let unknown = arguments.columns.read_unlabelled(console, path, Some(&evm))?;
         evm.calibrate_unknowns(&unknown).map_err(|error| Failure::from(error).about(path.display()))?;
@@ -60,6 +60,7 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
     }
     console.say(format!("{} features in each row", evm.dimensions()));
     say_report(console, &report);
+    warn_of_tails(console, params.tail_memory, &report);
     let rule = evm.params().rejection_threshold;
     if rule.is_calibrated() {
         match evm.calibration() {
@@ -70,6 +71,16 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
     }
     console.say(format!("model written to {}", arguments.output.display()));
     Ok(())
+}
+
+/// Says so where whole tails, as they were before or asked for, gave way to less.
+pub(crate) fn warn_of_tails(console: &Console, before: TailMemory, report: &Report) {
+    if before == TailMemory::Full && report.tail_memory != TailMemory::Full {
+        console.warn(
+            "whole tails would take more than the tail memory limit, so that updates will not be exact; \
+             see --tail-memory-limit",
+        );
+    }
 }
 
 /// What a fit or an update did, in a few lines.
@@ -95,7 +106,7 @@ pub(crate) fn say_report(console: &Console, report: &Report) {
     if classes > 2 && report.new_classes.len() * 2 > rows {
         console.warn("more than half of the rows have a class of their own; is --label the right column?");
     }
-    if let Some([features, logits, probe]) = report.shares {
+    if let Some(Shares { features, logits, probe, .. }) = report.shares {
         console.say(format!(
             "by {} held-out rows a decision is made of features {:.0} %, logits {:.0} %, linear probe {:.0} %",
             report.held_out,

@@ -125,4 +125,11 @@ fn columns_in_another_order_are_taken_by_name() {
     assert!(said.contains(r#"column "g15" stands where the model was trained on "f0""#), "{said}");
     let evaluate = |file: &str| place.ok(&["evaluate", "model.safetensors", file, "--label", "class"]);
     assert_eq!(evaluate("turned.csv"), evaluate(&fixture("letters.csv")));
+
+    // Whatever the names are: numbers stand only where a file has none.
+    let named = |lines: &str| lines.replace("f0", "column_0").replace("f1", "column_1");
+    place.write("named.csv", named(&std::fs::read_to_string(fixture("letters.csv")).unwrap()));
+    place.write("turned.csv", named(&turned.join("\n")));
+    place.ok(&["train", "named.csv", "--label", "class", "-o", "model.safetensors"]);
+    assert_eq!(predict("turned.csv"), predict("named.csv"));
 }

@@ -39,6 +39,7 @@ fn every_separator_and_line_ending() {
             let format = if separator == "\t" { Format::Tsv } else { Format::Csv };
             assert_eq!(found.schema.format, format);
             assert_eq!(found.schema.feature_names, ["column_0", "column_1"]);
+            assert!(!found.schema.named);
         }
     }
 }

@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-use evmachine::{DistanceTable, Evm, Features, Labels, Metric, MetricError};
+use evmachine::tuning::DistanceTable;
+use evmachine::{Evm, Features, Labels, Metric, MetricError};
 use rayon::prelude::*;
 
 use super::error::RivalError;

@@ -12,7 +12,7 @@ use super::sets::Sets;
 use super::{Candidates, Cover, Resources, greedy, radii_at};
 use crate::error::Halt;
 use crate::metric::Metric;
-use crate::weibull::SHAPE_CAP;
+use crate::params::SHAPE_CAP;
 
 /// The lowest support: psi of e^-1097.
 const LOW: f64 = -7.0;

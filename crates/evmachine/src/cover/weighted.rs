@@ -10,9 +10,9 @@ use rayon::prelude::*;
 
 use super::neighbors::Neighbors;
 use super::{Candidates, Cover, Resources};
+use crate::curve::Curve;
 use crate::error::Halt;
 use crate::metric::Metric;
-use crate::psi::Curve;
 
 /// Gains below this are rounding.
 const NOTHING: f64 = 1e-12;

@@ -2,9 +2,9 @@
 
 use fearless_simd::{Simd, f32x16, prelude::*};
 
+use crate::curve::{Curve, Curves};
 use crate::math;
 use crate::params::TailModel;
-use crate::psi::{Curve, Curves};
 
 pub(super) const LANES: usize = 16;
 /// Relative error of a line's two terms: eight roundings.
@@ -26,7 +26,7 @@ enum Abscissa {
     /// The value.
     Value,
     /// The square root of the value.
-    Root,
+    SquareRoot,
 }
 
 /// An [`Abscissa`], computed.
@@ -39,7 +39,7 @@ trait Across {
 struct Logarithm;
 struct Bits;
 struct Value;
-struct Root;
+struct SquareRoot;
 
 impl Across for Logarithm {
     const LOGARITHMIC: bool = true;
@@ -65,7 +65,7 @@ impl Across for Value {
     }
 }
 
-impl Across for Root {
+impl Across for SquareRoot {
     const LOGARITHMIC: bool = false;
     #[inline(always)]
     fn of<S: Simd>(_: S, value: f32x16<S>) -> f32x16<S> {
@@ -87,7 +87,7 @@ impl Estimates {
     /// Lines over distances in so many dimensions, or over squares of distances.
     pub(crate) fn new(curves: &Curves, dimensions: usize, squared: bool) -> Self {
         let abscissa = match (curves.model(), squared) {
-            (TailModel::Gumbel, true) => Abscissa::Root,
+            (TailModel::Gumbel, true) => Abscissa::SquareRoot,
             (TailModel::Gumbel, false) => Abscissa::Value,
             _ if dimensions < FINE => Abscissa::Bits,
             _ => Abscissa::Logarithm,
@@ -116,7 +116,7 @@ impl Estimates {
             Abscissa::Logarithm => self.bounds_over::<_, Logarithm>(simd, first, values, lower, upper),
             Abscissa::Bits => self.bounds_over::<_, Bits>(simd, first, values, lower, upper),
             Abscissa::Value => self.bounds_over::<_, Value>(simd, first, values, lower, upper),
-            Abscissa::Root => self.bounds_over::<_, Root>(simd, first, values, lower, upper),
+            Abscissa::SquareRoot => self.bounds_over::<_, SquareRoot>(simd, first, values, lower, upper),
         }
     }
 
@@ -136,7 +136,7 @@ impl Estimates {
             Abscissa::Logarithm => self.largest_over::<_, Logarithm>(simd, first, values, bound, each),
             Abscissa::Bits => self.largest_over::<_, Bits>(simd, first, values, bound, each),
             Abscissa::Value => self.largest_over::<_, Value>(simd, first, values, bound, each),
-            Abscissa::Root => self.largest_over::<_, Root>(simd, first, values, bound, each),
+            Abscissa::SquareRoot => self.largest_over::<_, SquareRoot>(simd, first, values, bound, each),
         }
     }
 
@@ -150,7 +150,7 @@ impl Estimates {
         mut each: impl FnMut(usize, f32),
     ) -> f32 {
         let mut least = f32x16::splat(simd, f32::INFINITY);
-        let padded = Padded::new(values);
+        let padded = Filled::new(values);
         for (number, (part, [slope, intercept, slack])) in padded.parts().zip(self.lines(first)).enumerate() {
             let value = f32x16::from_slice(simd, part);
             let (line, slack) = line_at::<_, X>(simd, value, [slope, intercept, slack]);
@@ -203,7 +203,7 @@ impl Estimates {
     ) {
         let mut least = f32x16::splat(simd, f32::INFINITY);
         let bounds = lower.chunks_exact_mut(LANES).zip(upper.chunks_exact_mut(LANES));
-        let padded = Padded::new(values);
+        let padded = Filled::new(values);
         for ((part, lines), (lower, upper)) in padded.parts().zip(self.lines(first)).zip(bounds) {
             let value = f32x16::from_slice(simd, part);
             let (line, slack) = line_at::<_, X>(simd, value, lines);
@@ -236,13 +236,13 @@ fn line_at<S: Simd, X: Across>(
 }
 
 /// Values as whole vectors, the last filled up with ones.
-struct Padded<'a> {
+struct Filled<'a> {
     whole: &'a [f32],
     rest: [f32; LANES],
     any: bool,
 }
 
-impl<'a> Padded<'a> {
+impl<'a> Filled<'a> {
     #[inline(always)]
     fn new(values: &'a [f32]) -> Self {
         let (whole, last) = values.split_at(values.len() / LANES * LANES);

@@ -4,6 +4,8 @@
 
 use std::fmt;
 
+use serde::Serialize;
+
 /// With fewer rows, all of them meet in one tile or two, and there is nothing to save.
 const FEWEST: usize = 2 * TILE_ROWS + 1;
 /// Rows that are laid out and measured together; whole groups and panels of the kernel.
@@ -63,7 +65,7 @@ pub(crate) enum Sides {
 }
 
 /// How the tails of a batch were made. It changes no result.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Plan {
     /// Rows whose tails were wanted.
@@ -79,8 +81,9 @@ pub struct Plan {
 }
 
 /// Who makes tails.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
+#[serde(rename_all = "snake_case")]
 pub enum Executor {
     /// Blocks of rows pass over all columns. Needs memory for the blocks in flight only.
     Stream,
@@ -96,8 +99,9 @@ pub enum Executor {
 }
 
 /// What bounds a tail from the start.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
+#[serde(rename_all = "snake_case")]
 pub enum Bounds {
     /// Nothing.
     Open,

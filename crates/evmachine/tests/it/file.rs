@@ -1,7 +1,9 @@
 //! The model file: round trips, and every way in which a file can be wrong.
 
 use crate::common::{any_params, any_set};
-use evmachine::{Decision, Evm, Features, FormatError, Labels, Metric, Params, TailMemory, TailSize};
+use evmachine::{
+    Decision, Evm, FeatureError, Features, FormatError, Labels, Metric, Params, Shares, TailMemory, TailSize,
+};
 use proptest::prelude::*;
 
 fn model() -> Evm {
@@ -66,9 +68,10 @@ fn files_are_replaced_whole_and_errors_name_the_path() {
 #[test]
 fn feature_names_travel_with_the_model() {
     let mut evm = model();
-    evm.set_feature_names(vec!["too".to_owned(), "many".to_owned()]);
+    let refused = evm.set_feature_names(vec!["too".to_owned(), "many".to_owned()]);
+    assert_eq!(refused, Err(FeatureError::NameCount { expected: 1, found: 2 }));
     assert!(evm.feature_names().is_empty());
-    evm.set_feature_names(vec!["height".to_owned()]);
+    evm.set_feature_names(vec!["height".to_owned()]).unwrap();
     assert_eq!(Evm::from_bytes(&evm.to_bytes().unwrap()).unwrap().feature_names(), ["height"]);
 }
 
@@ -129,6 +132,7 @@ fn inconsistent_files_say_what_contradicts_what() {
         replaced(r#"\"pooling\":0.0"#, r#"\"pooling\":7.0"#).contains("pooling = 7: must be between 0 and 1")
     );
     assert!(replaced(r#"\"euclidean\""#, r#"\"custom:own\""#).contains("custom:own"));
+    assert!(replaced(r#"\"metric\":\"euclidean\","#, "").contains("there is no metric"));
     assert!(replaced(r#""evmachine":"#, r#""something":"#).contains("not of an evmachine model"));
     assert!(tampered(|_, data| data.fill(0xff)).to_string().contains("inconsistent"));
     assert!(tampered(|_, data| data.truncate(10)).to_string().contains("not a complete safetensors file"));
@@ -251,7 +255,8 @@ fn files_of_every_version_keep_loading() {
     assert!((decisions[3].probability() - 0.840_195_414_8).abs() < 1e-9);
 
     let evm = Evm::from_bytes(include_bytes!("../golden/model-3.safetensors")).unwrap();
-    assert_eq!(evm.shares().unwrap().map(|share| (3.0 * share).round()), [1.0; 3]);
+    let Shares { features, logits, probe, .. } = evm.shares().unwrap();
+    assert_eq!([features, logits, probe].map(|share| (3.0 * share).round()), [1.0; 3]);
     assert_eq!(evm.calibration().unwrap().rows, 32);
     let queries = Features::new(vec![-3.0, 2.2, 2.5, 3.1, -1.4, 1.5, 0.2, 0.4, 5.6, -4.2], 2).unwrap();
     let decisions = evm.decide(&queries).unwrap();

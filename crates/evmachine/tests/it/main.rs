@@ -11,7 +11,8 @@
 //! - `pool`: the open-world loop;
 //! - `explain`: the reasons of a decision;
 //! - `file`: the model file, sound and broken;
-//! - `table`: derived models and measured distances.
+//! - `table`: derived models and measured distances;
+//! - `run`: whatever takes long, watched and stopped.
 
 #![allow(clippy::unwrap_used, reason = "a test ends where something unexpected happens")]
 
@@ -26,6 +27,7 @@ mod laws;
 mod letter;
 mod pool;
 mod probe;
+mod run;
 mod table;
 mod threshold;
 mod update;

@@ -90,7 +90,7 @@ fn labels_can_be_changed_and_taken_back() {
     assert_eq!(pool.len(), 2);
     assert_eq!(pool.label(&ids, "z"), Err(PoolError::NoSample { sample: ids[1] }));
     assert_eq!(pool.iter().filter(|(_, _, label)| label.is_some()).count(), 0, "all or nothing");
-    assert!(pool.label(&ids[..1], "").is_err());
+    assert_eq!(pool.label(&ids[..1], ""), Err(PoolError::EmptyName));
     assert_eq!(pool.remove(&ids), 2);
     assert!(pool.is_empty());
     assert!(pool.suggest(&evm, Strategy::Coverage, 5).unwrap().is_empty());
@@ -134,4 +134,19 @@ fn every_sample_is_suggested_once_whatever_the_strategy() {
         groups.sort_unstable();
         assert_eq!(groups, all, "{strategy:?}");
     }
+}
+
+#[test]
+fn a_sample_beyond_the_range_of_the_whitened_space_is_named() {
+    // The second column has no spread, and is whitened by a factor of a thousand.
+    let features = Features::from_rows((0..20u8).map(|i| [f32::from(i), 1.0])).unwrap();
+    let labels = Labels::new((0..20).map(|i| if i < 10 { "low" } else { "high" })).unwrap();
+    let (evm, _) = Evm::fit(&Params { whitening: 1.0, ..Params::paper() }, &features, &labels).unwrap();
+    let mut pool = UnknownPool::new(2);
+    let ids = pool.add(&Features::from_rows([[40.0, 1.0], [0.0, 9e14]]).unwrap()).unwrap();
+    pool.label(&ids[..1], "far").unwrap();
+    let refused = pool.suggest(&evm, Strategy::LowestPsi, 1);
+    assert_eq!(refused, Err(PoolError::LargeSample { sample: ids[1], limit: 1e15 }));
+    assert_eq!(pool.remove(&ids[1..]), 1);
+    assert_eq!(pool.suggest(&evm, Strategy::LowestPsi, 1), Ok(Vec::new()));
 }

@@ -1,6 +1,7 @@
 //! Derived models and measured distances are those of training and asking anew.
 
-use evmachine::{Features, FitError, Params, TailMemory, TailModel, TailSize};
+use evmachine::tuning::{DeriveError, DistanceTable, TailFits, derive};
+use evmachine::{Features, Params, Run, TailMemory, TailModel, TailSize};
 use proptest::prelude::*;
 
 use crate::common::{any_params, any_set};
@@ -23,12 +24,13 @@ proptest! {
             tail_size: TailSize::Count(size), distance_multiplier: multiplier, n_fused: k,
             tail_memory: TailMemory::None, ..params
         };
-        let (derived, trained) = (base.derive(&params, &set.features).unwrap(), set.fit(&params));
+        let derived = derive(&Run::new(), &base, &params, &set.features).unwrap();
+        let trained = set.fit(&params);
         prop_assert_eq!(&derived, &trained);
         let queries: Vec<f32> = set.features.values().iter().map(|value| value + 0.3).collect();
         let queries = Features::new(queries, set.features.columns()).unwrap();
-        let table = base.measure(&queries).unwrap();
-        let measured = derived.for_each_measured(&table, |_, scores| derived.decision(scores));
+        let table = DistanceTable::measure(&Run::new(), &base, &queries).unwrap();
+        let measured = table.for_each_query(&derived, |_, scores| derived.decision(scores)).unwrap();
         prop_assert_eq!(measured, trained.decide(&queries).unwrap());
     }
 
@@ -38,14 +40,15 @@ proptest! {
             tail_size: TailSize::Count(20), cover_threshold: 1.0, ..params.clone()
         });
         let params = Params { tail_size: TailSize::Count(10), cover_threshold: 1.0, ..params };
-        let fits = base.fit_tails(&params).unwrap();
+        let fits = TailFits::new(&Run::new(), &base, &params).unwrap();
         let other = Params { distance_multiplier: multiplier, ..params };
         if !fits.serve(&other) {
             prop_assert_eq!(other.tail_model, TailModel::Libmr);
-            prop_assert_eq!(base.derive_with(&fits, &other, &set.features).unwrap_err(), FitError::NotDerivable);
+            let refused = fits.derive(&Run::new(), &base, &other, &set.features).unwrap_err();
+            prop_assert_eq!(refused, DeriveError::NotDerivable);
             return Ok(());
         }
-        let derived = base.derive_with(&fits, &other, &set.features).unwrap();
+        let derived = fits.derive(&Run::new(), &base, &other, &set.features).unwrap();
         let trained = set.fit(&other);
         for (a, b) in derived.extreme_vectors().zip(trained.extreme_vectors()) {
             prop_assert!((a.psi.scale - b.psi.scale).abs() <= 1e-6 * b.psi.scale, "{a:?} {b:?}");
@@ -57,12 +60,14 @@ proptest! {
     fn what_cannot_be_derived_is_refused(set in any_set(), params in any_params()) {
         let reduced = set.fit(&params);
         if reduced.vector_ratio() < 1.0 {
-            prop_assert_eq!(reduced.derive(&params, &set.features).unwrap_err(), FitError::NotDerivable);
+            let refused = derive(&Run::new(), &reduced, &params, &set.features).unwrap_err();
+            prop_assert_eq!(refused, DeriveError::NotDerivable);
         }
         let small = set.fit(&Params { tail_size: TailSize::Count(1), cover_threshold: 1.0, ..params.clone() });
         let larger = Params { tail_size: TailSize::Count(2), ..params };
         if small.classes().any(|class| set.len() as u64 - class.points_seen > 1) {
-            prop_assert_eq!(small.derive(&larger, &set.features).unwrap_err(), FitError::NotDerivable);
+            let refused = derive(&Run::new(), &small, &larger, &set.features).unwrap_err();
+            prop_assert_eq!(refused, DeriveError::NotDerivable);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Promises about mistakes, and what probabilities mean.
 
-use evmachine::{CalibrateError, Evm, Features, Labels, Params, Rejection, Run};
+use evmachine::{CalibrateError, Evm, FeatureError, Features, Labels, Metric, Params, Rejection, Run};
 
 use crate::data;
 
@@ -142,4 +142,18 @@ fn too_few_rows_leave_delta_of_the_paper() {
         assert!(evm.decide(&features).unwrap().iter().all(|decision| decision.class().is_some()));
         assert_eq!(Evm::from_bytes(&evm.to_bytes().unwrap()).unwrap(), evm);
     }
+}
+
+#[test]
+fn an_error_of_calibration_names_the_row_as_it_was_given() {
+    let features = Features::from_rows((1..21u8).map(|i| [f32::from(i), 10.0])).unwrap();
+    let labels = Labels::new((0..20).map(|i| if i < 10 { "low" } else { "high" })).unwrap();
+    let params = Params { metric: Metric::Cosine, ..Params::paper() };
+    let (mut evm, _) = Evm::fit(&params, &features, &labels).unwrap();
+    let before = evm.clone();
+    let rows = Features::from_rows([[1.0, 2.0], [0.0, 0.0], [2.0, 9.0], [0.0, 0.0]]).unwrap();
+    let names = Labels::new(["strange", "strange", "low", "high"]).unwrap();
+    let refused = evm.calibrate(&rows, &names).unwrap_err();
+    assert_eq!(refused, CalibrateError::Features(FeatureError::ZeroVector { row: 3 }));
+    assert_eq!(evm, before);
 }

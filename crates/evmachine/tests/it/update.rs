@@ -2,7 +2,7 @@
 
 use crate::common::Random;
 use evmachine::{
-    Budget, ClassError, Evm, Features, FitError, Labels, Params, ReduceWhen, Refit, Run, Stage, TailMemory,
+    Budget, Evm, Features, FitError, ForgetError, Labels, Params, ReduceWhen, Refit, Run, Stage, TailMemory,
     TailSize,
 };
 use std::ops::ControlFlow;
@@ -150,7 +150,7 @@ fn a_class_can_be_forgotten_but_two_remain() {
     assert_eq!(evm.classes().map(|class| class.name).collect::<Vec<_>>(), ["a", "c"]);
     let b = features.select(&(20..40).collect::<Vec<_>>());
     assert!(evm.decide(&b).unwrap().iter().all(|decision| decision.class().is_none()));
-    assert_eq!(evm.forget_class("a"), Err(ClassError::TooFew { name: "a".to_owned(), classes: 2 }));
+    assert_eq!(evm.forget_class("a"), Err(ForgetError::TooFewClasses { name: "a".to_owned(), classes: 2 }));
 }
 
 #[test]
@@ -246,7 +246,7 @@ fn a_stopped_or_failed_update_leaves_the_model_as_it_was() {
     evm.update(&new, &new_labels).unwrap();
     let three = evm.clone();
     let stop = |_: Stage, _: u64, _: u64| ControlFlow::Break(());
-    assert_eq!(evm.forget_class_with(&Run::new().observer(&stop), "b"), Err(ClassError::Stopped));
+    assert_eq!(evm.forget_class_with(&Run::new().observer(&stop), "b"), Err(ForgetError::Stopped));
     assert_eq!(evm, three);
     let mut evm = before.clone();
     let narrow = Features::new(vec![1.0], 1).unwrap();

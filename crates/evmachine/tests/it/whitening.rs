@@ -1,6 +1,7 @@
 //! Whitening: the matrix, what it does to distances, and who keeps it.
 
-use evmachine::{Evm, Features, FitError, Labels, Metric, Params, Refit, Strategy, TailSize, UnknownPool};
+use evmachine::tuning::{self, DeriveError};
+use evmachine::{Evm, Features, Labels, Metric, Params, Refit, Run, Strategy, TailSize, UnknownPool};
 use proptest::prelude::*;
 
 use crate::common::{Random, Set};
@@ -243,6 +244,9 @@ fn the_matrix_is_that_of_the_first_batch_whatever_comes_after() {
 
         let base = set.fit(&Params { cover_threshold: 1.0, ..params.clone() });
         let other = Params { cover_threshold: 1.0, whitening: 0.2, ..params };
-        assert_eq!(base.derive(&other, &set.features).unwrap_err(), FitError::NotDerivable);
+        assert_eq!(
+            tuning::derive(&Run::new(), &base, &other, &set.features).unwrap_err(),
+            DeriveError::NotDerivable
+        );
     }
 }

@@ -1,7 +1,11 @@
 //! What is heard beside the features, and how far a model reaches.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use evmachine::{
-    Budget, Evm, Features, Labels, Metric, Params, Rejection, Run, TailModel, Testimony, Weight,
+    Budget, Distance, Evm, Features, Labels, Metric, Params, PredictError, Rejection, Run, TailModel,
+    Testimony, Weight,
 };
 use proptest::prelude::*;
 
@@ -42,7 +46,8 @@ fn witnesses_name_at_least_as_well_and_say_what_they_said() {
         Params { logit_weight: Weight::Fixed(0.0), probe_weight: Weight::Fixed(0.0), ..params.clone() };
     let (heard, alone) = (train.fit(&params), train.fit(&alone));
     let shares = heard.shares().unwrap();
-    assert!((shares.iter().sum::<f64>() - 1.0).abs() < 1e-12 && shares[0] > 0.04, "{shares:?}");
+    let sum = shares.features + shares.logits + shares.probe;
+    assert!((sum - 1.0).abs() < 1e-12 && shares.features > 0.04, "{shares:?}");
     assert_eq!(alone.shares(), None);
     assert!(accuracy(&heard, &test) >= accuracy(&alone, &test) - 0.005);
     let few: Vec<usize> = (0..50).collect();
@@ -198,6 +203,35 @@ fn far_out_is_unknown_for_every_tail_model_on_letters() {
         let params = Params { tail_model, contrast, whitening: 0.3, ..Params::default() };
         let (evm, _) = Evm::fit(&params, &features, &labels).unwrap();
         assert_eq!(evm.decide(&far).unwrap()[0].class(), None, "{tail_model:?}");
-        assert!(evm.reach().unwrap() > 10.0);
+        assert!(evm.reach().unwrap().unwrap() > 10.0);
     }
+}
+
+/// Breaks within a clump, some day.
+#[derive(Debug)]
+struct Fragile(Arc<AtomicBool>);
+
+impl Distance for Fragile {
+    fn name(&self) -> &'static str {
+        "fragile"
+    }
+    fn distance(&self, a: &[f32], b: &[f32]) -> f32 {
+        let distance = (a[0] - b[0]).abs();
+        if distance < 1.0 && self.0.load(Ordering::Relaxed) { f32::NAN } else { distance }
+    }
+}
+
+#[test]
+fn a_metric_that_cannot_tell_how_far_the_model_reaches_is_an_error_and_not_ignored() {
+    let features = Features::new(vec![0.0, 0.1, 0.2, 5.0, 5.1, 5.2], 1).unwrap();
+    let labels = Labels::new(["low", "low", "low", "high", "high", "high"]).unwrap();
+    let broken = Arc::new(AtomicBool::new(false));
+    let metric = Metric::custom(Fragile(broken.clone()));
+    let params = Params { metric, cover_threshold: 1.0, ..Params::paper() };
+    let (evm, _) = Evm::fit(&params, &features, &labels).unwrap();
+    broken.store(true, Ordering::Relaxed);
+    let error = evm.reach().unwrap_err();
+    assert!(error.name == "fragile" && error.value.is_nan(), "{error}");
+    let found = evm.decide(&Features::new(vec![1e6], 1).unwrap());
+    assert!(matches!(found, Err(PredictError::Metric(_))), "{found:?}");
 }

@@ -2,9 +2,10 @@
 
 use std::collections::VecDeque;
 
+use evmachine::tuning::{DistanceTable, TailFits};
 use evmachine::{
-    Budget, DistanceTable, Evm, FeatureError, Features, FitError, Labels, Metric, Params, Reduction,
-    Rejection, TailFits, TailMemory, TailModel, TailSize,
+    Budget, Evm, FeatureError, Features, FitError, Labels, Metric, Params, Reduction, Rejection, Run,
+    TailMemory, TailModel, TailSize,
 };
 use rayon::prelude::*;
 
@@ -65,14 +66,14 @@ impl Measured {
     fn derive(&mut self, params: &Params, features: &Features<'_>) -> Result<Evm, TuneError> {
         let position = self.fits.iter().position(|fits| fits.serve(params)).unwrap_or(self.fits.len());
         if position == self.fits.len() {
-            self.fits.push(self.base.fit_tails(params)?);
+            self.fits.push(TailFits::new(&Run::new(), &self.base, params)?);
         }
-        Ok(self.base.derive_with(&self.fits[position], params, features)?)
+        Ok(self.fits[position].derive(&Run::new(), &self.base, params, features)?)
     }
 }
 
 /// The folds, and what was measured on them last.
-pub(crate) struct Bench<'a> {
+pub(crate) struct Arena<'a> {
     folds: Vec<FoldData>,
     /// Classes in all of the data.
     classes: usize,
@@ -123,7 +124,7 @@ impl Measure {
 /// Measures whose distances are kept.
 const CACHED: usize = 3;
 
-impl<'a> Bench<'a> {
+impl<'a> Arena<'a> {
     pub(crate) fn new(folds: Vec<FoldData>, classes: usize, options: &'a TuneOptions) -> Self {
         let rates = folds.iter().map(|fold| {
             let known = fold.train.1.names().len().max(1) as f64;
@@ -171,7 +172,7 @@ impl<'a> Bench<'a> {
             ..Params::paper()
         };
         let (base, _) = Evm::fit(&params, features, labels)?;
-        let table = base.measure(&fold.queries)?;
+        let table = DistanceTable::measure(&Run::new(), &base, &fold.queries)?;
         Ok(Measured { base, table, fits: Vec::new() })
     }
 
@@ -211,9 +212,9 @@ impl<'a> Bench<'a> {
         let folds = self.cache[0].1.iter_mut().zip(&self.folds).zip(&self.voices[voices].voices);
         for ((fold, data), voices) in folds {
             let model = fold.derive(&params, &data.train.0)?;
-            let supports = model.for_each_measured(&fold.table, |_, scores| {
+            let supports = fold.table.for_each_query(&model, |_, scores| {
                 scores.iter().map(|score| score.support).collect::<Vec<f64>>()
-            });
+            })?;
             votes.push(voices.votes(&supports.concat(), &data.truth, data.known, weights));
             ratios.push(model.vector_ratio());
         }

@@ -45,7 +45,7 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
         "{} extreme vectors added, {} dropped, {} refitted",
         report.added, report.dropped, report.refitted
     ));
-    say_report(console, &report);
+    say_report(console, evm.params(), &report);
     console.say(format!("model written to {}", arguments.output.display()));
     Ok(())
 }

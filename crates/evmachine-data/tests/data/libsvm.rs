@@ -86,7 +86,7 @@ fn options_that_do_not_apply() {
     let labels = ReadOptions { labels_file: Some(folder.write("l.txt", "cat\n")), ..plain() };
     assert_eq!(
         message(&path, &labels),
-        "a.svm: labels are asked for both by the lines and from l.txt. Leave one of them out"
+        "a.svm: labels are asked for both from the lines and from l.txt. Leave one of them out"
     );
     assert!(matches!(failure(&folder.write("c.svm", "# nothing\n"), &plain()), DataError::NoRows { .. }));
     let far = folder.write("far.svm", "1 4000000000:1\n");

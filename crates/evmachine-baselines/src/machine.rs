@@ -91,7 +91,7 @@ impl Machine {
         }
         let coefficients: Vec<f64> =
             model.sv_coef.first().into_iter().flatten().map(|coefficient| sign * coefficient).collect();
-        let rho = sign * model.rho.first().copied().unwrap_or(0.0);
+        let rho = sign * model.rho.first().expect("a trained machine has an offset");
         let machine = Self { vectors, coefficients, columns, rho, gamma, support };
         if gamma.is_some() { machine } else { machine.collapsed() }
     }

@@ -1,12 +1,13 @@
-//! The command line. Every flag is defined here or in the two groups that commands share.
+//! The command line. Every flag is defined by its command or in a group that commands share.
 
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    calibrate, demo, evaluate, export, forget, inspect, plot, predict, reduce, repro, train, tune, update,
+    calibrate, demo, evaluate, export, forget, inspect, plot, predict, reduce, train, tune, update,
 };
+use crate::program::CommonArguments;
 
 /// A classifier over feature vectors that knows what it does not know.
 ///
@@ -23,22 +24,8 @@ use crate::commands::{
                   130 interrupted."
 )]
 pub(crate) struct Arguments {
-    /// Say nothing but errors.
-    #[arg(short, long, global = true)]
-    pub(crate) quiet: bool,
-
-    /// Say more: times, fits, what was clipped.
-    #[arg(short, long, global = true, conflicts_with = "quiet")]
-    pub(crate) verbose: bool,
-
-    /// Number of threads; all cores unless given. The result does not depend on it.
-    #[arg(long, global = true, value_name = "N")]
-    pub(crate) threads: Option<usize>,
-
-    /// Megabytes that training may take for tails and covers beside the data and the model; 1024 unless given. The
-    /// result does not depend on it; less memory takes longer.
-    #[arg(long, global = true, value_name = "MB")]
-    pub(crate) memory: Option<usize>,
+    #[command(flatten)]
+    pub(crate) common: CommonArguments,
 
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -58,7 +45,6 @@ pub(crate) enum Command {
     Inspect(inspect::Arguments),
     Plot(plot::Arguments),
     Export(export::Arguments),
-    Repro(repro::Arguments),
     /// Print a completion script for a shell
     ///
     /// Example: evmachine completions bash > ~/.local/share/bash-completion/completions/evmachine

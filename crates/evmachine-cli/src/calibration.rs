@@ -1,10 +1,11 @@
 //! How well the probabilities of a model hold on rows whose truth is known.
 
-use evmachine::{Evm, Features, Labels, Run};
+use evmachine::{CalibrateError, Evm, Features, Labels};
 use evmachine_eval::Reliability;
 use evmachine_plot::{Picture, Reliability as Diagram, reliability as draw};
 
 use crate::failure::{Failure, Kind};
+use crate::interrupt;
 
 const BINS: usize = 10;
 /// Known and unknown rows are weighed so that they come alike often.
@@ -31,6 +32,10 @@ impl Seen {
         labels: &Labels,
         unknown: &Features<'_>,
     ) -> Result<Self, Failure> {
+        const CALIBRATED: &str = "the model is calibrated";
+        if evm.calibration().is_none() {
+            return Err(CalibrateError::NotCalibrated.into());
+        }
         let mut seen = Self {
             truth: Vec::new(),
             best: Vec::new(),
@@ -46,16 +51,15 @@ impl Seen {
             (features.select(&rows), known_truth),
             (unknown.select(&(0..unknown.rows()).collect::<Vec<_>>()), vec![None; unknown.rows()]),
         ] {
-            let answers = evm.for_each_query(&Run::new(), &part, |row, scores| {
+            let answers = evm.for_each_query(&interrupt::run(), &part, |row, scores| {
                 let decision = evm.decision(scores);
-                let classes = evm.class_probabilities(scores).unwrap_or_default();
-                let known = evm.probability_known(decision.score(), PRIOR).unwrap_or(0.0);
+                let classes = evm.class_probabilities(scores).expect(CALIBRATED);
+                let known = evm.probability_known(decision.score(), PRIOR).expect(CALIBRATED);
                 let other = truth[row].and_then(|own| {
                     let others = classes.iter().copied().enumerate().filter(|(class, _)| *class != own);
                     others.max_by(|a, b| a.1.total_cmp(&b.1))
                 });
-                let class = classes.get(decision.best()).copied().unwrap_or(0.0);
-                (decision.best(), class, known, other)
+                (decision.best(), classes[decision.best()], known, other)
             })?;
             for (truth, (best, class, known, other)) in truth.iter().zip(answers) {
                 seen.truth.push(*truth);
@@ -134,6 +138,7 @@ pub(crate) fn diagram(seen: &Seen) -> Result<Picture, Failure> {
     let column = |value: &dyn Fn(&evmachine_eval::reliability::Bin) -> f64| -> Vec<f64> {
         found.bins().iter().map(value).collect()
     };
+    // An empty bin has neither, and no weight by which it would be drawn.
     Ok(draw(&Diagram {
         title,
         confidence: &column(&|bin| bin.confidence.unwrap_or(0.0)),

@@ -14,11 +14,11 @@ use crate::interrupt;
 
 /// How much is said.
 #[derive(Debug)]
-pub(crate) struct Console {
+pub struct Console {
     quiet: bool,
     verbose: bool,
     terminal: bool,
-    /// Megabytes.
+    /// Bytes.
     memory: Option<usize>,
 }
 
@@ -28,39 +28,40 @@ impl Console {
     }
 
     /// A library call that is watched and keeps to the memory it was given.
-    pub(crate) fn run<'a>(&self, progress: &'a Progress) -> Run<'a> {
+    pub fn run<'a>(&self, progress: &'a Progress) -> Run<'a> {
         let run = Run::new().observer(progress);
         match self.memory {
-            Some(megabytes) => run.memory(megabytes.saturating_mul(1 << 20)),
+            Some(bytes) => run.memory(bytes),
             None => run,
         }
     }
 
     /// A line for a person.
-    pub(crate) fn say(&self, line: impl AsRef<str>) {
+    pub fn say(&self, line: impl AsRef<str>) {
         if !self.quiet {
             let _ = writeln!(std::io::stderr(), "{}", line.as_ref());
         }
     }
 
     /// A line for a person who wants to know more.
-    pub(crate) fn detail(&self, line: impl AsRef<str>) {
+    pub fn detail(&self, line: impl AsRef<str>) {
         if self.verbose {
             self.say(line);
         }
     }
 
-    pub(crate) fn warn(&self, line: impl AsRef<str>) {
+    /// A line about what looks wrong.
+    pub fn warn(&self, line: impl AsRef<str>) {
         self.say(format!("warning: {}", line.as_ref()));
     }
 
     /// A bar that follows the stages of a library call; silent where nobody watches.
-    pub(crate) fn progress(&self) -> Progress {
+    pub fn progress(&self) -> Progress {
         Progress { bar: Mutex::new(None), shown: self.terminal && !self.quiet }
     }
 
     /// A bar for work counted by the program itself.
-    pub(crate) fn bar(&self, total: Option<u64>, what: &'static str) -> ProgressBar {
+    pub fn bar(&self, total: Option<u64>, what: &'static str) -> ProgressBar {
         if self.terminal && !self.quiet { bar(total, what) } else { ProgressBar::hidden() }
     }
 }
@@ -88,7 +89,7 @@ fn bar(total: Option<u64>, what: &'static str) -> ProgressBar {
         None => "{msg:28} {spinner} {human_pos} rows, {per_sec}",
     };
     let bar = ProgressBar::with_draw_target(total, ProgressDrawTarget::stderr_with_hz(8));
-    let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
+    let style = ProgressStyle::with_template(template).expect("the templates above are well-formed");
     bar.set_style(style);
     bar.set_message(what);
     bar.enable_steady_tick(Duration::from_millis(200));
@@ -96,7 +97,8 @@ fn bar(total: Option<u64>, what: &'static str) -> ProgressBar {
 }
 
 /// Draws the progress of library calls and passes Ctrl-C on to them.
-pub(crate) struct Progress {
+#[derive(Debug)]
+pub struct Progress {
     bar: Mutex<Option<(Stage, ProgressBar)>>,
     shown: bool,
 }

@@ -13,53 +13,71 @@ use crate::interrupt;
 /// What a data file holds.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Data")]
-pub(crate) struct DataArguments {
+pub struct DataArguments {
     /// The column with the class, by name or by number from 0 (-1 is the last).
     #[arg(long, value_name = "COLUMN", allow_hyphen_values = true)]
-    pub(crate) label: Option<ColumnRef>,
+    pub label: Option<ColumnRef>,
 
     /// A column that identifies rows, kept in predictions and not a feature.
     #[arg(long, value_name = "COLUMN", allow_hyphen_values = true)]
-    pub(crate) id: Option<ColumnRef>,
+    pub id: Option<ColumnRef>,
 
     /// The feature columns: names, numbers or ranges such as 4:20; unless given, all but --label, --id and --drop, which
     /// must then be numeric.
     #[arg(long, value_name = "COLUMNS", value_delimiter = ',', allow_hyphen_values = true)]
-    pub(crate) features: Vec<ColumnRef>,
+    pub features: Vec<ColumnRef>,
 
     /// Columns to leave out.
     #[arg(long, value_name = "COLUMNS", value_delimiter = ',', allow_hyphen_values = true)]
-    pub(crate) drop: Vec<ColumnRef>,
+    pub drop: Vec<ColumnRef>,
 
     /// Whether a text file begins with column names: auto, yes or no.
     #[arg(long, value_name = "WHEN", default_value = "auto")]
-    pub(crate) header: Header,
+    pub header: Header,
 
     /// The format, where it shows neither in the content nor in the name: csv, tsv, npy, npz, parquet, arrow, libsvm.
     #[arg(long, value_name = "FORMAT")]
-    pub(crate) format: Option<Format>,
+    pub format: Option<Format>,
 
     /// Labels in a file of their own, for NPY: one a line, or a one-dimensional NPY.
     #[arg(long, value_name = "FILE")]
-    pub(crate) labels_file: Option<PathBuf>,
+    pub labels_file: Option<PathBuf>,
 
     /// Leave out rows with missing or impossible values instead of stopping at the first; they are counted.
     #[arg(long)]
-    pub(crate) skip_bad_rows: bool,
+    pub skip_bad_rows: bool,
 }
 
 /// A whole file, ready for the library.
-pub(crate) struct Labelled {
+#[derive(Debug)]
+pub struct Labelled {
     path: PathBuf,
     /// For each row, its number in the file, from 1.
     row_numbers: Vec<u64>,
-    pub(crate) features: Features<'static>,
-    pub(crate) labels: Labels,
+    /// The features.
+    pub features: Features<'static>,
+    /// As many labels.
+    pub labels: Labels,
     pub(crate) schema: Schema,
 }
 
 impl Labelled {
     /// A failure of the library with these rows, told by the file and its own row numbers.
+    pub(crate) fn failure(&self, failure: impl Into<Located>) -> Failure {
+        failure.into().in_file(&self.path, &self.row_numbers)
+    }
+}
+
+/// A whole file of rows without a class.
+pub(crate) struct Unlabelled {
+    path: PathBuf,
+    /// For each row, its number in the file, from 1.
+    row_numbers: Vec<u64>,
+    pub(crate) features: Features<'static>,
+}
+
+impl Unlabelled {
+    /// As [`Labelled::failure`].
     pub(crate) fn failure(&self, failure: impl Into<Located>) -> Failure {
         failure.into().in_file(&self.path, &self.row_numbers)
     }
@@ -74,7 +92,7 @@ pub(crate) enum Located {
 impl Located {
     /// Rows of a file are counted from 1, and some may have been left out.
     pub(crate) fn in_file(self, path: &Path, row_numbers: &[u64]) -> Failure {
-        let number = |row: usize| row_numbers.get(row).map_or(row, |&number| number as usize);
+        let number = |row: usize| row_numbers[row] as usize;
         let failure = match self {
             Located::Other(failure) => failure,
             Located::Row(error) => error.map_row(number).into(),
@@ -198,21 +216,29 @@ impl DataArguments {
         console: &Console,
         path: &Path,
         evm: Option<&Evm>,
-    ) -> Result<Features<'static>, Failure> {
+    ) -> Result<Unlabelled, Failure> {
         let open = |arguments: &Self| match evm {
             Some(evm) => arguments.open_for(console, path, evm),
             None => arguments.open(path, None),
         };
+        let fits =
+            |reader: &Reader| evm.is_none_or(|evm| reader.schema().feature_names.len() == evm.dimensions());
         let without = Self { label: None, labels_file: None, ..self.clone() };
         let mut reader = match open(self) {
-            Ok(reader) => reader,
-            Err(failure) => open(&without).map_err(|_| failure)?,
+            Ok(reader) if fits(&reader) => reader,
+            // Without the label column a number names a feature, and a name nothing. What is said is what the flags
+            // as given come to.
+            first => match open(&without) {
+                Ok(reader) if fits(&reader) => reader,
+                _ => first?,
+            },
         };
-        Ok(collect(console, path, &mut reader)?.0)
+        let (features, _, row_numbers) = collect(console, path, &mut reader)?;
+        Ok(Unlabelled { path: path.to_owned(), row_numbers, features })
     }
 
     /// Reads a file with labels into memory; for a model, where there is one already.
-    pub(crate) fn read_labelled(
+    pub fn read_labelled(
         &self,
         console: &Console,
         path: &Path,
@@ -270,7 +296,8 @@ pub(crate) fn feature_names(schema: &Schema) -> Vec<String> {
     if schema.named { schema.feature_names.clone() } else { Vec::new() }
 }
 
-fn typed(column: &ColumnRef) -> String {
+/// A column as it is typed in a shell.
+pub(crate) fn typed(column: &ColumnRef) -> String {
     let side = |number: Option<i64>| number.map_or(String::new(), |number| number.to_string());
     match column {
         ColumnRef::Name(name) if name.contains(char::is_whitespace) => format!("{name:?}"),

@@ -6,34 +6,47 @@ use evmachine::{
     CalibrateError, FeatureError, FitError, ForgetError, FormatError, ParamsError, PoolError, PredictError,
     ReduceError,
 };
-use evmachine_data::DataError;
+use evmachine_data::{ColumnRef, DataError, Format, RowProblem};
 use evmachine_eval::TuneError;
 use evmachine_onnx::ExportError;
 use evmachine_plot::PlotError;
 
+use crate::data::typed;
+
 /// Which exit code a failure has; `evmachine --help` lists them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub enum Kind {
+    /// It could not be done.
     Other = 1,
+    /// The command line makes no sense.
     Usage = 2,
+    /// The data is bad.
     Data = 3,
+    /// The model file is bad.
     Model = 4,
+    /// Ctrl-C.
     Interrupted = 130,
 }
 
+/// Why the program ends without having done what it was asked to.
 #[derive(Debug)]
-pub(crate) struct Failure {
-    pub(crate) kind: Kind,
-    pub(crate) message: String,
-    pub(crate) hint: Option<String>,
+pub struct Failure {
+    /// Which exit code.
+    pub kind: Kind,
+    /// What happened.
+    pub message: String,
+    /// What to type next.
+    pub hint: Option<String>,
 }
 
 impl Failure {
-    pub(crate) fn new(kind: Kind, message: impl Into<String>) -> Self {
+    /// A failure without a hint.
+    pub fn new(kind: Kind, message: impl Into<String>) -> Self {
         Self { kind, message: message.into(), hint: None }
     }
 
-    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+    /// Adds what to type next.
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }
@@ -43,7 +56,7 @@ impl Failure {
     }
 
     /// Puts the file, or whatever else it is about, in front.
-    pub(crate) fn about(mut self, subject: impl std::fmt::Display) -> Self {
+    pub fn about(mut self, subject: impl std::fmt::Display) -> Self {
         if self.kind != Kind::Interrupted {
             self.message = format!("{subject}: {}", self.message);
         }
@@ -137,8 +150,44 @@ impl From<FormatError> for Failure {
 
 impl From<DataError> for Failure {
     fn from(error: DataError) -> Self {
-        Self::new(Kind::Data, error.to_string())
+        let failure = Self::new(Kind::Data, error.to_string());
+        match flags(&error) {
+            Some(hint) => failure.hint(hint),
+            None => failure,
+        }
     }
+}
+
+/// The flags that help with a file: columns and rows are what its reader knows, flags are known here alone.
+fn flags(error: &DataError) -> Option<String> {
+    let apart = |column: &str| format!("pass --label {column}, --id {column} or --drop {column}");
+    let hint = match error {
+        DataError::WrongMagic { .. } | DataError::UnknownFormat { .. } => {
+            "name the format with --format, such as --format csv".to_owned()
+        }
+        DataError::NoMatrix { .. } => "pass --features NAME with the name of the array".to_owned(),
+        DataError::UnsuitableOption { format: Format::Npy, .. } => {
+            "pass --labels-file FILE, or --label NUMBER".to_owned()
+        }
+        DataError::NoFeatures { .. } => "name fewer columns in --label, --id and --drop".to_owned(),
+        DataError::TextColumn { reference, may_be_header, .. } => {
+            let header = if *may_be_header { "; if the first line is a header, --header yes" } else { "" };
+            apart(&typed(reference)) + header
+        }
+        DataError::ColumnType { column, .. } => apart(&typed(&ColumnRef::Name(column.clone()))),
+        DataError::MixedFeatures { list, other, .. } => {
+            let [list, other] = [list, other].map(|name| typed(&ColumnRef::Name(name.clone())));
+            format!("pass --features {list}, or --drop {list} to keep {other}")
+        }
+        DataError::BadRow { problem: RowProblem::NotANumber { column, .. }, .. } => {
+            let column = typed(&ColumnRef::Name(column.clone()));
+            format!("{}; --skip-bad-rows leaves such rows out", apart(&column))
+        }
+        DataError::BadRow { .. } => "--skip-bad-rows leaves such rows out".to_owned(),
+        DataError::UnknownOutput { .. } => "name the format with --output-format, such as csv".to_owned(),
+        _ => return None,
+    };
+    Some(hint)
 }
 
 impl From<ForgetError> for Failure {

@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::failure::{Failure, Kind};
 
 /// Writes to a temporary name beside `path` and renames it; makes the folder if it is not there.
-pub(crate) fn write(path: &Path, content: impl AsRef<[u8]>) -> Result<(), Failure> {
-    evmachine_repro::files::write(path, content.as_ref())
+pub fn write(path: &Path, content: impl AsRef<[u8]>) -> Result<(), Failure> {
+    evmachine_files::write_with_folder(path, content.as_ref())
         .map_err(|error| Failure::new(Kind::Other, error.to_string()).about(path.display()))
 }

@@ -3,6 +3,8 @@
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use evmachine::{Observer, Run, Stage};
+
 use crate::failure::Failure;
 
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
@@ -17,10 +19,26 @@ pub(crate) fn listen() {
     });
 }
 
-pub(crate) fn flow() -> ControlFlow<()> {
+/// Ends a library call on Ctrl-C, and says nothing.
+struct Watch;
+
+impl Observer for Watch {
+    fn progress(&self, _: Stage, _: u64, _: u64) -> ControlFlow<()> {
+        flow()
+    }
+}
+
+/// A library call that stops on Ctrl-C.
+pub fn run() -> Run<'static> {
+    Run::new().observer(&Watch)
+}
+
+/// Whether to go on, for those who are asked.
+pub fn flow() -> ControlFlow<()> {
     if INTERRUPTED.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
 }
 
-pub(crate) fn check() -> Result<(), Failure> {
+/// An error once the program was interrupted.
+pub fn check() -> Result<(), Failure> {
     if flow().is_break() { Err(Failure::interrupted()) } else { Ok(()) }
 }

@@ -6,9 +6,11 @@ use crate::failure::{Failure, Kind};
 
 const TEXT: &str = include_str!("../../../data/letter/letter-recognition.data");
 
-pub(crate) const DIMENSIONS: usize = 16;
+/// Numbers of a letter.
+pub const DIMENSIONS: usize = 16;
 
-pub(crate) fn read() -> Result<(Features<'static>, Labels), Failure> {
+/// All letters, in the order of the file.
+pub fn read() -> Result<(Features<'static>, Labels), Failure> {
     let mut values = Vec::with_capacity(20_000 * DIMENSIONS);
     let mut names = Vec::with_capacity(20_000);
     for line in TEXT.lines() {

@@ -9,6 +9,7 @@ use evmachine::{
 };
 
 use crate::failure::{Failure, Kind};
+use crate::megabytes::Megabytes;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Preset {
@@ -176,7 +177,7 @@ pub(crate) struct ParameterArguments {
 
     /// Megabytes that whole tails may take in the model.
     #[arg(long, value_name = "MB")]
-    pub(crate) tail_memory_limit: Option<u64>,
+    pub(crate) tail_memory_limit: Option<Megabytes>,
 }
 
 /// At most one limit on the number of extreme vectors.
@@ -244,7 +245,7 @@ impl ParameterArguments {
         set(&mut params.refit, self.refit);
         set(&mut params.reduce_when, self.reduce_when);
         set(&mut params.tail_memory, self.tail_memory);
-        set(&mut params.tail_memory_limit, self.tail_memory_limit.map(|megabytes| megabytes << 20));
+        set(&mut params.tail_memory_limit, self.tail_memory_limit.map(|limit| limit.bytes as u64));
         params.fixed_shape = self.fixed_shape.or(params.fixed_shape);
         if let Some(budget) = self.budget.budget() {
             params.max_extreme_vectors = Some(budget);

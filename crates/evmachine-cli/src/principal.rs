@@ -66,7 +66,8 @@ fn orthonormalise([first, second]: &mut [Vec<f64>; 2]) {
 
 fn normalise(axis: &mut [f64]) {
     let norm = axis.iter().map(|value| value * value).sum::<f64>().sqrt();
-    let largest = axis.iter().copied().max_by(|a, b| a.abs().total_cmp(&b.abs())).unwrap_or(1.0);
+    let largest =
+        axis.iter().copied().max_by(|a, b| a.abs().total_cmp(&b.abs())).expect("features have a column");
     if norm > 0.0 {
         for value in axis {
             *value /= norm * largest.signum();

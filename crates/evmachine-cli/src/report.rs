@@ -103,7 +103,11 @@ fn figure(page: &mut String, picture: &Picture, caption: &str) {
 fn change(story: &Story<'_>) -> Result<Picture, Failure> {
     let names: Vec<&str> = story.figures.iter().map(|line| line[0].as_str()).collect();
     let column = |index: usize| -> Vec<f64> {
-        story.figures.iter().map(|line| line[index].trim_end_matches(" %").parse().unwrap_or(0.0)).collect()
+        story
+            .figures
+            .iter()
+            .map(|line| line[index].trim_end_matches(" %").parse().expect("a percentage"))
+            .collect()
     };
     let (before, after) = (column(1), column(2));
     Ok(bars(&Bars {
@@ -144,8 +148,9 @@ fn unknowns(story: &Story<'_>) -> Result<Picture, Failure> {
 }
 
 fn oscr(story: &Story<'_>) -> Result<Picture, Failure> {
-    let (x, y): (Vec<f64>, Vec<f64>) = oscr_curve(&story.before.0).unwrap_or_default().into_iter().unzip();
-    let area = story.before.1.oscr.unwrap_or(0.0);
+    const BOTH: &str = "the demo asks about known letters and about unknown ones";
+    let (x, y): (Vec<f64>, Vec<f64>) = oscr_curve(&story.before.0).expect(BOTH).into_iter().unzip();
+    let area = story.before.1.oscr.expect(BOTH);
     let name = format!("area {area:.3}");
     let series = [Series { name: &name, x: &x, y: &y, errors: None }];
     Ok(curves(&Curves {

@@ -21,8 +21,8 @@ impl Plan {
     pub(crate) fn resolve(file: &str, names: &[String], options: &ReadOptions) -> Result<Self, DataError> {
         check_count(file, names.len() as u64)?;
         let table = Table::new(file, names)?;
-        let label = table.one("--label", options.label.as_ref())?;
-        let id = table.one("--id", options.id.as_ref())?;
+        let label = table.one("the label", options.label.as_ref())?;
+        let id = table.one("the id", options.id.as_ref())?;
         if let Some(both) = label.filter(|_| label == id) {
             return Err(table.conflict(both, "the label", "the id"));
         }
@@ -107,11 +107,11 @@ impl<'a> Table<'a> {
         Ok(Self { file, names, numbers })
     }
 
-    fn one(&self, option: &'static str, column: Option<&ColumnRef>) -> Result<Option<usize>, DataError> {
+    fn one(&self, purpose: &'static str, column: Option<&ColumnRef>) -> Result<Option<usize>, DataError> {
         match column {
             None => Ok(None),
             Some(range @ ColumnRef::Range { .. }) => {
-                Err(DataError::RangeForOne { file: self.file.to_owned(), option, range: range.to_string() })
+                Err(DataError::RangeForOne { file: self.file.to_owned(), purpose, range: range.to_string() })
             }
             Some(single) => Ok(self.find(single)?.next()),
         }

@@ -4,6 +4,7 @@ use std::io;
 use std::path::Path;
 
 use crate::format::Format;
+use crate::options::ColumnRef;
 use crate::problem::{Place, RowProblem};
 
 /// Why a file could not be read or written.
@@ -78,7 +79,7 @@ pub enum DataError {
     },
     /// The bytes are not what the name or the options say they are.
     #[error(
-        "{file} is not in {expected} format: it begins with {found}. Correct its extension, or pass --format"
+        "{file} is not in {expected} format: it begins with {found}. Correct its extension, or name its format"
     )]
     WrongMagic {
         /// The file.
@@ -89,7 +90,7 @@ pub enum DataError {
         found: String,
     },
     /// Neither the bytes nor the name tell the format.
-    #[error("{file} is in no known format: it begins with {found}. Pass --format, one of {}", Format::NAMES)]
+    #[error("{file} is in no known format: it begins with {found}. Name one of {}", Format::NAMES)]
     UnknownFormat {
         /// The file.
         file: String,
@@ -122,12 +123,24 @@ pub enum DataError {
         /// What to do.
         advice: String,
     },
-    /// An option that makes no sense for this format.
+    /// Several matrices in an archive, or none, and no name that tells which one holds the features.
+    #[error(
+        "{file} has {matrices} matrices of floats and none with a usual name; {known}. Name the one that holds the features"
+    )]
+    NoMatrix {
+        /// The archive.
+        file: String,
+        /// How many matrices it has.
+        matrices: usize,
+        /// The arrays there are, as a phrase.
+        known: String,
+    },
+    /// A choice that makes no sense for this format.
     #[error("{file}: {option} does not apply to {format} files. {advice}")]
     UnsuitableOption {
         /// The file.
         file: String,
-        /// The option as typed.
+        /// What was chosen, such as ``the label column `y` ``.
         option: String,
         /// The format of the file.
         format: Format,
@@ -182,17 +195,17 @@ pub enum DataError {
         other: &'static str,
     },
     /// A range where a single column is needed.
-    #[error("{file}: {option} takes one column, not the range {range}. Give a name or a number")]
+    #[error("{file}: {purpose} is one column, not the range {range}. Give a name or a number")]
     RangeForOne {
         /// The file.
         file: String,
-        /// The option.
-        option: &'static str,
+        /// What the column is for.
+        purpose: &'static str,
         /// The range as typed.
         range: String,
     },
     /// Label, id and drop leave nothing.
-    #[error("{file} has no feature columns left. Name fewer columns in --label, --id and --drop")]
+    #[error("{file} has no feature columns left: label, id and columns to leave out are all there are")]
     NoFeatures {
         /// The file.
         file: String,
@@ -210,16 +223,16 @@ pub enum DataError {
     /// A column of words among the features of a text file.
     #[error(
         "{file}: column `{column}` is not numeric: {place} holds `{value}`. \
-         Pass --label {flag}, --id {flag} or --drop {flag}{}",
-        if *may_be_header { "; if the first line is a header, pass --header yes" } else { "" }
+         Make it the label or the id, or leave it out{}",
+        if *may_be_header { "; if the first line is a header, say so" } else { "" }
     )]
     TextColumn {
         /// The file.
         file: String,
         /// The column.
         column: String,
-        /// The column as an option would name it.
-        flag: Box<str>,
+        /// The column as options name it.
+        reference: Box<ColumnRef>,
         /// The first value that is not a number.
         value: String,
         /// Where that value is.
@@ -230,7 +243,7 @@ pub enum DataError {
     /// A column of a type that is not a number in a Parquet or Arrow file.
     #[error(
         "{file}: column `{column}` is not numeric: its type is {kind}. \
-         Pass --label {column}, --id {column} or --drop {column}"
+         Make it the label or the id, or leave it out"
     )]
     ColumnType {
         /// The file.
@@ -257,7 +270,7 @@ pub enum DataError {
     /// Lists and numbers among the features.
     #[error(
         "{file}: column `{list}` holds vectors and column `{other}` is a feature too. \
-         Pass --features {list}, or --drop the one that is not meant"
+         Choose the one, or leave out the other"
     )]
     MixedFeatures {
         /// The file.
@@ -268,7 +281,7 @@ pub enum DataError {
         other: String,
     },
     /// A row that cannot be used, when bad rows are not skipped.
-    #[error("{file}: {place}: {problem}. {}, or pass --skip-bad-rows", problem.remedy())]
+    #[error("{file}: {place}: {problem}. {}, or have bad rows left out", problem.remedy())]
     BadRow {
         /// The file.
         file: String,
@@ -278,12 +291,12 @@ pub enum DataError {
         problem: RowProblem,
     },
     /// Labels come from two places.
-    #[error("{file}: labels are asked for both by {option} and from {labels}. Leave one of them out")]
+    #[error("{file}: labels are asked for both from {first} and from {labels}. Leave one of them out")]
     TwoLabels {
         /// The file.
         file: String,
         /// Where the first labels come from.
-        option: &'static str,
+        first: &'static str,
         /// The labels file.
         labels: String,
     },

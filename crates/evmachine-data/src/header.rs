@@ -5,7 +5,7 @@ use csv::ByteRecord;
 use crate::columns::{Plan, numbered_name, numbered_names};
 use crate::error::DataError;
 use crate::number::is_number;
-use crate::options::{Header, ReadOptions};
+use crate::options::{ColumnRef, Header, ReadOptions};
 
 /// The names of the columns and whether they take up the first record.
 pub(crate) struct Names {
@@ -36,13 +36,12 @@ impl Names {
         Ok(Self { names, in_file })
     }
 
-    /// A column as an option would name it.
-    pub(crate) fn flag(&self, column: usize) -> String {
-        let name = &self.names[column];
-        match self.in_file {
-            true if name.contains(char::is_whitespace) => format!("'{name}'"),
-            true => name.clone(),
-            false => column.to_string(),
+    /// A column as options name it: by its name, where the file has names.
+    pub(crate) fn reference(&self, column: usize) -> ColumnRef {
+        if self.in_file {
+            ColumnRef::Name(self.names[column].clone())
+        } else {
+            ColumnRef::Number(i64::try_from(column).expect("no file has more than 2^20 columns"))
         }
     }
 }

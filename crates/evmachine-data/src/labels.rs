@@ -63,7 +63,7 @@ impl LabelStream {
             }
             Some(format) => Err(DataError::UnsuitableOption {
                 file: labels,
-                option: "--labels-file".to_owned(),
+                option: "a file of labels".to_owned(),
                 format,
                 advice: "Give a one-dimensional NPY array, or text with one label a line".to_owned(),
             }),

@@ -32,14 +32,14 @@ pub(crate) fn open(source: Source, options: &ReadOptions) -> Result<Opened, Data
         Some(ColumnRef::Name(label)) if label == "label" => {}
         Some(other) => {
             return Err(unsuitable(
-                format!("--label {other}"),
+                format!("the label column {other}"),
                 "Leave it out: each line begins with its label",
             ));
         }
         None => {}
     }
     if let Some(id) = &options.id {
-        return Err(unsuitable(format!("--id {id}"), "Leave it out, or use a format with columns"));
+        return Err(unsuitable(format!("the id column {id}"), "Leave it out, or use a format with columns"));
     }
     let mut file = source.into_file()?;
     let start = file.stream_position().map_err(|error| DataError::reading(&name, error))?;

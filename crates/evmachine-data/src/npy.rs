@@ -22,9 +22,9 @@ pub(crate) fn open(source: Source, options: &ReadOptions) -> Result<Opened, Data
     if let Some(label @ ColumnRef::Name(_)) = &options.label {
         return Err(DataError::UnsuitableOption {
             file: name.file,
-            option: format!("--label {label}"),
+            option: format!("the label column {label}"),
             format: Format::Npy,
-            advice: "Its columns have no names; pass --labels-file, or the number of a column".to_owned(),
+            advice: "Its columns have no names: give the number of one, or a file of labels".to_owned(),
         });
     }
     let length = source.length;
@@ -50,7 +50,9 @@ pub(crate) fn open_matrix(
     format: Format,
 ) -> Result<Opened, DataError> {
     if !header.element.is_numeric() {
-        return Err(name.unsuitable("holds text", "Give a matrix of numbers; labels go into --labels-file"));
+        return Err(
+            name.unsuitable("holds text", "Give a matrix of numbers; labels belong in a file of their own")
+        );
     }
     let &[rows, width] = header.shape.as_slice() else {
         return Err(name.unsuitable(

@@ -144,15 +144,10 @@ impl Archive {
         }
         match matrices.as_slice() {
             [single] => Ok((single, columns)),
-            _ => Err(DataError::UnsuitableArray {
+            _ => Err(DataError::NoMatrix {
                 file: self.file.clone(),
-                array: "the archive".to_owned(),
-                detail: format!(
-                    "has {} matrices of floats and none with a usual name; {}",
-                    matrices.len(),
-                    self.listing()
-                ),
-                advice: "Pass --features NAME with the name of the array".to_owned(),
+                matrices: matrices.len(),
+                known: self.listing(),
             }),
         }
     }

@@ -105,20 +105,18 @@ pub enum RowProblem {
 
 impl RowProblem {
     /// What to do about it, as the beginning of a sentence.
-    pub(crate) fn remedy(&self) -> String {
+    pub(crate) fn remedy(&self) -> &'static str {
         match self {
-            Self::Missing { .. } => "Fill in the value".to_owned(),
-            Self::NotANumber { column, .. } => {
-                format!("Correct it, leave the column out with --label, --id or --drop {column}")
-            }
-            Self::NotFinite { .. } => "Replace it by a finite number".to_owned(),
-            Self::TooLarge { .. } => "Rescale the column".to_owned(),
-            Self::MissingLabel => "Fill in the label".to_owned(),
-            Self::NotText { .. } => "Save the file as UTF-8".to_owned(),
-            Self::Ragged { .. } => "Correct the row".to_owned(),
-            Self::VectorLength { .. } => "Use vectors of one length".to_owned(),
-            Self::NotAPair { .. } | Self::RepeatedIndex { .. } => "Correct the line".to_owned(),
-            Self::IndexTooLarge { .. } => "Check that the file belongs to this model".to_owned(),
+            Self::Missing { .. } => "Fill in the value",
+            Self::NotANumber { .. } => "Correct it, leave the column out",
+            Self::NotFinite { .. } => "Replace it by a finite number",
+            Self::TooLarge { .. } => "Rescale the column",
+            Self::MissingLabel => "Fill in the label",
+            Self::NotText { .. } => "Save the file as UTF-8",
+            Self::Ragged { .. } => "Correct the row",
+            Self::VectorLength { .. } => "Use vectors of one length",
+            Self::NotAPair { .. } | Self::RepeatedIndex { .. } => "Correct the line",
+            Self::IndexTooLarge { .. } => "Check that the file belongs to this model",
         }
     }
 }

@@ -109,8 +109,8 @@ pub fn open(path: &Path, options: &ReadOptions) -> Result<Reader, DataError> {
     if let Some(labels) = &options.labels_file {
         let stream = LabelStream::open(&file, labels)?;
         if opened.wanted.labels {
-            let option = if format == Format::Libsvm { "the lines" } else { "--label" };
-            return Err(DataError::TwoLabels { file, option, labels: stream.name().to_owned() });
+            let first = if format == Format::Libsvm { "the lines" } else { "a column" };
+            return Err(DataError::TwoLabels { file, first, labels: stream.name().to_owned() });
         }
         opened = opened.with_labels(stream.name().to_owned(), stream)?;
     }

@@ -80,7 +80,7 @@ fn check_columns(
             return Err(DataError::TextColumn {
                 file: file.to_owned(),
                 column: names.names[column].clone(),
-                flag: names.flag(column).into(),
+                reference: Box::new(names.reference(column)),
                 value: shown(&data[0][column]),
                 place: Place { row: 1, line: data[0].position().map(csv::Position::line) },
                 may_be_header,

@@ -136,6 +136,7 @@ impl Bayesian {
         let mut at = [whitening; PARAMETERS];
         let others = at.iter_mut().zip(self.sizes).skip(WHITENING + 1);
         for ((at, size), estimator) in others.zip(&mut self.estimators) {
+            // An estimator that finds no density has no opinion; the first value is as good as any.
             *at = estimator.ask(random).map_or(0, |value| (value as usize).min(size - 1));
         }
         at

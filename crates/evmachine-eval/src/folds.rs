@@ -38,6 +38,14 @@ pub enum FoldError {
         /// Folds asked for.
         folds: usize,
     },
+    /// Folds without rows to train or to test on.
+    #[error("{train} rows to train on and {test} to test on: at least 1 of each is needed")]
+    NoRows {
+        /// Most rows to train on, as asked for.
+        train: usize,
+        /// Most rows to test on, as asked for.
+        test: usize,
+    },
     /// Nothing can be held out of classes of one row.
     #[error("no known class of a fold has two rows; none can be held out to test on")]
     NoHeldOutRows,
@@ -59,6 +67,9 @@ pub struct FoldSizes {
 pub fn folds(labels: &Labels, count: usize, sizes: FoldSizes, seed: u64) -> Result<Vec<Fold>, FoldError> {
     if count < 2 {
         return Err(FoldError::TooFewFolds { folds: count });
+    }
+    if sizes.train == 0 || sizes.test == 0 {
+        return Err(FoldError::NoRows { train: sizes.train, test: sizes.test });
     }
     let classes = labels.names().len();
     let largest_part = classes.div_ceil(count);
@@ -152,6 +163,15 @@ mod tests {
                 }
             }
             prop_assert!(left_out.iter().all(|times| *times == 1));
+        }
+    }
+
+    #[test]
+    fn folds_have_rows_to_train_and_to_test_on() {
+        let labels = Labels::new((0..40).map(|row| (row % 4).to_string())).unwrap();
+        for (train, test) in [(0, 5), (8, 0)] {
+            let error = folds(&labels, 2, FoldSizes { train, test }, 1).unwrap_err();
+            assert_eq!(error, FoldError::NoRows { train, test });
         }
     }
 

@@ -19,6 +19,8 @@ pub enum Objective {
     AccuracyAtFalseUnknowns(f64),
 }
 
+const BOTH: &str = "a fold tests known and unknown rows";
+
 /// The objective on each fold. Thresholds are shared by the folds; an unknown query counts `weight` times in F1.
 pub(crate) fn judge(objective: Objective, folds: &[Answers], weight: f64) -> Vec<f64> {
     let shared = |figure: &dyn Fn(Tally) -> f64| {
@@ -26,13 +28,13 @@ pub(crate) fn judge(objective: Objective, folds: &[Answers], weight: f64) -> Vec
         folds.iter().map(|fold| figure(Tally::at(fold, threshold))).collect()
     };
     match objective {
-        Objective::Oscr => folds.iter().map(|fold| curves::oscr(fold).unwrap_or(0.0)).collect(),
+        Objective::Oscr => folds.iter().map(|fold| curves::oscr(fold).expect(BOTH)).collect(),
         Objective::F1 => shared(&|tally| f1_at(tally, weight)),
         Objective::NormalizedAccuracy => shared(&normalized_accuracy_at),
         Objective::AccuracyAtFalseUnknowns(rate) => folds
             .iter()
             .map(|fold| {
-                let threshold = fold.threshold_for_false_unknowns(rate).unwrap_or(f64::NEG_INFINITY);
+                let threshold = fold.threshold_for_false_unknowns(rate).expect(BOTH);
                 let tally = Tally::at(fold, threshold);
                 tally.right as f64 / tally.known.max(1) as f64
             })

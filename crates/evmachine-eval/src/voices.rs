@@ -136,7 +136,10 @@ impl Voices {
     ) -> Votes {
         let classes = self.probe.classes();
         let features = Voice::new(supports.to_vec(), classes, known);
-        let truths: Vec<u32> = truth[..known].iter().map(|class| class.unwrap_or(0) as u32).collect();
+        let truths: Vec<u32> = truth[..known]
+            .iter()
+            .map(|class| class.expect("the first queries are of known classes") as u32)
+            .collect();
         let numbers: Vec<(f64, f64)> =
             weights.iter().map(|weights| self.numbers(&features, &truths, *weights)).collect();
         let none = vec![0.0; classes];

@@ -71,13 +71,14 @@ fn four_classes() -> Result<Picture, PlotError> {
         dice.cloud([3.6, -1.0], 0.45, 18),
     ];
     let extreme: Vec<[f64; 2]> = clouds.iter().flat_map(|cloud| cloud.iter().step_by(6).copied()).collect();
-    let psi = |x: f64, y: f64| {
+    let largest = |&[x, y]: &[f64; 2]| {
         let inclusion = |vector: &[f64; 2]| {
             let distance = (x - vector[0]).hypot(y - vector[1]);
             (-(distance / 0.95).powf(3.0)).exp()
         };
         extreme.iter().map(inclusion).fold(0.0, f64::max)
     };
+    let psi = |points: &[[f64; 2]]| Ok(points.iter().map(largest).collect());
     let names = ["setosa", "versicolor", "virginica", "iris sibirica"];
     let classes: Vec<PointClass<'_>> =
         names.iter().zip(&clouds).map(|(name, points)| PointClass { name, points }).collect();

@@ -6,7 +6,8 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use crate::error::{PlotError, within};
+use crate::error::{PlotError, same_length, within};
+use crate::plane::Psi;
 use crate::range::Range;
 
 /// Values on a rectangular grid.
@@ -33,22 +34,25 @@ pub(crate) struct Outline {
 type Side = (usize, usize, bool);
 
 impl Grid {
-    /// Evaluates `function` at `columns` times `rows` nodes, borders included, both at least 2.
+    /// Evaluates `function` at `columns` times `rows` nodes, borders included, both at least 2, in one call.
     ///
     /// `what` names the function in the error for a value outside 0 to 1; rounding errors are forgiven.
     pub(crate) fn sample(
-        function: &dyn Fn(f64, f64) -> f64,
+        function: &Psi<'_>,
         (horizontal, vertical): (Range, Range),
         (columns, rows): (usize, usize),
         what: &str,
     ) -> Result<Self, PlotError> {
         let grid = Self { horizontal, vertical, columns, rows, values: Vec::new() };
-        let values: Vec<f64> = (0..columns * rows)
+        let nodes: Vec<[f64; 2]> = (0..columns * rows)
             .map(|node| {
                 let (x, y) = grid.position(node % columns, node / columns);
-                function(x, y)
+                [x, y]
             })
             .collect();
+        let values =
+            function(&nodes).map_err(|source| PlotError::Function { what: what.to_owned(), source })?;
+        same_length(what, nodes.len(), values.len())?;
         within(what, values.iter().copied(), -1e-6, 1.0 + 1e-6)?;
         Ok(Self { values, ..grid })
     }
@@ -179,8 +183,14 @@ mod tests {
         (1.0 - (x * x + y * y).sqrt()).clamp(0.0, 1.0)
     }
 
+    fn at_each(
+        function: &dyn Fn(f64, f64) -> f64,
+    ) -> impl Fn(&[[f64; 2]]) -> Result<Vec<f64>, Box<dyn std::error::Error + Send + Sync>> + '_ {
+        move |points| Ok(points.iter().map(|&[x, y]| function(x, y)).collect())
+    }
+
     fn sampled(function: &dyn Fn(f64, f64) -> f64) -> Grid {
-        Grid::sample(function, (SQUARE, SQUARE), (41, 41), "psi").unwrap()
+        Grid::sample(&at_each(function), (SQUARE, SQUARE), (41, 41), "psi").unwrap()
     }
 
     fn points(path: &str) -> Vec<(f64, f64)> {
@@ -227,8 +237,26 @@ mod tests {
 
     #[test]
     fn values_outside_probabilities_are_refused() {
-        let error = Grid::sample(&|_, _| 2.0, (SQUARE, SQUARE), (3, 3), "psi").unwrap_err();
+        let sample = |psi: &Psi<'_>| Grid::sample(psi, (SQUARE, SQUARE), (3, 3), "psi");
+        let error = sample(&at_each(&|_, _| 2.0)).unwrap_err();
         assert!(matches!(error, PlotError::OutOfRange { index: 0, .. }));
-        assert!(Grid::sample(&|_, _| f64::NAN, (SQUARE, SQUARE), (3, 3), "psi").is_err());
+        assert!(sample(&at_each(&|_, _| f64::NAN)).is_err());
+    }
+
+    #[test]
+    fn the_function_is_asked_once_about_all_nodes() {
+        let calls = std::cell::Cell::new(0);
+        let ask = |psi: &Psi<'_>| Grid::sample(psi, (SQUARE, SQUARE), (3, 3), "psi");
+        ask(&|points| {
+            calls.set(calls.get() + 1);
+            assert_eq!((points.len(), points[0], points[8]), (9, [-1.0, -1.0], [1.0, 1.0]));
+            Ok(vec![0.5; 9])
+        })
+        .unwrap();
+        assert_eq!(calls.get(), 1);
+        let error = ask(&|_| Ok(vec![0.5; 8])).unwrap_err();
+        assert!(matches!(error, PlotError::LengthMismatch { expected: 9, found: 8, .. }));
+        let error = ask(&|_| Err("no model".into())).unwrap_err();
+        assert_eq!(error.to_string(), "psi could not be had: no model");
     }
 }

@@ -47,6 +47,14 @@ pub enum PlotError {
         /// The largest value allowed.
         high: f64,
     },
+    /// A function that is drawn failed.
+    #[error("{what} could not be had: {source}")]
+    Function {
+        /// Which function.
+        what: String,
+        /// What it said.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
     /// More of something than a readable picture can hold.
     #[error("{what}: {found} is more than the {limit} that stay readable. Choose a part of them")]
     TooMany {

@@ -21,7 +21,7 @@
 //! use evmachine_plot::{Plane, PointClass, plane};
 //!
 //! # fn main() -> Result<(), evmachine_plot::PlotError> {
-//! let psi = |x: f64, y: f64| (-(x * x + y * y)).exp();
+//! let psi = |points: &[[f64; 2]]| Ok(points.iter().map(|[x, y]| (-(x * x + y * y)).exp()).collect());
 //! plane(&Plane {
 //!     title: "One class",
 //!     classes: &[PointClass { name: "cat", points: &[[0.0, 0.0], [0.5, 0.2], [-0.3, 0.4]] }],
@@ -61,6 +61,6 @@ pub use error::PlotError;
 pub use histograms::{Histograms, Panel, histograms};
 pub use multiples::{Multiples, multiples};
 pub use picture::Picture;
-pub use plane::{DEFAULT_LEVELS, Plane, plane};
+pub use plane::{DEFAULT_LEVELS, Plane, Psi, plane};
 pub use projection::{PointClass, Projection, projection};
 pub use reliability::{Reliability, reliability};

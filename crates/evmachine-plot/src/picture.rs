@@ -2,12 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
-use std::io::{self, Write};
 use std::path::Path;
 
 use kuva::backend::svg::SvgBackend;
 use kuva::render::render::{Primitive, Scene};
-use tempfile::NamedTempFile;
 
 use crate::error::PlotError;
 use crate::raster;
@@ -72,24 +70,9 @@ impl Picture {
             Some("png") => self.png(SAVED_SCALE)?,
             _ => return Err(PlotError::UnknownFormat { path: path.to_owned() }),
         };
-        replace(path, &bytes).map_err(|source| PlotError::Write { path: path.to_owned(), source })
+        evmachine_files::write(path, &bytes)
+            .map_err(|source| PlotError::Write { path: path.to_owned(), source })
     }
-}
-
-fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".picture-");
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        // Temporary files are private by default; a picture is meant to be looked at. The umask applies.
-        builder.permissions(std::fs::Permissions::from_mode(0o666));
-    }
-    let mut file: NamedTempFile = builder.tempfile_in(folder)?;
-    file.write_all(bytes)?;
-    file.persist(path).map_err(|error| error.error)?;
-    Ok(())
 }
 
 #[cfg(test)]

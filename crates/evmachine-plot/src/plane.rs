@@ -1,5 +1,7 @@
 //! The first figure of the paper: classes in the plane, their extreme vectors and the probability around them.
 
+use std::error::Error;
+
 use kuva::render::color::Color;
 use kuva::render::render::{PathData, Primitive};
 
@@ -19,6 +21,9 @@ pub const DEFAULT_LEVELS: [f64; 7] = [0.005, 0.05, 0.2, 0.4, 0.6, 0.8, 0.95];
 const NODES: usize = 161;
 const POINT: f64 = 4.6;
 
+/// A function of points in the plane, all of them at once.
+pub type Psi<'a> = dyn Fn(&[[f64; 2]]) -> Result<Vec<f64>, Box<dyn Error + Send + Sync>> + 'a;
+
 /// What [`plane`] draws.
 #[derive(Clone, Copy, Default)]
 pub struct Plane<'a> {
@@ -34,9 +39,9 @@ pub struct Plane<'a> {
     pub extreme_vectors: &'a [[f64; 2]],
     /// Points to be classified: marked with a question mark.
     pub queries: &'a [[f64; 2]],
-    /// The probability of inclusion at a point, from 0 to 1, usually the largest over all classes. It is
-    /// called once for each of some 26 000 places. Without it, no contours are drawn.
-    pub psi: Option<&'a dyn Fn(f64, f64) -> f64>,
+    /// The probability of inclusion at each of the given points, from 0 to 1, usually the largest over all classes. It is
+    /// called once, for some 26 000 places. Without it, no contours are drawn.
+    pub psi: Option<&'a Psi<'a>>,
     /// The levels of the contours, in any order; [`DEFAULT_LEVELS`] where empty.
     pub levels: &'a [f64],
 }
@@ -114,7 +119,7 @@ fn level_colour(place: usize, levels: usize) -> Shade {
 }
 
 fn contours(
-    psi: &dyn Fn(f64, f64) -> f64,
+    psi: &Psi<'_>,
     levels: &[f64],
     geometry: &Geometry,
     marks: &mut Vec<Primitive>,

@@ -63,7 +63,7 @@ impl Pixels {
 
 fn decode(file: &[u8]) -> Result<Pixels, png::DecodingError> {
     let mut reader = Decoder::new(Cursor::new(file)).read_info()?;
-    let mut bytes = vec![0; reader.output_buffer_size().unwrap_or(0)];
+    let mut bytes = vec![0; reader.output_buffer_size().expect("the picture was just drawn in memory")];
     let info = reader.next_frame(&mut bytes)?;
     bytes.truncate(info.buffer_size());
     // Every picture has a white ground, so nothing is transparent.

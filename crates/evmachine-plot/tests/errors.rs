@@ -86,7 +86,7 @@ fn values_outside_their_interval() {
     assert!(matches!(line(&[0.0], &[0.0], None, true), Err(PlotError::OutOfRange { index: 0, .. })));
     assert!(matches!(line(&[1.0], &[0.0], Some(&[-0.1]), false), Err(PlotError::OutOfRange { .. })));
     for value in [f64::NAN, -0.5, 1.5] {
-        let psi = move |_: f64, _: f64| value;
+        let psi = move |points: &[[f64; 2]]| Ok(vec![value; points.len()]);
         let drawn = plane(&Plane { classes: &CLASSES, psi: Some(&psi), ..Plane::default() });
         assert!(matches!(drawn, Err(PlotError::OutOfRange { .. })));
         let drawn = plane(&Plane { classes: &CLASSES, levels: &[value], ..Plane::default() });

@@ -13,7 +13,7 @@ const RIGHT: [[f64; 2]; 3] = [[4.0, 3.0], [4.5, 3.5], [5.0, 2.5]];
 const CLASSES: [PointClass<'static>; 2] =
     [PointClass { name: "cat", points: &LEFT }, PointClass { name: "dog & <wolf>", points: &RIGHT }];
 
-fn psi(x: f64, y: f64) -> f64 {
+fn largest(&[x, y]: &[f64; 2]) -> f64 {
     LEFT.iter().map(|point| (-(x - point[0]).hypot(y - point[1])).exp()).fold(0.0, f64::max)
 }
 
@@ -25,7 +25,7 @@ fn draw_plane() -> Result<Picture, PlotError> {
         classes: &CLASSES,
         extreme_vectors: &LEFT[..1],
         queries: &[[2.0, 2.0]],
-        psi: Some(&psi),
+        psi: Some(&|points| Ok(points.iter().map(largest).collect())),
         levels: &[],
     })
 }
@@ -261,7 +261,7 @@ fn extremes_are_drawn_without_panic() {
     for scale in [1e-300, 1e-12, 1.0, 1e15, 1e99] {
         let points = [[0.0, -scale], [scale, scale]];
         let classes = [PointClass { name: "extreme", points: &points }];
-        let level = |_: f64, _: f64| 0.5;
+        let level = |points: &[[f64; 2]]| Ok(vec![0.5; points.len()]);
         let picture = plane(&Plane { classes: &classes, psi: Some(&level), ..Plane::default() }).unwrap();
         assert!(roxmltree::Document::parse(picture.svg()).is_ok());
         let values = [scale, 2.0 * scale, -scale, scale];

@@ -194,7 +194,7 @@ fn section(rows: &[Row], settings: &Settings) -> Result<Section, ReproError> {
     ];
     Ok(Section {
         title: "Budgets: how few points will do".to_owned(),
-        command: format!("evmachine repro budget --tail-size {} -k {}", settings.tail_size, settings.n_fused),
+        command: format!("evmachine-repro budget --tail-size {} -k {}", settings.tail_size, settings.n_fused),
         text: vec![
             "All 26 letters are known; the first 15,000 rows train, the last 5,000 test, and nothing is rejected. The \
              full model is reduced by threshold (Alg. 3), by size (Alg. 4) and by the weighted maximum-k cover of Koch \

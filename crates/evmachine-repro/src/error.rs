@@ -60,6 +60,12 @@ pub enum ReproError {
         /// Classes that the protocol needs.
         needed: usize,
     },
+    /// A metric that nobody knows.
+    #[error("{name} is no metric; give one of euclidean, cosine, manhattan")]
+    UnknownMetric {
+        /// What was given.
+        name: String,
+    },
     /// Stopped, as asked; what was finished is in the log.
     #[error("stopped, as asked; run the same command again to go on from there")]
     Stopped,

@@ -14,7 +14,6 @@
 
 pub mod budget;
 mod error;
-pub mod files;
 mod log;
 pub mod oletter;
 pub mod openworld;

@@ -6,7 +6,6 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::error::ReproError;
-use crate::files;
 
 /// Rows of one experiment on disk.
 #[derive(Debug)]
@@ -37,7 +36,7 @@ impl<R: Serialize + DeserializeOwned> Log<R> {
             writer.serialize(row).map_err(|error| failed(error.to_string()))?;
         }
         let bytes = writer.into_inner().map_err(|error| failed(error.to_string()))?;
-        files::write(&self.path, &bytes).map_err(ReproError::file(&self.path))
+        evmachine_files::write_with_folder(&self.path, &bytes).map_err(ReproError::file(&self.path))
     }
 }
 
@@ -55,7 +54,8 @@ fn check_settings(folder: &Path, settings: &impl Serialize) -> Result<(), ReproE
     match std::fs::read_to_string(&path) {
         Ok(found) if found == text => Ok(()),
         Ok(_) => Err(ReproError::Settings { path: folder.to_owned() }),
-        Err(_) => files::write(&path, text.as_bytes()).map_err(ReproError::file(&path)),
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(ReproError::file(&path)(error)),
+        Err(_) => evmachine_files::write_with_folder(&path, text.as_bytes()).map_err(ReproError::file(&path)),
     }
 }
 

@@ -87,7 +87,7 @@ struct Row {
     unknown: usize,
     accuracy: f64,
     f1: f64,
-    known_accuracy: f64,
+    known_accuracy: Option<f64>,
     unknown_accuracy: Option<f64>,
     vectors: usize,
     points: usize,
@@ -131,6 +131,7 @@ pub fn run(
     settings: &Settings,
     watch: &Watch<'_>,
 ) -> Result<Section, ReproError> {
+    let metric = metric(settings)?;
     let mut log: Log<Row> = Log::open(folder, "runs.csv", settings)?;
     let course = Course::new(data, settings.seed);
     if course.names.len() < settings.initial || settings.initial < 6 {
@@ -141,16 +142,16 @@ pub fn run(
     }
     let first = course.train[..settings.initial].concat();
     let first = (data.train.0.select(&first), data.train.1.select(&first));
-    let (paper, full) = (tune_options(settings, Space::paper()), tune_options(settings, Space::full()));
+    let (paper, full) = (tune_options(settings, Space::paper())?, tune_options(settings, Space::full())?);
     let paper = tuned::best_trial(&folder.join("paper.json"), &first.0, &first.1, &paper, watch)?;
     let full = tuned::params(&folder.join("tuned.json"), &first.0, &first.1, &full, watch)?;
-    let mut systems: Vec<Box<dyn System>> = Vec::new();
-    systems.push(Box::new(ExtremeValueMachine::new(PAPER, paper)));
-    systems.push(Box::new(ExtremeValueMachine::new(TUNED, full)));
-    let metric = metric(settings);
-    systems.push(Box::new(NearestNonOutlier::new(settings.rank).with_seed(settings.seed)));
-    systems.push(Box::new(KernelDensity::new(KERNELS).with_seed(settings.seed)));
-    systems.push(Box::new(NearestThreshold::new(metric, 1).with_seed(settings.seed)));
+    let systems: Vec<Box<dyn System>> = vec![
+        Box::new(ExtremeValueMachine::new(PAPER, paper)),
+        Box::new(ExtremeValueMachine::new(TUNED, full)),
+        Box::new(NearestNonOutlier::new(settings.rank).with_seed(settings.seed)),
+        Box::new(KernelDensity::new(KERNELS).with_seed(settings.seed)),
+        Box::new(NearestThreshold::new(metric, 1).with_seed(settings.seed)),
+    ];
     let total = systems.len();
     for (number, mut system) in systems.into_iter().enumerate() {
         if log.rows().iter().any(|row| row.system == system.name()) {
@@ -162,15 +163,16 @@ pub fn run(
     summary::section(log.rows(), settings, data)
 }
 
-fn metric(settings: &Settings) -> Metric {
-    Metric::from_name(&settings.metric).unwrap_or_default()
+fn metric(settings: &Settings) -> Result<Metric, ReproError> {
+    Metric::from_name(&settings.metric)
+        .ok_or_else(|| ReproError::UnknownMetric { name: settings.metric.clone() })
 }
 
 /// Three folds over the first classes, as in the paper; tail sizes are shares of the negatives, which does what the paper's
 /// factor of 1.5 is for.
-fn tune_options(settings: &Settings, space: Space) -> TuneOptions {
-    TuneOptions {
-        base: Params { metric: metric(settings), ..Params::paper() },
+fn tune_options(settings: &Settings, space: Space) -> Result<TuneOptions, ReproError> {
+    Ok(TuneOptions {
+        base: Params { metric: metric(settings)?, ..Params::paper() },
         space,
         search: Search::Bayesian { trials: settings.trials },
         objective: Objective::F1,
@@ -178,7 +180,7 @@ fn tune_options(settings: &Settings, space: Space) -> TuneOptions {
         sizes: FoldSizes { train: 6_000, test: 1_500 },
         seed: settings.seed,
         ..TuneOptions::default()
-    }
+    })
 }
 
 /// A system from its first classes to its last.
@@ -220,7 +222,7 @@ fn measure(
                 unknown,
                 accuracy: rounded(evaluation.accuracy),
                 f1: rounded(evaluation.f1_micro),
-                known_accuracy: rounded(evaluation.known_accuracy.unwrap_or(0.0)),
+                known_accuracy: evaluation.known_accuracy.map(rounded),
                 unknown_accuracy: evaluation.unknown_accuracy.map(rounded),
                 vectors: system.vectors(),
                 points,

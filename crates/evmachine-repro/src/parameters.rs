@@ -131,7 +131,7 @@ fn section(
     let raw = (mean_and_deviation(&weibull.0), mean_and_deviation(&weibull.1));
     Section {
         title: "Shapes and scales".to_owned(),
-        command: format!("evmachine repro parameters --folds {} --seed {}", settings.folds, settings.seed),
+        command: format!("evmachine-repro parameters --folds {} --seed {}", settings.folds, settings.seed),
         text: vec![
             "Psi-models of all points of all 26 letters, tail size 75, before any reduction; then OLETTER with kappa \
              fitted, 1 and 2, at the paper's delta and at one set by cross-class validation on training letters."

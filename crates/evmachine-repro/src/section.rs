@@ -6,7 +6,6 @@ use std::path::Path;
 use evmachine_plot::Picture;
 
 use crate::error::ReproError;
-use crate::files;
 
 /// A table; all columns but the first are numbers.
 #[derive(Debug, Clone, Default)]
@@ -70,7 +69,8 @@ impl Section {
     /// Writes `summary.md` and the pictures, as SVG and PNG, into the folder.
     pub fn write(&self, folder: &Path) -> Result<(), ReproError> {
         let path = folder.join("summary.md");
-        files::write(&path, self.markdown().as_bytes()).map_err(ReproError::file(&path))?;
+        evmachine_files::write_with_folder(&path, self.markdown().as_bytes())
+            .map_err(ReproError::file(&path))?;
         for figure in &self.figures {
             figure.picture.save(folder.join(format!("{}.svg", figure.name)))?;
             figure.picture.save(folder.join(format!("{}.png", figure.name)))?;
@@ -195,7 +195,7 @@ mod tests {
     fn both_forms_say_the_same() {
         let section = Section {
             title: "Size & accuracy".to_owned(),
-            command: "evmachine repro budget".to_owned(),
+            command: "evmachine-repro budget".to_owned(),
             claims: vec![Claim {
                 paper: "96 % with all points.".to_owned(),
                 measured: "95.7 %.".to_owned(),

@@ -97,7 +97,7 @@ fn section(grid: &[Row], one_class: &[OneClassRow], settings: &Settings) -> Sect
     let mut sorted: Vec<&OneClassRow> = one_class.iter().collect();
     sorted.sort_by(|a, b| b.f1.total_cmp(&a.f1));
     let best = format!(
-        "Best: C = {}, gamma = {} (accuracy {:.4}); one-class gamma = {}, nu = {} (F1 {:.4}). `evmachine repro oletter` uses \
+        "Best: C = {}, gamma = {} (accuracy {:.4}); one-class gamma = {}, nu = {} (F1 {:.4}). `evmachine-repro oletter` uses \
          C = {}, gamma = {}, one-class gamma = {}, nu = {}.",
         grid[0].cost,
         grid[0].gamma,
@@ -112,7 +112,7 @@ fn section(grid: &[Row], one_class: &[OneClassRow], settings: &Settings) -> Sect
     );
     Section {
         title: "C and gamma".to_owned(),
-        command: format!("evmachine repro svm-grid --rows {} --seed {}", settings.rows, settings.seed),
+        command: format!("evmachine-repro svm-grid --rows {} --seed {}", settings.rows, settings.seed),
         text: vec![
             format!(
                 "The paper's grid, C = 2^-5, 2^-3, ... 2^15 and gamma = 2^-15, 2^-13, ... 2^3, by 5-fold cross validation \

@@ -1,6 +1,8 @@
 //! The first figure: four classes in the plane, the contours of psi, and three queries that are rejected.
 
-use evmachine::{Evm, Features, Labels, Params, TailSize};
+use std::error::Error;
+
+use evmachine::{Decision, Evm, Features, Labels, Params, TailSize};
 use evmachine_plot::{Plane, PointClass, plane};
 
 use crate::error::ReproError;
@@ -36,10 +38,10 @@ pub fn run(scene: &Scene<'_>) -> Result<Section, ReproError> {
         classes.iter().map(|(name, points)| PointClass { name, points }).collect();
     let vectors: Vec<[f64; 2]> = evm.extreme_vectors().map(|vector| pair(vector.vector)).collect();
     let queries: Vec<[f64; 2]> = (0..scene.queries.rows()).map(|row| pair(scene.queries.row(row))).collect();
-    let psi = |x: f64, y: f64| {
-        let decision =
-            Features::new(vec![x as f32, y as f32], 2).ok().and_then(|query| evm.decide(&query).ok());
-        decision.map_or(0.0, |decision| decision[0].probability())
+    let psi = |points: &[[f64; 2]]| -> Result<Vec<f64>, Box<dyn Error + Send + Sync>> {
+        let values: Vec<f32> = points.iter().flatten().map(|&value| value as f32).collect();
+        let decisions = evm.decide(&Features::new(values, 2)?)?;
+        Ok(decisions.iter().map(Decision::probability).collect())
     };
     let title = "Four classes, three unknown queries";
     let picture = plane(&Plane {
@@ -56,7 +58,7 @@ pub fn run(scene: &Scene<'_>) -> Result<Section, ReproError> {
         "Isocontours of the largest psi, red near 1 and blue near 0.005; rings are extreme vectors.";
     Ok(Section {
         title: "The first figure".to_owned(),
-        command: "evmachine repro teaser".to_owned(),
+        command: "evmachine-repro teaser".to_owned(),
         text: vec![format!(
             "{} points of {} classes in the plane, tail size {TAIL}, cover threshold 0.5.",
             report.rows, report.classes

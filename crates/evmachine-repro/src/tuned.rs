@@ -7,7 +7,6 @@ use evmachine_baselines::{ExtremeValueMachine, cross_class};
 use evmachine_eval::{TuneOptions, TuneProgress, Tuned, tune};
 
 use crate::error::ReproError;
-use crate::files;
 use crate::watch::Watch;
 
 /// The parameters in the file, or where there is none those of the tuner, which are then kept there.
@@ -53,11 +52,13 @@ fn search(
 fn kept(path: &Path, find: impl FnOnce() -> Result<Params, ReproError>) -> Result<Params, ReproError> {
     let damaged =
         |error: serde_json::Error| ReproError::Log { path: path.to_owned(), detail: error.to_string() };
-    if let Ok(text) = std::fs::read_to_string(path) {
-        return serde_json::from_str(&text).map_err(damaged);
+    match std::fs::read_to_string(path) {
+        Ok(text) => return serde_json::from_str(&text).map_err(damaged),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+        Err(error) => return Err(ReproError::file(path)(error)),
     }
     let params = find()?;
     let text = serde_json::to_string_pretty(&params).map_err(damaged)? + "\n";
-    files::write(path, text.as_bytes()).map_err(ReproError::file(path))?;
+    evmachine_files::write_with_folder(path, text.as_bytes()).map_err(ReproError::file(path))?;
     Ok(params)
 }

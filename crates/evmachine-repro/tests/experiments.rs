@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use evmachine::{Features, Labels};
 use evmachine_repro::oletter::{self, Row, Selection};
-use evmachine_repro::{ReproError, Watch, budget, parameters, svm_grid};
+use evmachine_repro::synthetic::Synthetic;
+use evmachine_repro::{ReproError, Watch, budget, openworld, parameters, svm_grid};
 
 fn letter() -> (Features<'static>, Labels) {
     let text = include_str!("../../../data/letter/letter-recognition.data");
@@ -98,6 +99,38 @@ fn given_shapes_run_through_the_same_protocol() {
     let section = parameters::run(folder.path(), &features, &labels, &settings, &Watch::new(&go_on)).unwrap();
     assert_eq!(rows(folder.path()).len(), 6 * 12);
     assert_eq!((section.figures.len(), section.tables[0].rows.len()), (2, 6));
+}
+
+#[test]
+fn a_misspelt_metric_is_no_other_metric() {
+    let drawn = Synthetic { classes: 8, points: 4, tests: 2, dimensions: 8, ..Synthetic::default() };
+    let settings = openworld::Settings {
+        name: "drawn".to_owned(),
+        initial: 6,
+        increment: 2,
+        most: 8,
+        unknown_step: 2,
+        metric: "euclidian".to_owned(),
+        rank: 4,
+        trials: 1,
+        seed: 1,
+        synthetic: Some(drawn),
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let data = drawn.draw().unwrap();
+    let error = openworld::run(folder.path(), &data, &settings, &Watch::new(&go_on)).unwrap_err();
+    assert_eq!(error.to_string(), "euclidian is no metric; give one of euclidean, cosine, manhattan");
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "nothing was begun");
+}
+
+#[test]
+fn what_cannot_be_read_is_not_begun_anew() {
+    let (features, labels) = letter();
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("settings.json")).unwrap();
+    let settings = budget::Settings { every: 500, ..budget::Settings::default() };
+    let error = budget::run(folder.path(), &features, &labels, &settings, &Watch::new(&go_on)).unwrap_err();
+    assert!(matches!(error, ReproError::File { .. }), "{error}");
 }
 
 #[test]

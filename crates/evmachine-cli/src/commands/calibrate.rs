@@ -3,14 +3,14 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use evmachine::{Evm, Features, Labels, Rejection, Run};
+use evmachine::{Evm, Features, Labels, Rejection};
 
 use crate::calibration::{Seen, diagram, reliability};
 use crate::console::{Console, print, rate, table};
 use crate::data::DataArguments;
 use crate::failure::Failure;
-use crate::model;
 use crate::rejection::RejectionArguments;
+use crate::{interrupt, model};
 
 /// Shares of known rows rejected that the table shows.
 const RATES: [f64; 6] = [0.01, 0.02, 0.05, 0.1, 0.2, 0.3];
@@ -57,7 +57,7 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
         unknown.extend(data.features.row(row));
     }
     if let Some(path) = &arguments.unknown_data {
-        unknown.extend(arguments.columns.read_unlabelled(console, path, Some(&evm))?.values());
+        unknown.extend(arguments.columns.read_unlabelled(console, path, Some(&evm))?.features.values());
     }
     let unknown = Features::new(unknown, evm.dimensions())?;
     if unknown.rows() > 0 {
@@ -101,7 +101,7 @@ fn thresholds(
     for rule in RATES.map(Rejection::FalseUnknown).into_iter().chain([evm.params().rejection_threshold]) {
         let mut evm = evm.clone();
         evm.set_rejection(rule)?;
-        let decisions = evm.decide(&known)?;
+        let decisions = evm.decide_with(&interrupt::run(), &known)?;
         let rows = decisions.len().max(1) as f64;
         let rejected = decisions.iter().filter(|decision| decision.class().is_none()).count() as f64;
         let right = decisions.iter().enumerate().filter(|(row, decision)| {
@@ -110,7 +110,7 @@ fn thresholds(
         let accepted = if unknown.rows() == 0 {
             None
         } else {
-            let decisions = evm.decide(unknown)?;
+            let decisions = evm.decide_with(&interrupt::run(), unknown)?;
             let accepted = decisions.iter().filter(|decision| decision.class().is_some()).count();
             Some(accepted as f64 / unknown.rows() as f64)
         };
@@ -129,12 +129,12 @@ fn thresholds(
 
 /// The unknown row of the highest score.
 fn closest_stranger(evm: &Evm, unknown: &Features<'_>) -> Result<Option<String>, Failure> {
-    let decisions = evm.decide_with(&Run::new(), unknown)?;
+    let decisions = evm.decide_with(&interrupt::run(), unknown)?;
     let best = (0..decisions.len())
         .max_by(|&a, &b| decisions[a].score().support.total_cmp(&decisions[b].score().support));
     Ok(best.map(|row| {
         let decision = decisions[row];
-        let p_value = evm.p_value(decision.score()).unwrap_or(0.0);
+        let p_value = evm.p_value(decision.score()).expect("the model was calibrated just now");
         let verdict = if decision.class().is_some() { "accepted" } else { "rejected" };
         format!(
             "unknown row {} is taken for {:?}, {verdict}; {:.1} % of known rows score no higher",

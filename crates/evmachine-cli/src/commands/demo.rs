@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use evmachine::{Evm, Features, Labels, Params, Run, Strategy, UnknownPool};
+use evmachine::{Evm, Features, Labels, Params, Strategy, UnknownPool};
 use evmachine_eval::{Answers, Evaluation};
 
 use crate::console::{Console, print, table};
@@ -143,12 +143,12 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
 }
 
 fn rejected_rows(evm: &Evm, features: &Features<'_>) -> Result<Vec<usize>, Failure> {
-    let decisions = evm.decide(features)?;
+    let decisions = evm.decide_with(&interrupt::run(), features)?;
     Ok((0..decisions.len()).filter(|&row| decisions[row].class().is_none()).collect())
 }
 
 fn ask(evm: &Evm, (features, labels): &(Features<'_>, Labels)) -> Result<(Answers, Evaluation), Failure> {
-    let answers = Answers::ask(&Run::new(), evm, features, labels)?;
+    let answers = Answers::ask(&interrupt::run(), evm, features, labels)?;
     let evaluation = Evaluation::new(&answers, evm.classes().len());
     Ok((answers, evaluation))
 }

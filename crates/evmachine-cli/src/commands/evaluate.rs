@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use evmachine::{CalibrateError, Evm, Probe, Run};
+use evmachine::{CalibrateError, Evm, Probe};
 use evmachine_eval::evaluation::confusion;
 use evmachine_eval::{Answers, Contest, Evaluation, Linear, Rival, rivals};
 
@@ -11,8 +11,8 @@ use crate::calibration::{Seen, diagram, reliability};
 use crate::console::{Console, print, rate, table};
 use crate::data::{DataArguments, Labelled};
 use crate::failure::{Failure, Kind};
-use crate::model;
 use crate::rejection::RejectionArguments;
+use crate::{interrupt, model};
 
 /// Measure a model on labelled rows; a class that it never saw counts as unknown
 ///
@@ -96,7 +96,7 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
 /// The model beside rivals that were trained on the same rows.
 fn standings(evm: &Evm, own: &Evaluation, (train, test): (&Labelled, &Labelled)) -> Result<String, Failure> {
     let metric = &evm.params().metric;
-    let probe = Probe::fit(&Run::new(), metric, &train.features, &train.labels)
+    let probe = Probe::fit(&interrupt::run(), metric, &train.features, &train.labels)
         .map_err(|error| train.failure(error))?;
     let (weights, intercepts) = (probe.weights(), probe.intercepts());
     let contest = Contest {

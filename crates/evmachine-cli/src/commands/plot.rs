@@ -1,9 +1,12 @@
 //! `evmachine plot`
 
+use std::error::Error;
+use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use evmachine::{Evm, Features};
+use evmachine::{Evm, FeatureError, Features, PredictError};
 use evmachine_plot::{Picture, Plane, PointClass, Projection, plane, projection};
 
 use crate::console::Console;
@@ -11,7 +14,7 @@ use crate::data::{DataArguments, Labelled};
 use crate::failure::{Failure, Kind};
 use crate::model;
 use crate::parameters::ParameterArguments;
-use crate::principal;
+use crate::{interrupt, principal};
 
 /// Points drawn of each class; more would hide each other.
 const SHOWN_PER_CLASS: usize = 400;
@@ -59,7 +62,7 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
         (evm, Some(data))
     };
     let unknown = match &arguments.queries {
-        Some(path) => unknowns(arguments, &evm, path)?,
+        Some(path) => unknowns(arguments, console, &evm, path)?,
         None => Features::new(Vec::new(), evm.dimensions())?,
     };
     let name =
@@ -77,31 +80,24 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
 
 /// Whether a file is a model, by the JSON header that safetensors begin with.
 fn is_model(path: &Path) -> Result<bool, Failure> {
-    use std::io::Read;
-    let mut start = [0u8; 9];
-    let mut file = std::fs::File::open(path)
-        .map_err(|error| Failure::new(Kind::Data, error.to_string()).about(path.display()))?;
-    let read = file.read(&mut start).unwrap_or(0);
-    Ok(read == 9 && start[8] == b'{' && start[4..8] == [0; 4])
+    let failed = |error: std::io::Error| Failure::new(Kind::Data, error.to_string()).about(path.display());
+    let mut start = Vec::new();
+    File::open(path).map_err(failed)?.take(9).read_to_end(&mut start).map_err(failed)?;
+    Ok(start.len() == 9 && start[8] == b'{' && start[4..8] == [0; 4])
 }
 
-fn unknowns(arguments: &Arguments, evm: &Evm, path: &Path) -> Result<Features<'static>, Failure> {
-    let mut values = Vec::new();
-    // Queries may have the label column of the data, or none.
-    let unlabelled = DataArguments { label: None, ..arguments.columns.clone() };
-    let dimensions = Some(evm.dimensions());
-    let reader = unlabelled.open(path, dimensions).or_else(|_| arguments.columns.open(path, dimensions))?;
-    for batch in reader {
-        let batch = batch?;
-        let features = Features::new(batch.features, batch.columns)?;
-        let decisions = evm.decide(&features).map_err(|error| Failure::from(error).about(path.display()))?;
-        for (row, decision) in decisions.iter().enumerate() {
-            if decision.class().is_none() {
-                values.extend_from_slice(features.row(row));
-            }
-        }
-    }
-    Ok(Features::new(values, evm.dimensions())?)
+/// The rows that the model calls unknown. They may have the label column of the data, or none.
+fn unknowns(
+    arguments: &Arguments,
+    console: &Console,
+    evm: &Evm,
+    path: &Path,
+) -> Result<Features<'static>, Failure> {
+    let queries = arguments.columns.read_unlabelled(console, path, Some(evm))?;
+    let decisions =
+        evm.decide_with(&interrupt::run(), &queries.features).map_err(|error| queries.failure(error))?;
+    let unknown: Vec<usize> = (0..decisions.len()).filter(|&row| decisions[row].class().is_none()).collect();
+    Ok(queries.features.select(&unknown))
 }
 
 /// By class, the rows to draw: of the data, or the extreme vectors.
@@ -143,11 +139,7 @@ fn contours(
     let vectors: Vec<[f64; 2]> =
         evm.extreme_vectors().map(|vector| pair(&evm.in_feature_space(vector.vector))).collect();
     let queries: Vec<[f64; 2]> = (0..unknown.rows()).map(|row| pair(unknown.row(row))).collect();
-    let psi = |x: f64, y: f64| {
-        let query = Features::new(vec![x as f32, y as f32], 2);
-        let decision = query.ok().and_then(|query| evm.decide(&query).ok());
-        decision.map_or(0.0, |decision| decision[0].probability())
-    };
+    let psi = |points: &[[f64; 2]]| psi(evm, points);
     Ok(plane(&Plane {
         title,
         x_label: data.map_or("x", |data| data.schema.feature_names[0].as_str()),
@@ -158,6 +150,24 @@ fn contours(
         psi: Some(&psi),
         ..Plane::default()
     })?)
+}
+
+/// The largest psi at each point. One without a direction is far from all that have one.
+fn psi(evm: &Evm, points: &[[f64; 2]]) -> Result<Vec<f64>, Box<dyn Error + Send + Sync>> {
+    let values: Vec<f32> = points.iter().flatten().map(|&value| value as f32).collect();
+    let grid = Features::new(values, 2)?;
+    let mut asked: Vec<usize> = (0..points.len()).collect();
+    let decisions = loop {
+        match evm.decide_with(&interrupt::run(), &grid.select(&asked)) {
+            Err(PredictError::Features(FeatureError::ZeroVector { row })) => drop(asked.remove(row)),
+            other => break other?,
+        }
+    };
+    let mut psi = vec![0.0; points.len()];
+    for (point, decision) in asked.into_iter().zip(&decisions) {
+        psi[point] = decision.probability();
+    }
+    Ok(psi)
 }
 
 fn components(

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use evmachine::{ClassScore, Decision, Evm, Explanation, FeatureError, Features, Run};
+use evmachine::{ClassScore, Decision, Evm, Explanation, FeatureError, Features, PredictError};
 use evmachine_data::{Batch, ColumnType, ColumnValues, OutputColumn, OutputFormat, Target, Writer};
 
 use crate::console::Console;
@@ -105,12 +105,15 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
     Ok(())
 }
 
+/// Rows that are explained between two looks at whether to go on.
+const EXPLAINED: usize = 256;
+
 /// What is said of a row.
 struct Answer {
     decision: Decision,
     /// Of every class, where they are asked for.
     probabilities: Vec<f64>,
-    /// P(known), and P(best class | known).
+    /// P(known), and P(best class | known), of a calibrated model.
     calibrated: Option<(f64, f64)>,
 }
 
@@ -149,28 +152,39 @@ impl Arguments {
         columns
     }
 
-    /// The output columns for a batch, and how many of its rows are unknown.
-    fn answer(&self, evm: &Evm, batch: Batch) -> Result<(Vec<ColumnValues>, u64), Failure> {
-        let rows = batch.row_numbers.clone();
-        let features = Features::new(batch.features, batch.columns)
-            .map_err(|error| Located::from(error).in_file(&self.data, &rows))?;
-        let answers = evm.for_each_query(&Run::new(), &features, |_, scores| {
+    /// Asks the model about a batch. Where nothing but the best class is written, the others are not measured to the end.
+    fn ask(&self, evm: &Evm, features: &Features<'_>) -> Result<Vec<Answer>, PredictError> {
+        if !self.proba && evm.calibration().is_none() {
+            let decisions = evm.decide_with(&interrupt::run(), features)?;
+            let answer = |decision| Answer { decision, probabilities: Vec::new(), calibrated: None };
+            return Ok(decisions.into_iter().map(answer).collect());
+        }
+        evm.for_each_query(&interrupt::run(), features, |_, scores| {
             let probabilities: Vec<f64> =
                 if self.proba { scores.iter().map(ClassScore::probability).collect() } else { Vec::new() };
             let decision = evm.decision(scores);
             let known = evm.probability_known(decision.score(), self.prior);
             let class = evm.class_probabilities(scores).map(|classes| classes[decision.best()]);
             Answer { decision, probabilities, calibrated: known.zip(class) }
-        });
-        let answers = answers.map_err(|error| Located::from(error).in_file(&self.data, &rows))?;
+        })
+    }
+
+    /// The output columns for a batch, and how many of its rows are unknown.
+    fn answer(&self, evm: &Evm, batch: Batch) -> Result<(Vec<ColumnValues>, u64), Failure> {
+        let rows = batch.row_numbers.clone();
+        let features = Features::new(batch.features, batch.columns)
+            .map_err(|error| Located::from(error).in_file(&self.data, &rows))?;
+        let answers =
+            self.ask(evm, &features).map_err(|error| Located::from(error).in_file(&self.data, &rows))?;
         let decisions = || answers.iter().map(|answer| &answer.decision);
         let label = |decision: &Decision| match decision.class() {
             Some(class) => evm.class_name(class).to_owned(),
             None => self.unknown_label.clone(),
         };
+        let number = |&row: &u64| i64::try_from(row).expect("no file has 2^63 rows");
         let ids = match batch.ids {
             Some(ids) => ColumnValues::Text(ids),
-            None => ColumnValues::Integer(rows.iter().map(|&row| i64::try_from(row).unwrap_or(-1)).collect()),
+            None => ColumnValues::Integer(rows.iter().map(number).collect()),
         };
         let mut columns = vec![
             ids,
@@ -181,9 +195,10 @@ impl Arguments {
             ),
         ];
         if evm.calibration().is_some() {
-            let calibrated = || answers.iter().map(|answer| answer.calibrated.unwrap_or_default());
-            columns.push(ColumnValues::Float(calibrated().map(|(known, _)| known).collect()));
-            columns.push(ColumnValues::Float(calibrated().map(|(_, class)| class).collect()));
+            let (known, class) =
+                answers.iter().map(|answer| answer.calibrated.expect("the model is calibrated")).unzip();
+            columns.push(ColumnValues::Float(known));
+            columns.push(ColumnValues::Float(class));
         }
         if self.proba {
             for class in 0..evm.classes().len() {
@@ -193,13 +208,23 @@ impl Arguments {
             }
         }
         if self.explain {
-            let explanations = evm.explain(&features, 3)?;
-            let text = explanations.iter().map(|explanation| explanation_json(evm, explanation).to_string());
-            columns.push(ColumnValues::Text(text.collect()));
+            columns.push(ColumnValues::Text(explained(evm, &features)?));
         }
         let unknown = decisions().filter(|decision| decision.class().is_none()).count() as u64;
         Ok((columns, unknown))
     }
+}
+
+/// The reasons, row by row.
+fn explained(evm: &Evm, features: &Features<'_>) -> Result<Vec<String>, Failure> {
+    let mut said = Vec::with_capacity(features.rows());
+    let rows: Vec<usize> = (0..features.rows()).collect();
+    for rows in rows.chunks(EXPLAINED) {
+        interrupt::check()?;
+        let explanations = evm.explain(&features.select(rows), 3)?;
+        said.extend(explanations.iter().map(|explanation| explanation_json(evm, explanation).to_string()));
+    }
+    Ok(said)
 }
 
 fn explanation_json(evm: &Evm, explanation: &Explanation) -> serde_json::Value {

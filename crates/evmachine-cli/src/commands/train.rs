@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use evmachine::{Evm, FitStatus, Report, Shares, TailMemory};
+use evmachine::{Evm, FitStatus, Params, Report, Shares, TailMemory};
 
 use crate::console::Console;
 use crate::data::{DataArguments, feature_names};
@@ -52,15 +52,14 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
     evm.set_feature_names(feature_names(&data.schema))?;
     if let Some(path) = &arguments.unknown_data {
         let unknown = arguments.columns.read_unlabelled(console, path, Some(&evm))?;
-        evm.calibrate_unknowns(&unknown).map_err(|error| Failure::from(error).about(path.display()))?;
+        evm.calibrate_unknowns(&unknown.features).map_err(|error| unknown.failure(error))?;
     }
     model::save(&evm, &arguments.output)?;
     if evm.class_index("unknown").is_some() {
         console.warn("there is a class named \"unknown\"; predict will need another --unknown-label");
     }
     console.say(format!("{} features in each row", evm.dimensions()));
-    say_report(console, &report);
-    warn_of_tails(console, params.tail_memory, &report);
+    say_report(console, evm.params(), &report);
     let rule = evm.params().rejection_threshold;
     if rule.is_calibrated() {
         match evm.calibration() {
@@ -73,18 +72,8 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
     Ok(())
 }
 
-/// Says so where whole tails, as they were before or asked for, gave way to less.
-pub(crate) fn warn_of_tails(console: &Console, before: TailMemory, report: &Report) {
-    if before == TailMemory::Full && report.tail_memory != TailMemory::Full {
-        console.warn(
-            "whole tails would take more than the tail memory limit, so that updates will not be exact; \
-             see --tail-memory-limit",
-        );
-    }
-}
-
 /// What a fit or an update did, in a few lines.
-pub(crate) fn say_report(console: &Console, report: &Report) {
+pub(crate) fn say_report(console: &Console, params: &Params, report: &Report) {
     let (rows, classes, vectors) = (report.rows, report.classes, report.extreme_vectors);
     console.say(format!(
         "learned from {rows} rows; {classes} classes, {vectors} extreme vectors, vector ratio {:.3}",
@@ -113,6 +102,13 @@ pub(crate) fn say_report(console: &Console, report: &Report) {
             100.0 * features,
             100.0 * logits,
             100.0 * probe
+        ));
+    }
+    if params.tail_memory == TailMemory::Full && report.tail_memory != TailMemory::Full {
+        console.warn(format!(
+            "whole tails take more than the {} MB of --tail-memory-limit, so the model remembers less of them and updates \
+             are no longer exact; train with a larger --tail-memory-limit to keep them so",
+            params.tail_memory_limit >> 20
         ));
     }
     if let Some(reason) = report.tune_again {

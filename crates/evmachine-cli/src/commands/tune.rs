@@ -118,7 +118,7 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
     let mut options = arguments.options()?;
     let data = arguments.columns.read_labelled(console, &arguments.data, None)?;
     if let Some(path) = &arguments.unknown_data {
-        options.unknowns = Some(arguments.columns.read_unlabelled(console, path, None)?);
+        options.unknowns = Some(arguments.columns.read_unlabelled(console, path, None)?.features);
     }
     let bar = console.bar(Some(1), "tuning");
     let tuned = tune(&data.features, &data.labels, &options, &mut |at| {
@@ -147,6 +147,11 @@ impl Arguments {
             if rate.is_some_and(|rate| !(0.0..1.0).contains(&rate)) {
                 return Err(Failure::new(Kind::Usage, format!("{flag} must be at least 0 and below 1")));
             }
+        }
+        if self.max_rows < 4 {
+            let message =
+                format!("--max-rows {}: at least 4 are needed, one of them to test on", self.max_rows);
+            return Err(Failure::new(Kind::Usage, message));
         }
         let objective = match (self.objective, self.max_false_unknown) {
             (ObjectiveName::Oscr, _) => Objective::Oscr,

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::commands::train::{say_report, warn_of_tails};
+use crate::commands::train::say_report;
 use crate::console::Console;
 use crate::data::DataArguments;
 use crate::failure::Failure;
@@ -32,7 +32,6 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failure> {
     let mut evm = model::load(&arguments.model)?;
     let data = arguments.columns.read_labelled(console, &arguments.data, Some(&evm))?;
-    let before = evm.tail_memory();
     let progress = console.progress();
     let report = evm
         .update_with(&console.run(&progress), &data.features, &data.labels)
@@ -46,8 +45,7 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
         "{} extreme vectors added, {} dropped, {} refitted",
         report.added, report.dropped, report.refitted
     ));
-    say_report(console, &report);
-    warn_of_tails(console, before, &report);
+    say_report(console, evm.params(), &report);
     console.say(format!("model written to {}", arguments.output.display()));
     Ok(())
 }

@@ -87,6 +87,80 @@ fn calibrating_sets_the_threshold_and_says_what_it_gives() {
     );
 }
 
+/// Without a calibration and without `--proba` only the best class is looked for. That shows in nothing but the time.
+#[test]
+fn predictions_are_the_same_whether_all_classes_are_measured_or_the_best_alone() {
+    let place = Place::new();
+    let letters = fixture("letters.csv");
+    for flags in
+        [&["--delta", "0.05"][..], &["--delta", "0.05", "-k", "3"], &["--delta", "0.3", "--contrast", "0.2"]]
+    {
+        let train = ["train", &letters, "--label", "class", "-o", "m.safetensors"];
+        place.ok(&[&train[..], flags].concat());
+        let predict = ["predict", "m.safetensors", &letters, "--drop", "class"];
+        let best = place.ok(&predict);
+        let all = place.ok(&[&predict[..], &["--proba"]].concat());
+        assert!(best.starts_with("row,label,probability,nearest\n"), "{best}");
+        let first_four = |line: &str| line.split(',').take(4).collect::<Vec<_>>().join(",") + "\n";
+        assert_eq!(best, all.lines().map(first_four).collect::<String>());
+    }
+}
+
+#[test]
+fn a_model_that_forgets_its_tails_says_so() {
+    let place = Place::new();
+    // 160 rows with tails of 100 margins of 4 bytes fit into a megabyte, not into none.
+    place.write("three.csv", keep(&["A", "B", "C"]));
+    place.write("new.csv", keep(&["D"]));
+    let train = |limit: &str| {
+        let flags = ["--label", "class", "-o", "m.safetensors", "--tail-size", "50", "--tail-memory-limit"];
+        let output = place.run(&[&["train", "three.csv"], &flags[..], &[limit]].concat());
+        assert!(output.status.success());
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let update = || {
+        let output =
+            place.run(&["update", "m.safetensors", "new.csv", "--label", "class", "-o", "u.safetensors"]);
+        assert!(output.status.success());
+        String::from_utf8(output.stderr).unwrap()
+    };
+    assert!(!train("1").contains("updates are no longer exact"));
+    assert!(!update().contains("updates are no longer exact"));
+    let said = train("0");
+    assert!(
+        said.contains("warning: whole tails take more than the 0 MB of --tail-memory-limit")
+            && said.contains("updates are no longer exact"),
+        "{said}"
+    );
+    assert!(update().contains("updates are no longer exact"));
+    let inspected: serde_json::Value =
+        serde_json::from_str(&place.ok(&["inspect", "m.safetensors", "--json"])).unwrap();
+    assert_eq!(inspected["tail_memory"], "max");
+}
+
+/// Rows to be pooled, drawn or calibrated on may have the column of the labels or not, by name and by number.
+#[test]
+fn unlabelled_rows_are_read_with_and_without_the_label_column() {
+    let place = Place::new();
+    let with = keep(&["D"]);
+    let without: Vec<&str> = with.lines().map(|line| line.split_once(',').unwrap().1).collect();
+    place.write("three.csv", keep(&["A", "B", "C"]));
+    place.write("with.csv", &with);
+    place.write("without.csv", without.join("\n"));
+    let mut models = Vec::new();
+    for label in ["class", "0"] {
+        for unknown in ["with.csv", "without.csv"] {
+            let train = ["train", "three.csv", "--label", label, "-o", "m.safetensors"];
+            place.ok(&[&train[..], &["--unknown-data", unknown]].concat());
+            models.push(std::fs::read(place.path("m.safetensors")).unwrap());
+        }
+    }
+    assert!(models.iter().all(|model| *model == models[0]));
+    let error =
+        place.fails(3, &["plot", "three.csv", "--label", "class", "--queries", "none.csv", "-o", "p.png"]);
+    assert!(error.contains("none.csv does not exist"), "{error}");
+}
+
 #[test]
 fn rivals_are_measured_beside_the_model() {
     let place = Place::new();

@@ -78,7 +78,10 @@ fn errors_are_as_they_were_approved() {
         (4, vec!["export", "cut.safetensors", "--onnx", "m.onnx"]),
         (3, vec!["tune", "one_class.csv", "--label", "class"]),
         (2, vec!["tune", &csv, "--label", "class", "--objective", "accuracy"]),
+        (2, vec!["tune", &csv, "--label", "class", "--max-rows", "3"]),
         (2, vec!["--threads", "0", "inspect", "model.safetensors"]),
+        (2, vec!["--memory", "17592186044416", "inspect", "model.safetensors"]),
+        (2, [train("nan.csv"), vec!["--tail-memory-limit", "17592186044417"]].concat()),
         (1, vec!["plot", "model.safetensors", "-o", "picture.gif"]),
     ];
     let before = place.names();

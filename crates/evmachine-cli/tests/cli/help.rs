@@ -2,7 +2,7 @@
 
 use crate::Place;
 
-const COMMANDS: [&str; 15] = [
+const COMMANDS: [&str; 14] = [
     "demo",
     "calibrate",
     "train",
@@ -15,12 +15,9 @@ const COMMANDS: [&str; 15] = [
     "inspect",
     "plot",
     "export",
-    "repro",
     "completions",
     "man",
 ];
-
-const EXPERIMENTS: [&str; 7] = ["all", "teaser", "oletter", "openworld", "budget", "parameters", "svm-grid"];
 
 #[test]
 fn help_is_as_it_was_approved() {
@@ -28,12 +25,6 @@ fn help_is_as_it_was_approved() {
     insta::assert_snapshot!("help", place.ok(&["--help"]));
     for command in COMMANDS {
         insta::assert_snapshot!(format!("help_{command}"), place.ok(&[command, "--help"]));
-    }
-    for experiment in EXPERIMENTS {
-        insta::assert_snapshot!(
-            format!("help_repro_{experiment}"),
-            place.ok(&["repro", experiment, "--help"])
-        );
     }
 }
 
@@ -43,10 +34,6 @@ fn every_command_has_an_example() {
     for command in COMMANDS {
         let help = place.ok(&[command, "--help"]);
         assert!(help.contains(&format!("Example: evmachine {command}")), "{help}");
-    }
-    for experiment in EXPERIMENTS {
-        let help = place.ok(&["repro", experiment, "--help"]);
-        assert!(help.contains(&format!("Example: evmachine repro {experiment}")), "{help}");
     }
 }
 

@@ -3,7 +3,6 @@
 //! - `help`: what every command says of itself;
 //! - `formats`: train, predict, evaluate on real files of every format;
 //! - `commands`: calibrate, update, reduce, forget, tune, inspect, plot, export, demo;
-//! - `repro`: the paper's experiments, on small parts of their data;
 //! - `errors`: bad usage, bad data, bad models: message and exit code;
 //! - `streams`: pipes, large files, interruption.
 
@@ -13,7 +12,6 @@ mod commands;
 mod errors;
 mod formats;
 mod help;
-mod repro;
 mod streams;
 
 use std::path::{Path, PathBuf};

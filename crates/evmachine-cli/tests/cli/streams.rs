@@ -63,14 +63,17 @@ fn tables_may_be_cut_off_too() {
     }
 }
 
+/// The beginning of an NPY file of so many rows and columns.
+fn npy_header(rows: usize, columns: usize) -> Vec<u8> {
+    let header = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': ({rows}, {columns}), }}");
+    let padded = format!("{header:<117}\n");
+    [b"\x93NUMPY\x01\x00", &(padded.len() as u16).to_le_bytes()[..], padded.as_bytes()].concat()
+}
+
 /// An NPY file of so many rows of 64 values, all from a small pattern.
 fn large_npy(place: &Place, rows: usize) {
-    let header = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': ({rows}, 64), }}");
-    let padded = format!("{header:<117}\n");
     let mut file = std::io::BufWriter::new(std::fs::File::create(place.path("large.npy")).unwrap());
-    file.write_all(b"\x93NUMPY\x01\x00").unwrap();
-    file.write_all(&(padded.len() as u16).to_le_bytes()).unwrap();
-    file.write_all(padded.as_bytes()).unwrap();
+    file.write_all(&npy_header(rows, 64)).unwrap();
     let pattern: Vec<u8> =
         (0..64 * 997).flat_map(|i| (((i * 7919) % 1000) as f32 / 100.0).to_le_bytes()).collect();
     for start in (0..rows).step_by(997) {
@@ -130,4 +133,60 @@ fn an_interrupted_run_leaves_nothing_half_written() {
     assert_eq!(child.wait().unwrap().code(), Some(130), "{said}");
     assert!(said.contains("interrupted; nothing was written"), "{said}");
     assert_eq!(place.names(), before);
+}
+
+/// Values from 0 to 10, without a pattern that a person would see.
+#[cfg(unix)]
+fn scattered(count: usize) -> impl Iterator<Item = f32> {
+    (0..count as u64).map(|i| (i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as f32 / 1_677_721.6)
+}
+
+#[test]
+#[cfg(unix)]
+fn an_interruption_ends_a_prediction_in_the_middle_of_a_batch() {
+    const COLUMNS: usize = 256;
+    let place = Place::new();
+    let values: Vec<u8> = scattered(4000 * COLUMNS).flat_map(f32::to_le_bytes).collect();
+    place.write("train.npy", [npy_header(4000, COLUMNS), values].concat());
+    let labels: Vec<&str> = (0..4000).map(|row| if row % 2 == 0 { "even" } else { "odd" }).collect();
+    place.write("labels.txt", labels.join("\n"));
+    let keep =
+        ["--metric", "manhattan", "--cover-threshold", "1", "--tail-size", "20", "--tail-memory", "none"];
+    for rule in ["--delta", "--max-false-unknown"] {
+        let train =
+            ["train", "train.npy", "--labels-file", "labels.txt", "-o", "m.safetensors", rule, "0.05"];
+        place.ok(&[&train[..], &keep].concat());
+        let before = place.names();
+        let mut child = place
+            .command(&["--threads", "1", "predict", "m.safetensors", "-", "-o", "out.csv"])
+            .stdin(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        // One whole batch; the pipe stays open, so that only the prediction itself can notice the signal.
+        let mut input = child.stdin.take().unwrap();
+        input.write_all(&npy_header(100_000, COLUMNS)).unwrap();
+        let batch: Vec<u8> = scattered(8192 * COLUMNS).flat_map(f32::to_le_bytes).collect();
+        input.write_all(&batch).unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(100));
+        let id = child.id().to_string();
+        assert!(std::process::Command::new("kill").args(["-INT", &id]).status().unwrap().success());
+        let mut code = None;
+        for _ in 0..600 {
+            code = child.try_wait().unwrap();
+            if code.is_some() {
+                break;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(100));
+        }
+        if code.is_none() {
+            child.kill().unwrap();
+        }
+        drop(input);
+        let mut said = String::new();
+        child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+        assert_eq!(code.and_then(|code| code.code()), Some(130), "{rule}: {said}");
+        assert!(said.contains("interrupted; nothing was written"), "{said}");
+        assert_eq!(place.names(), before);
+    }
 }

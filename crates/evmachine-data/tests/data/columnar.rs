@@ -141,7 +141,7 @@ fn bad_rows() {
         assert_eq!(
             said(&path, &strict),
             "t: row 2: the vector in column `e` has 1 elements where 2 are expected. \
-             Use vectors of one length, or pass --skip-bad-rows"
+             Use vectors of one length, or have bad rows left out"
         );
     }
 }
@@ -159,7 +159,7 @@ fn the_first_vector_may_be_missing() {
         assert_eq!((found.data.features, found.skipped.rows), (vec![1.0, 2.0], 2));
         assert_eq!(
             said(&path, &chosen("none")),
-            "t: row 1: column `none` has no value. Fill in the value, or pass --skip-bad-rows"
+            "t: row 1: column `none` has no value. Fill in the value, or have bad rows left out"
         );
     }
 }
@@ -176,7 +176,7 @@ fn columns_of_other_types() {
         assert_eq!(
             said(&path, &plain()),
             "t: column `name` is not numeric: its type is Utf8. \
-             Pass --label name, --id name or --drop name"
+             Make it the label or the id, or leave it out"
         );
         assert_eq!(
             said(&path, &labelled("day")),
@@ -186,7 +186,7 @@ fn columns_of_other_types() {
         assert_eq!(
             said(&path, &mixed),
             "t: column `e` holds vectors and column `a` is a feature too. \
-             Pass --features e, or --drop the one that is not meant"
+             Choose the one, or leave out the other"
         );
         assert_eq!(
             said(&path, &labelled("nam")),

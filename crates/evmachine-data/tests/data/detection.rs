@@ -46,17 +46,17 @@ fn wrong_magic() {
     let folder = Folder::new();
     assert_eq!(
         message(&folder.write("x.npy", "1,2,3\n"), &plain()),
-        "x.npy is not in NPY format: it begins with \"1,2,3\\n\". Correct its extension, or pass --format"
+        "x.npy is not in NPY format: it begins with \"1,2,3\\n\". Correct its extension, or name its format"
     );
     assert_eq!(
         message(&folder.write("x.parquet", b"\x80\x04\x95\x00\x01\x02\x03\x04\x05"), &plain()),
         "x.parquet is not in Parquet format: it begins with \"\\x80\\x04\\x95\\x00\\x01\\x02\\x03\\x04\". \
-         Correct its extension, or pass --format"
+         Correct its extension, or name its format"
     );
     assert_eq!(
         message(&folder.write("model", b"\x80\x04\x95\x00"), &plain()),
         "model is in no known format: it begins with \"\\x80\\x04\\x95\\x00\". \
-         Pass --format, one of csv, tsv, npy, npz, parquet, arrow, libsvm"
+         Name one of csv, tsv, npy, npz, parquet, arrow, libsvm"
     );
     let options = ReadOptions { format: Some(Format::Csv), ..plain() };
     let path = folder.write("y.npy", npy("<f4", false, "(1, 1)", &singles(&[1.0])));

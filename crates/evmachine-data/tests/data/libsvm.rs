@@ -37,7 +37,7 @@ fn the_width_can_be_given() {
     assert_eq!(
         message(&path, &narrow),
         "a.svm: row 2 (line 2): index 2 is beyond the 1 features expected. \
-         Check that the file belongs to this model, or pass --skip-bad-rows"
+         Check that the file belongs to this model, or have bad rows left out"
     );
 }
 
@@ -56,7 +56,7 @@ fn bad_lines() {
     let folder = Folder::new();
     let said = |line: &str| message(&folder.write("a.svm", format!("1 1:1 2:2\n# note\n{line}\n")), &plain());
     let expect = |line: &str, problem: &str| {
-        assert_eq!(said(line), format!("a.svm: row 2 (line 3): {problem}, or pass --skip-bad-rows"));
+        assert_eq!(said(line), format!("a.svm: row 2 (line 3): {problem}, or have bad rows left out"));
     };
     expect("2 1:x", "`1:x` is not of the form index:value. Correct the line");
     expect("2 1", "`1` is not of the form index:value. Correct the line");
@@ -81,12 +81,12 @@ fn options_that_do_not_apply() {
     let path = folder.write("a.svm", "1 1:1\n");
     assert_eq!(
         message(&path, &labelled("-1")),
-        "a.svm: --label -1 does not apply to LIBSVM files. Leave it out: each line begins with its label"
+        "a.svm: the label column -1 does not apply to LIBSVM files. Leave it out: each line begins with its label"
     );
     let labels = ReadOptions { labels_file: Some(folder.write("l.txt", "cat\n")), ..plain() };
     assert_eq!(
         message(&path, &labels),
-        "a.svm: labels are asked for both by the lines and from l.txt. Leave one of them out"
+        "a.svm: labels are asked for both from the lines and from l.txt. Leave one of them out"
     );
     assert!(matches!(failure(&folder.write("c.svm", "# nothing\n"), &plain()), DataError::NoRows { .. }));
     let far = folder.write("far.svm", "1 4000000000:1\n");

@@ -75,8 +75,8 @@ fn columns_of_the_matrix_can_be_labels() {
 fn a_label_by_name_points_to_the_labels_file() {
     assert_eq!(
         message(&fixture("float64.npy"), &labelled("y")),
-        "float64.npy: --label `y` does not apply to NPY files. \
-         Its columns have no names; pass --labels-file, or the number of a column"
+        "float64.npy: the label column `y` does not apply to NPY files. \
+         Its columns have no names: give the number of one, or a file of labels"
     );
 }
 
@@ -118,7 +118,7 @@ fn arrays_that_are_no_matrix() {
     );
     assert_eq!(
         message(&fixture("labels_unicode.npy"), &plain()),
-        "labels_unicode.npy: the array holds text. Give a matrix of numbers; labels go into --labels-file"
+        "labels_unicode.npy: the array holds text. Give a matrix of numbers; labels belong in a file of their own"
     );
     assert_eq!(
         message(&folder.write("complex.npy", npy("<c8", false, "(1, 1)", &[0; 8])), &plain()),
@@ -178,7 +178,7 @@ fn values_that_are_not_finite() {
     assert_eq!(
         message(&path, &plain()),
         "x.npy: row 2: column `column_0` holds NaN, which is not finite. \
-         Replace it by a finite number, or pass --skip-bad-rows"
+         Replace it by a finite number, or have bad rows left out"
     );
     let found = read(&path, &ReadOptions { skip_bad_rows: true, ..plain() });
     assert_eq!(found.data.features, [1.0, 2.0]);

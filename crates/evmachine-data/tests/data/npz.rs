@@ -44,8 +44,8 @@ fn arrays_are_chosen_by_name() {
     );
     assert_eq!(
         message(&fixture("stored.npz"), &labelled("X")),
-        "stored.npz: the archive has 0 matrices of floats and none with a usual name; \
-         its arrays are `X`, `y`, `names`. Pass --features NAME with the name of the array"
+        "stored.npz has 0 matrices of floats and none with a usual name; \
+         its arrays are `X`, `y`, `names`. Name the one that holds the features"
     );
 }
 

@@ -93,40 +93,40 @@ fn bad_rows_end_the_reading() {
     assert_eq!(
         said("1,nan,dog"),
         "t.csv: row 2 (line 3): column `b` holds NaN, which is not finite. \
-         Replace it by a finite number, or pass --skip-bad-rows"
+         Replace it by a finite number, or have bad rows left out"
     );
     assert_eq!(
         said("-inf,2,dog"),
         "t.csv: row 2 (line 3): column `a` holds -inf, which is not finite. \
-         Replace it by a finite number, or pass --skip-bad-rows"
+         Replace it by a finite number, or have bad rows left out"
     );
     assert_eq!(
         said("1,1e39,dog"),
         "t.csv: row 2 (line 3): column `b` holds 1e39, which is beyond the range of 32-bit floats. \
-         Rescale the column, or pass --skip-bad-rows"
+         Rescale the column, or have bad rows left out"
     );
     assert_eq!(
         said("1,,dog"),
-        "t.csv: row 2 (line 3): column `b` has no value. Fill in the value, or pass --skip-bad-rows"
+        "t.csv: row 2 (line 3): column `b` has no value. Fill in the value, or have bad rows left out"
     );
     assert_eq!(
         said("1,two,dog"),
         "t.csv: row 2 (line 3): column `b` holds `two`, which is not a number. Correct it, \
-         leave the column out with --label, --id or --drop b, or pass --skip-bad-rows"
+         leave the column out, or have bad rows left out"
     );
     assert_eq!(
         said("1,2, "),
-        "t.csv: row 2 (line 3): the label is missing. Fill in the label, or pass --skip-bad-rows"
+        "t.csv: row 2 (line 3): the label is missing. Fill in the label, or have bad rows left out"
     );
     assert_eq!(
         said("1,2,dog,3"),
         "t.csv: row 2 (line 3): there are 4 fields where 3 are expected. \
-         Correct the row, or pass --skip-bad-rows"
+         Correct the row, or have bad rows left out"
     );
     let path = folder.write("latin.csv", b"a,y\n1,cat\n2,\xe9t\xe9\n");
     assert_eq!(
         message(&path, &labelled("y")),
-        "latin.csv: row 2 (line 3): column `y` is not UTF-8 text. Save the file as UTF-8, or pass --skip-bad-rows"
+        "latin.csv: row 2 (line 3): column `y` is not UTF-8 text. Save the file as UTF-8, or have bad rows left out"
     );
 }
 
@@ -168,14 +168,14 @@ fn columns_of_words_are_named() {
         assert_eq!(
             message(&path, &options),
             "iris.csv: column `id` is not numeric: row 1 (line 2) holds `a`. \
-             Pass --label id, --id id or --drop id"
+             Make it the label or the id, or leave it out"
         );
     }
     let path = folder.write("bare.csv", "1,2,setosa\n3,4,virginica\n");
     assert_eq!(
         message(&path, &plain()),
         "bare.csv: column `column_2` is not numeric: row 1 (line 1) holds `setosa`. \
-         Pass --label 2, --id 2 or --drop 2; if the first line is a header, pass --header yes"
+         Make it the label or the id, or leave it out; if the first line is a header, say so"
     );
     let chosen = ReadOptions { features: columns(&["length"]), ..plain() };
     assert_eq!(read(&folder.path("iris.csv"), &chosen).data.features, [5.1, 6.2]);
@@ -208,7 +208,7 @@ fn unknown_and_conflicting_columns() {
     );
     assert_eq!(
         message(&path, &labelled("1:3")),
-        "iris.csv: --label takes one column, not the range 1:3. Give a name or a number"
+        "iris.csv: the label is one column, not the range 1:3. Give a name or a number"
     );
     let options = ReadOptions { id: Some(column("species")), ..labelled("species") };
     assert_eq!(
@@ -218,7 +218,7 @@ fn unknown_and_conflicting_columns() {
     let options = ReadOptions { drop: columns(&["id", "length", "width"]), ..labelled("species") };
     assert_eq!(
         message(&path, &options),
-        "iris.csv has no feature columns left. Name fewer columns in --label, --id and --drop"
+        "iris.csv has no feature columns left: label, id and columns to leave out are all there are"
     );
     let path = folder.write("twice.csv", "a,b,a\n1,2,3\n");
     assert_eq!(

@@ -10,7 +10,6 @@ use rand::seq::SliceRandom;
 use serde::Serialize;
 
 use crate::error::ReproError;
-use crate::files;
 
 /// Letters to be known.
 pub(super) const KNOWN: usize = 15;
@@ -62,7 +61,7 @@ pub(super) fn write(draws: &[Vec<Draw>], path: &Path) -> Result<(), ReproError> 
         }
     }
     let bytes = writer.into_inner().map_err(|error| failed(error.to_string()))?;
-    files::write(path, &bytes).map_err(ReproError::file(path))
+    evmachine_files::write_with_folder(path, &bytes).map_err(ReproError::file(path))
 }
 
 #[cfg(test)]

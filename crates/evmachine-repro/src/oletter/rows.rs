@@ -28,7 +28,7 @@ pub struct Row {
     /// Right answers of all.
     pub accuracy: f64,
     /// Known letters accepted and named right.
-    pub known_accuracy: f64,
+    pub known_accuracy: Option<f64>,
     /// Unknown letters rejected.
     pub unknown_accuracy: Option<f64>,
     /// Area under the ROC curve of known against unknown.
@@ -66,7 +66,7 @@ impl Row {
             f1: rounded(evaluation.f1_micro),
             f1_macro: rounded(evaluation.f1_macro),
             accuracy: rounded(evaluation.accuracy),
-            known_accuracy: rounded(evaluation.known_accuracy.unwrap_or(0.0)),
+            known_accuracy: evaluation.known_accuracy.map(rounded),
             unknown_accuracy: evaluation.unknown_accuracy.map(rounded),
             auroc: evaluation.auroc.map(rounded),
             oscr: evaluation.oscr.map(rounded),

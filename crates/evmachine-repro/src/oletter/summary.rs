@@ -88,7 +88,7 @@ pub(super) fn section(
 fn command(settings: &Settings) -> String {
     let systems = if settings.systems == Selection::Evm { " --systems evm" } else { "" };
     let Settings { draws, folds, seed, .. } = settings;
-    format!("evmachine repro oletter --draws {draws} --folds {folds} --seed {seed}{systems}")
+    format!("evmachine-repro oletter --draws {draws} --folds {folds} --seed {seed}{systems}")
 }
 
 fn text(settings: &Settings, results: &Results<'_>, tuned: &[PathBuf]) -> Vec<String> {
@@ -117,7 +117,7 @@ fn text(settings: &Settings, results: &Results<'_>, tuned: &[PathBuf]) -> Vec<St
     if settings.systems == Selection::All {
         text.push(format!(
             "Support vector machines: C = {}, gamma = {} for columns scaled to 0..1, the best of the paper's grid by \
-             5-fold cross validation; one-class machines: gamma = {}, nu = {}. `evmachine repro svm-grid` computes \
+             5-fold cross validation; one-class machines: gamma = {}, nu = {}. `evmachine-repro svm-grid` computes \
              these again.",
             SVM.cost, SVM.gamma, SVM.one_class_gamma, SVM.nu
         ));

@@ -21,7 +21,7 @@ pub struct SvmChoice {
     pub nu: f64,
 }
 
-/// What `evmachine repro svm-grid` chose on the training letters of the first fold of the first draw.
+/// What `evmachine-repro svm-grid` chose on the training letters of the first fold of the first draw.
 pub const SVM: SvmChoice = SvmChoice { cost: 8.0, gamma: 8.0, one_class_gamma: 0.0625, nu: 0.01 };
 
 /// Which systems take part.

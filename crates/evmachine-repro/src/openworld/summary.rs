@@ -49,7 +49,7 @@ fn command(settings: &Settings) -> String {
         None => "DATA".to_owned(),
     };
     format!(
-        "evmachine repro openworld {data} --metric {} --initial {} --increment {} --most {} --unknown-step {} --seed {}",
+        "evmachine-repro openworld {data} --metric {} --initial {} --increment {} --most {} --unknown-step {} --seed {}",
         settings.metric,
         settings.initial,
         settings.increment,

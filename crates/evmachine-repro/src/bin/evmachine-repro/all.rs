@@ -1,21 +1,21 @@
-//! `evmachine repro all`
+//! `evmachine-repro all`
 
 use std::path::PathBuf;
 
 use clap::Args;
 use evmachine_repro::page;
 
-use super::{OutputArguments, budget, oletter, openworld, parameters, teaser};
-use crate::console::Console;
-use crate::failure::Failure;
-use crate::files;
+use crate::{OutputArguments, budget, oletter, openworld, parameters, teaser};
+use evmachine_cli::console::Console;
+use evmachine_cli::failure::Failure;
+use evmachine_cli::files;
 
 /// Run everything, into one report with the paper's claims beside what was measured
 ///
 /// Results of each experiment go to a folder of its own inside the output folder. The open-world protocol runs on drawn
-/// features; `evmachine repro openworld` runs it on yours.
+/// features; `evmachine-repro openworld` runs it on yours.
 ///
-/// Example: evmachine repro all -o repro/runs
+/// Example: evmachine-repro all -o repro/runs
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Arguments {
     /// Draws of letters for OLETTER.
@@ -35,7 +35,7 @@ pub(crate) struct Arguments {
     output: PathBuf,
 }
 
-pub(super) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failure> {
     let Arguments { draws, folds, seed, .. } = *arguments;
     let output = |name: &str| OutputArguments { output: Some(arguments.output.join(name)) };
     let sections = [

@@ -1,4 +1,4 @@
-//! `evmachine repro`: one file for each experiment.
+//! The `evmachine-repro` program: one file for each experiment.
 
 mod all;
 mod budget;
@@ -10,21 +10,33 @@ mod teaser;
 
 use std::path::{Path, PathBuf};
 
-use clap::{Args, Subcommand};
-use evmachine_repro::{ReproError, Section, Watch};
+use std::process::ExitCode;
 
-use crate::console::Console;
-use crate::failure::{Failure, Kind};
-use crate::interrupt;
+use clap::{Args, Parser, Subcommand};
+use evmachine_cli::console::Console;
+use evmachine_cli::failure::{Failure, Kind};
+use evmachine_cli::interrupt;
+use evmachine_cli::program::{self, CommonArguments};
+use evmachine_repro::{ReproError, Section, Watch};
 
 /// Run the paper's experiments, with every system that it compares to
 ///
 /// Each writes a CSV of every run, pictures as SVG and PNG, and a summary, to a folder of its own. A run that was
 /// interrupted goes on where it ended when the same command is given again.
 ///
-/// Example: evmachine repro oletter --systems evm
-#[derive(Debug, Args)]
-pub(crate) struct Arguments {
+/// Example: evmachine-repro oletter --systems evm
+#[derive(Debug, Parser)]
+#[command(
+    name = "evmachine-repro",
+    version,
+    propagate_version = true,
+    max_term_width = 100,
+    after_help = "Exit codes: 0 done; 1 could not be done; 2 wrong usage; 3 bad data; 130 interrupted."
+)]
+struct Arguments {
+    #[command(flatten)]
+    common: CommonArguments,
+
     #[command(subcommand)]
     experiment: Experiment,
 }
@@ -54,8 +66,13 @@ impl OutputArguments {
     }
 }
 
-pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failure> {
-    match &arguments.experiment {
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    program::run(&arguments.common, |console| run(&arguments.experiment, console))
+}
+
+fn run(experiment: &Experiment, console: &Console) -> Result<(), Failure> {
+    match experiment {
         Experiment::All(arguments) => all::run(arguments, console),
         Experiment::Teaser(arguments) => teaser::run(arguments, console).map(drop),
         Experiment::Oletter(arguments) => oletter::run(arguments, console).map(drop),
@@ -89,20 +106,19 @@ fn tell(
     };
     let section = experiment(&Watch::new(&told));
     bar.finish_and_clear();
-    let section = section?;
-    section.write(folder)?;
+    let section = section.map_err(|error| failure(&error))?;
+    section.write(folder).map_err(|error| failure(&error))?;
     console.say(format!("{}: written to {}", section.title, folder.display()));
     Ok(section)
 }
 
-impl From<ReproError> for Failure {
-    fn from(error: ReproError) -> Self {
-        let kind = match error {
-            ReproError::Stopped => Kind::Interrupted,
-            ReproError::Settings { .. } => Kind::Usage,
-            ReproError::TooFewClasses { .. } | ReproError::Features(_) | ReproError::Labels(_) => Kind::Data,
-            _ => Kind::Other,
-        };
-        Failure::new(kind, error.to_string())
-    }
+/// An experiment that did not come to its end, with the exit code that belongs to it.
+fn failure(error: &ReproError) -> Failure {
+    let kind = match error {
+        ReproError::Stopped => Kind::Interrupted,
+        ReproError::Settings { .. } => Kind::Usage,
+        ReproError::TooFewClasses { .. } | ReproError::Features(_) | ReproError::Labels(_) => Kind::Data,
+        _ => Kind::Other,
+    };
+    Failure::new(kind, error.to_string())
 }

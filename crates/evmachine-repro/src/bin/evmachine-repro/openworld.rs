@@ -1,4 +1,4 @@
-//! `evmachine repro openworld`
+//! `evmachine-repro openworld`
 
 use std::path::PathBuf;
 
@@ -9,16 +9,16 @@ use evmachine_repro::Section;
 use evmachine_repro::openworld::{self, Data, Settings};
 use evmachine_repro::synthetic::Synthetic;
 
-use super::{OutputArguments, at_least_one, tell};
-use crate::console::Console;
-use crate::data::DataArguments;
-use crate::failure::{Failure, Kind};
+use crate::{OutputArguments, at_least_one, failure, tell};
+use evmachine_cli::console::Console;
+use evmachine_cli::data::DataArguments;
+use evmachine_cli::failure::{Failure, Kind};
 
 /// Classes learned in steps, with unknown ones in the test: EVM, NNO, KDE, 1-NN (Sec. V-B, Fig. 3, Table I)
 ///
 /// On labelled features of your own, or with --synthetic on drawn ones.
 ///
-/// Example: evmachine repro openworld --synthetic --initial 50 --increment 50
+/// Example: evmachine-repro openworld --synthetic --initial 50 --increment 50
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Arguments {
     /// Labelled features to learn from.
@@ -113,7 +113,7 @@ struct SyntheticArguments {
 
 impl Arguments {
     /// A run on drawn features of common size.
-    pub(super) fn synthetic(seed: u64, output: OutputArguments) -> Self {
+    pub(crate) fn synthetic(seed: u64, output: OutputArguments) -> Self {
         let drawn = Synthetic::default();
         Self {
             data: None,
@@ -153,7 +153,7 @@ impl Arguments {
             ])?;
             let drawn =
                 Synthetic { classes, points, tests, dimensions, seed: self.seed, ..Synthetic::default() };
-            return Ok(("synthetic".to_owned(), drawn.draw()?, Some(drawn)));
+            return Ok(("synthetic".to_owned(), drawn.draw().map_err(|error| failure(&error))?, Some(drawn)));
         };
         let stem = path.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
         let train = self.columns.read_labelled(console, path, None)?;
@@ -174,7 +174,7 @@ impl Arguments {
     }
 }
 
-pub(super) fn run(arguments: &Arguments, console: &Console) -> Result<Section, Failure> {
+pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<Section, Failure> {
     at_least_one(&[
         ("--increment", arguments.increment),
         ("--unknown-step", arguments.unknown_step),

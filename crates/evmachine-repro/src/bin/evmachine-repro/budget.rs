@@ -1,17 +1,17 @@
-//! `evmachine repro budget`
+//! `evmachine-repro budget`
 
 use clap::Args;
 use evmachine_repro::Section;
 use evmachine_repro::budget::{self, Settings};
 
-use super::{OutputArguments, tell};
-use crate::console::Console;
-use crate::failure::Failure;
-use crate::letter;
+use crate::{OutputArguments, tell};
+use evmachine_cli::console::Console;
+use evmachine_cli::failure::Failure;
+use evmachine_cli::letter;
 
 /// How few points will do: accuracy against vector ratio on closed-set Letter (Sec. VI)
 ///
-/// Example: evmachine repro budget --tail-size 75
+/// Example: evmachine-repro budget --tail-size 75
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Arguments {
     /// The paper's tau.
@@ -28,12 +28,12 @@ pub(crate) struct Arguments {
 
 impl Arguments {
     /// The paper's parameters.
-    pub(super) fn of(output: OutputArguments) -> Self {
+    pub(crate) fn of(output: OutputArguments) -> Self {
         Self { tail_size: 75, n_fused: 1, output }
     }
 }
 
-pub(super) fn run(arguments: &Arguments, console: &Console) -> Result<Section, Failure> {
+pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<Section, Failure> {
     let settings =
         Settings { n_fused: arguments.n_fused, tail_size: arguments.tail_size, ..Settings::default() };
     let folder = arguments.output.folder("budget");

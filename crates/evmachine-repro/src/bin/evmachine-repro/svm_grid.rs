@@ -1,19 +1,19 @@
-//! `evmachine repro svm-grid`
+//! `evmachine-repro svm-grid`
 
 use clap::Args;
 use evmachine_repro::svm_grid::{self, Settings};
 
-use super::{OutputArguments, at_least_one, tell};
-use crate::console::Console;
-use crate::failure::Failure;
-use crate::letter;
+use crate::{OutputArguments, at_least_one, tell};
+use evmachine_cli::console::Console;
+use evmachine_cli::failure::Failure;
+use evmachine_cli::letter;
 
 /// Choose C and gamma of the support vector machines over the paper's grid (Sec. V-A)
 ///
-/// What it chose is built into `evmachine repro oletter`; this computes it again. All training rows of a fold, some 8,700,
+/// What it chose is built into `evmachine-repro oletter`; this computes it again. All training rows of a fold, some 8,700,
 /// take hours.
 ///
-/// Example: evmachine repro svm-grid --rows 4000
+/// Example: evmachine-repro svm-grid --rows 4000
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Arguments {
     /// Training rows to use.
@@ -28,7 +28,7 @@ pub(crate) struct Arguments {
     output: OutputArguments,
 }
 
-pub(super) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failure> {
     at_least_one(&[("--rows", arguments.rows)])?;
     let settings = Settings { rows: arguments.rows, seed: arguments.seed };
     let folder = arguments.output.folder("svm-grid");

@@ -1,27 +1,27 @@
-//! `evmachine repro teaser`
+//! `evmachine-repro teaser`
 
 use clap::Args;
 use evmachine::{Features, Labels};
 use evmachine_repro::Section;
 use evmachine_repro::teaser::{self, Scene};
 
-use super::{OutputArguments, tell};
-use crate::console::Console;
-use crate::failure::{Failure, Kind};
+use crate::{OutputArguments, tell};
+use evmachine_cli::console::Console;
+use evmachine_cli::failure::{Failure, Kind};
 
 const POINTS: &str = include_str!("../../../../../data/plane/points.csv");
 const QUERIES: &str = include_str!("../../../../../data/plane/queries.csv");
 
 /// Four classes in the plane, the contours of psi, three rejected queries (Fig. 1)
 ///
-/// Example: evmachine repro teaser -o teaser
+/// Example: evmachine-repro teaser -o teaser
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Arguments {
     #[command(flatten)]
-    pub(super) output: OutputArguments,
+    pub(crate) output: OutputArguments,
 }
 
-pub(super) fn run(arguments: &Arguments, console: &Console) -> Result<Section, Failure> {
+pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<Section, Failure> {
     let (points, names) = read(POINTS)?;
     let (queries, _) = read(QUERIES)?;
     let labels = Labels::new(names)?;

@@ -1,17 +1,17 @@
-//! `evmachine repro parameters`
+//! `evmachine-repro parameters`
 
 use clap::Args;
 use evmachine_repro::Section;
 use evmachine_repro::parameters::{self, Settings};
 
-use super::{OutputArguments, at_least_one, tell};
-use crate::console::Console;
-use crate::failure::Failure;
-use crate::letter;
+use crate::{OutputArguments, at_least_one, tell};
+use evmachine_cli::console::Console;
+use evmachine_cli::failure::Failure;
+use evmachine_cli::letter;
 
 /// Shapes and scales of Psi-models (supplement, Fig. 5), and OLETTER with given shapes
 ///
-/// Example: evmachine repro parameters --folds 5
+/// Example: evmachine-repro parameters --folds 5
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Arguments {
     /// Folds of OLETTER.
@@ -27,12 +27,12 @@ pub(crate) struct Arguments {
 }
 
 impl Arguments {
-    pub(super) fn of(folds: usize, seed: u64, output: OutputArguments) -> Self {
+    pub(crate) fn of(folds: usize, seed: u64, output: OutputArguments) -> Self {
         Self { folds, seed, output }
     }
 }
 
-pub(super) fn run(arguments: &Arguments, console: &Console) -> Result<Section, Failure> {
+pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<Section, Failure> {
     at_least_one(&[("--folds", arguments.folds)])?;
     let settings = Settings { folds: arguments.folds, seed: arguments.seed, ..Settings::default() };
     let folder = arguments.output.folder("parameters");

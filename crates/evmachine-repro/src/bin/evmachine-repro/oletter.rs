@@ -1,13 +1,13 @@
-//! `evmachine repro oletter`
+//! `evmachine-repro oletter`
 
 use clap::{Args, ValueEnum};
 use evmachine_repro::Section;
 use evmachine_repro::oletter::{self, Selection, Settings};
 
-use super::{OutputArguments, at_least_one, tell};
-use crate::console::Console;
-use crate::failure::Failure;
-use crate::letter;
+use crate::{OutputArguments, at_least_one, tell};
+use evmachine_cli::console::Console;
+use evmachine_cli::failure::Failure;
+use evmachine_cli::letter;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Systems {
@@ -19,7 +19,7 @@ enum Systems {
 
 /// Letters that were never seen: F1 against openness (Sec. V-A, Fig. 2)
 ///
-/// Example: evmachine repro oletter --draws 2
+/// Example: evmachine-repro oletter --draws 2
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Arguments {
     /// Draws of letters, each with folds of its own.
@@ -48,12 +48,12 @@ pub(crate) struct Arguments {
 
 impl Arguments {
     /// All systems on all rows.
-    pub(super) fn of(draws: usize, folds: usize, seed: u64, output: OutputArguments) -> Self {
+    pub(crate) fn of(draws: usize, folds: usize, seed: u64, output: OutputArguments) -> Self {
         Self { draws, folds, systems: Systems::All, seed, every: 1, output }
     }
 }
 
-pub(super) fn run(arguments: &Arguments, console: &Console) -> Result<Section, Failure> {
+pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<Section, Failure> {
     at_least_one(&[
         ("--draws", arguments.draws),
         ("--folds", arguments.folds),

@@ -1,0 +1,31 @@
+//! The `evmachine` program: parses, builds, runs.
+//!
+//! The modules that are public are what another program over the same data files needs to look and behave alike: flags,
+//! messages, exit codes, Ctrl-C. They are no stable interface.
+
+mod arguments;
+mod calibration;
+mod commands;
+pub mod console;
+pub mod data;
+pub mod failure;
+pub mod files;
+pub mod interrupt;
+pub mod letter;
+mod megabytes;
+mod model;
+mod parameters;
+mod principal;
+pub mod program;
+mod rejection;
+mod report;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+/// What `evmachine` does with its arguments.
+pub fn main() -> ExitCode {
+    let arguments = arguments::Arguments::parse();
+    program::run(&arguments.common, |console| commands::run(&arguments.command, console))
+}

@@ -174,9 +174,12 @@ pub fn rivals(contest: &Contest<'_>, chosen: &[Rival]) -> Result<Vec<(Rival, Ans
     for rival in chosen {
         let far = |&(class, distance): &(usize, f64)| (class, -distance);
         let scores: Vec<(usize, f64)> = match rival {
-            Rival::NearestNeighbors(_) => {
-                neighbors.next().expect("an answer for each count").iter().map(far).collect()
-            }
+            Rival::NearestNeighbors(_) => neighbors
+                .next()
+                .unwrap_or_else(|| unreachable!("there is an answer for each count"))
+                .iter()
+                .map(far)
+                .collect(),
             Rival::NearestClassMean => {
                 neighbors::nearest_mean(metric, (&train, labels), &queries)?.iter().map(far).collect()
             }

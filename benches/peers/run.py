@@ -340,7 +340,6 @@ def sizes(turns: int) -> None:
         predict, whole = seconds(lambda: machine.predict(X)), 2 * product * vectors / count
         rows.append([f"predict {count:,} against {vectors:,}", f"{predict:.2f}", f"{whole:.2f}", f"{100 * whole / predict:.0f} %"])
     table(rows, ["", "s", "product, s", "share"])
-    print(f"Peak of the process: {peak():.0f} MB.")
 
 
 def draw(path: str) -> None:

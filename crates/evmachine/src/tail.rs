@@ -184,7 +184,7 @@ pub(crate) fn execute<W: Default, R: Send>(
     match plan.executor {
         Executor::Stream => stream::execute(plan, problem, finish),
         Executor::Tournament { .. } => tournament::execute(plan, problem, finish),
-        Executor::Near { .. } => near::execute(plan, problem, finish),
+        Executor::Near => near::execute(plan, problem, finish),
         Executor::Exchange => tournament::exchange(plan, problem, finish),
     }
 }

@@ -97,6 +97,7 @@ const LANES: [u32; PANEL] = {
     lanes
 };
 
+#[allow(clippy::needless_range_loop, reason = "registers are numbered by row and vector")]
 impl Sink for Below<'_> {
     #[inline(always)]
     fn wants(&self, group: usize, panel: usize) -> bool {

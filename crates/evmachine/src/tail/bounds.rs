@@ -16,7 +16,7 @@ use crate::error::Halt;
 use crate::level::level;
 
 /// Every so-many-th of the rows, which are the columns too, in their order.
-pub(super) struct Sample {
+pub(super) struct SampledColumns {
     columns: Box<dyn Columns>,
     /// By class, its part of the sample.
     own: Vec<Range<usize>>,
@@ -24,7 +24,7 @@ pub(super) struct Sample {
     places: Vec<usize>,
 }
 
-impl Sample {
+impl SampledColumns {
     /// `None` where the plan has no such bounds.
     pub(super) fn new(plan: &Plan, problem: &Problem<'_>) -> Option<Self> {
         let Bounds::Sampled(size) = plan.bounds else { return None };

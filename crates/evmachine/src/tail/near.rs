@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 
 use rayon::prelude::*;
 
-use super::bounds::Sample;
+use super::bounds::SampledColumns;
 use super::plan::{Plan, TILE_ROWS};
 use super::tournament::{self, Block};
 use super::{Against, Problem, Rows};
@@ -30,7 +30,7 @@ pub(super) fn execute<W: Default, R: Send>(
     let against = [Against { columns: points.columns(), ..problem.against[0] }];
     let rows = Rows { indices: &indices, ..problem.rows };
     let problem = &Problem { rows, against: &against, ..*problem };
-    let sample = Sample::new(plan, problem);
+    let sample = SampledColumns::new(plan, problem);
     // Room for pairs, used again by whoever meets next.
     let spare: Mutex<Vec<Pairs>> = Mutex::default();
     let meet = |first: &mut Block, second: Option<&mut Block>| {

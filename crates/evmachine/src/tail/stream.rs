@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::bounds::Sample;
+use super::bounds::SampledColumns;
 use super::plan::Plan;
 use super::smallest::Smallest;
 use super::{Against, Problem, distances};
@@ -18,7 +18,7 @@ pub(super) fn execute<W: Default, R: Send>(
     finish: impl Fn(usize, &[f32], &mut W) -> R + Sync,
 ) -> Result<Vec<R>, Halt> {
     let count = problem.rows.indices.len();
-    let sample = Sample::new(plan, problem);
+    let sample = SampledColumns::new(plan, problem);
     let meter = problem.run.meter(problem.stage, count);
     let block_rows = problem.run.block_rows(count);
     let blocks: Result<Vec<Vec<R>>, Halt> = (0..count)
@@ -44,7 +44,7 @@ fn gather(
     problem: &Problem<'_>,
     meter: &Meter<'_>,
     positions: &[usize],
-    sample: Option<&Sample>,
+    sample: Option<&SampledColumns>,
 ) -> Result<Smallest, Halt> {
     let rows = &problem.rows;
     let indices: Vec<usize> = positions.iter().map(|&position| rows.indices[position]).collect();
@@ -76,7 +76,7 @@ fn start(
     positions: &[usize],
     block: &RowBlock,
     classes: &[u32],
-    sample: Option<&Sample>,
+    sample: Option<&SampledColumns>,
     tile: &mut Tile,
 ) -> Result<Smallest, Halt> {
     let bounds = match (sample, problem.rows.bounds) {
@@ -92,7 +92,7 @@ fn start(
 pub(super) fn complete(
     problem: &Problem<'_>,
     meter: &Meter<'_>,
-    sample: Option<&Sample>,
+    sample: Option<&SampledColumns>,
     first: usize,
     smallest: &mut Smallest,
 ) -> Result<(), Halt> {

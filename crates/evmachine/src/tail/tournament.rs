@@ -11,7 +11,7 @@ use std::sync::{Mutex, PoisonError};
 
 use rayon::prelude::*;
 
-use super::bounds::Sample;
+use super::bounds::SampledColumns;
 use super::plan::{Executor, Plan, TILE_ROWS};
 use super::smallest::{Smallest, offer_both};
 use super::stream::complete;
@@ -36,7 +36,7 @@ pub(super) fn execute<W: Default, R: Send>(
     problem: &Problem<'_>,
     finish: impl Fn(usize, &[f32], &mut W) -> R + Sync,
 ) -> Result<Vec<R>, Halt> {
-    let sample = Sample::new(plan, problem);
+    let sample = SampledColumns::new(plan, problem);
     let keep = matches!(plan.executor, Executor::Tournament { keep: true });
     let meet = |first: &mut Block, second: Option<&mut Block>| {
         let columns = second.as_ref().map_or(first.rows.clone(), |block| block.rows.clone());
@@ -51,7 +51,7 @@ pub(super) fn execute<W: Default, R: Send>(
 /// or not.
 pub(super) fn play<W: Default, R: Send>(
     problem: &Problem<'_>,
-    sample: Option<&Sample>,
+    sample: Option<&SampledColumns>,
     keep: bool,
     meet: impl Fn(&mut Block, Option<&mut Block>) -> Result<(), Halt> + Sync,
     finish: impl Fn(usize, &[f32], &mut W) -> R + Sync,
@@ -152,7 +152,7 @@ pub(super) fn exchange<W: Default, R: Send>(
     let next = AtomicUsize::new(0);
     let finish_column =
         |row: usize, tail: &[f32], workspace: &mut W| finish(rows.indices.len() + row, tail, workspace);
-    let parts: Result<Vec<(Smallest, Vec<(usize, Vec<R>)>)>, Halt> = (0..rayon::current_num_threads())
+    let parts: Result<Vec<Part<R>>, Halt> = (0..rayon::current_num_threads())
         .into_par_iter()
         .with_max_len(1)
         .map(|_| exchange_part(problem, &end, &packed, &next, &meter, finish_column))
@@ -181,8 +181,11 @@ pub(super) fn exchange_bytes(problem: &Problem<'_>, end: &OtherEnd<'_>) -> usize
     rows.chain(columns).fold(0, usize::saturating_add)
 }
 
-/// Takes part in an exchange: one tile of columns after the other, while there are any. The tails of all rows among the columns
-/// that were met; and by the first of a tile, what became of its columns.
+/// What a thread has of an exchange: the tails of all rows among the columns that it met; and by the first column of a tile, what
+/// became of its columns.
+type Part<R> = (Smallest, Vec<(usize, Vec<R>)>);
+
+/// Takes part in an exchange: one tile of columns after the other, while there are any.
 fn exchange_part<W: Default, R>(
     problem: &Problem<'_>,
     end: &OtherEnd<'_>,
@@ -190,7 +193,7 @@ fn exchange_part<W: Default, R>(
     next: &AtomicUsize,
     meter: &Meter<'_>,
     finish: impl Fn(usize, &[f32], &mut W) -> R,
-) -> Result<(Smallest, Vec<(usize, Vec<R>)>), Halt> {
+) -> Result<Part<R>, Halt> {
     let (rows, count) = (problem.rows.indices.len(), problem.against[0].columns.len());
     let sizes = problem.rows.classes.iter().map(|&class| problem.size(class));
     let mut smallest = Smallest::new(sizes.map(|size| (size, f32::INFINITY)));
@@ -268,7 +271,7 @@ fn rounds(count: usize) -> impl Iterator<Item = Vec<(usize, usize)>> {
 impl Block {
     fn new(
         problem: &Problem<'_>,
-        sample: Option<&Sample>,
+        sample: Option<&SampledColumns>,
         rows: Range<usize>,
         keep: bool,
     ) -> Result<Self, Halt> {

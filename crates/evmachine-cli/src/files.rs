@@ -9,3 +9,26 @@ pub fn write(path: &Path, content: impl AsRef<[u8]>) -> Result<(), Failure> {
     evmachine_files::write_with_folder(path, content.as_ref())
         .map_err(|error| Failure::new(Kind::Other, error.to_string()).about(path.display()))
 }
+
+/// Whether both are names of one file that is there.
+pub(crate) fn are_same(one: &Path, other: &Path) -> bool {
+    match (std::fs::canonicalize(one), std::fs::canonicalize(other)) {
+        (Ok(one), Ok(other)) => one == other,
+        _ => false,
+    }
+}
+
+/// Refuses to write over what is read.
+pub(crate) fn refuse_over<'a>(
+    output: &Path,
+    inputs: impl IntoIterator<Item = &'a Path>,
+) -> Result<(), Failure> {
+    match inputs.into_iter().find(|input| are_same(output, input)) {
+        Some(input) => Err(Failure::new(
+            Kind::Usage,
+            format!("{} would be written over {}, which is read", output.display(), input.display()),
+        )
+        .hint("name another file with -o")),
+        None => Ok(()),
+    }
+}

@@ -3,8 +3,11 @@
 use std::path::Path;
 
 use evmachine::{Evm, FormatError};
+use evmachine_files::Held;
 
+use crate::console::Console;
 use crate::failure::{Failure, Kind};
+use crate::files;
 use crate::rejection::RejectionArguments;
 
 pub(crate) fn load(path: &Path) -> Result<Evm, Failure> {
@@ -16,6 +19,23 @@ pub(crate) fn load_to_decide(path: &Path, rejection: &RejectionArguments) -> Res
     let mut evm = load(path)?;
     rejection.apply(&mut evm)?;
     Ok(evm)
+}
+
+/// As [`load`], for a command that writes `output`: where that is the model itself, nobody else changes it until what is returned is
+/// dropped, so that of two updates at once none is lost.
+pub(crate) fn load_to_change(
+    console: &Console,
+    path: &Path,
+    output: &Path,
+) -> Result<(Evm, Option<Held>), Failure> {
+    let waits = || console.say(format!("{} is being changed by another process; waiting", path.display()));
+    let held = if files::are_same(path, output) {
+        let io = |error| named(FormatError::Io { path: path.to_owned(), error }, path);
+        Some(Held::wait(path, waits).map_err(io)?)
+    } else {
+        None
+    };
+    Ok((load(path)?, held))
 }
 
 pub(crate) fn save(model: &Evm, path: &Path) -> Result<(), Failure> {

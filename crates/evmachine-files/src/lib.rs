@@ -1,11 +1,20 @@
 //! Files that appear under their name only once they are complete: written under a temporary name in the same folder, brought
-//! to the disk, and renamed. Whoever stops half-way leaves what was there before.
+//! to the disk, and renamed. Whoever stops half-way leaves what was there before; what a killed process left behind, the next one that
+//! writes there removes. Whoever reads a file, changes it and writes it again holds it meanwhile ([`Held`]).
 
-use std::fs::{self, File, Permissions};
+mod held;
+mod stale;
+
+use std::fs::{self, File, Metadata};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use tempfile::NamedTempFile;
+
+pub use held::Held;
+
+const PREFIX: &str = ".evmachine-";
+const SUFFIX: &str = ".partial";
 
 /// A file in the making. Dropping it without [`Draft::finish`] leaves nothing behind.
 #[derive(Debug)]
@@ -20,31 +29,42 @@ enum Place {
 }
 
 impl Draft {
-    /// Begins a file that will be called `path`. The folder must be there; a folder of that name is an error.
+    /// Begins a file that will be called `path`. The folder must be there; a folder of that name is an error. A link is followed, and
+    /// what it names is replaced; pipes and devices are written to directly. A file that is replaced keeps its mode and, where the
+    /// system allows it, its owner; a new one has what the umask allows.
     pub fn create(path: &Path) -> io::Result<Self> {
-        // A link keeps pointing where it does: what it points to is replaced.
         let target = match fs::canonicalize(path) {
             Ok(target) => target,
             Err(error) if error.kind() == io::ErrorKind::NotFound => path.to_owned(),
             Err(error) => return Err(error),
         };
-        match fs::metadata(&target) {
+        let before = match fs::metadata(&target) {
             Ok(metadata) if metadata.is_dir() => return Err(io::ErrorKind::IsADirectory.into()),
             Ok(metadata) if !metadata.is_file() => {
                 return Ok(Self(Place::Direct(File::options().write(true).open(&target)?)));
             }
-            Ok(_) => {}
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Ok(metadata) => Some(metadata),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(error) => return Err(error),
-        }
+        };
+        let folder = folder_of(&target);
+        fs::metadata(folder)?;
+        stale::remove(folder);
         let mut builder = tempfile::Builder::new();
-        builder.prefix(".evmachine-").suffix(".partial");
-        // Temporary files are private by default; these are meant to be read. The umask applies.
+        builder.prefix(PREFIX).suffix(SUFFIX);
+        // Temporary files are private by default; a new file is not. The umask applies.
         #[cfg(unix)]
-        builder.permissions(<Permissions as std::os::unix::fs::PermissionsExt>::from_mode(0o666));
+        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(match &before {
+            Some(_) => 0o600,
+            None => 0o666,
+        }));
         // The kind alone: the error itself names the temporary file.
-        let temporary =
-            builder.tempfile_in(folder_of(&target)).map_err(|error| io::Error::from(error.kind()))?;
+        let temporary = builder.tempfile_in(folder).map_err(|error| io::Error::from(error.kind()))?;
+        // Says that somebody is at it. Where files cannot be locked, they are not removed either.
+        let _ = temporary.as_file().try_lock();
+        if let Some(before) = &before {
+            take_over(temporary.as_file(), before)?;
+        }
         Ok(Self(Place::Staged { temporary, target }))
     }
 
@@ -88,6 +108,24 @@ pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
 pub fn write_with_folder(path: &Path, bytes: &[u8]) -> io::Result<()> {
     fs::create_dir_all(folder_of(path))?;
     write(path, bytes)
+}
+
+/// Gives a file the owner, if that may be, and the mode of the one that it will replace.
+#[cfg(unix)]
+fn take_over(file: &File, before: &Metadata) -> io::Result<()> {
+    use std::os::unix::fs::{MetadataExt, fchown};
+    let own = file.metadata()?;
+    if (own.uid(), own.gid()) != (before.uid(), before.gid()) {
+        // Only root may give files away; for others the group alone may be theirs to choose.
+        let _ = fchown(file, Some(before.uid()), Some(before.gid()))
+            .or_else(|_| fchown(file, None, Some(before.gid())));
+    }
+    file.set_permissions(before.permissions())
+}
+
+#[cfg(not(unix))]
+fn take_over(_: &File, _: &Metadata) -> io::Result<()> {
+    Ok(())
 }
 
 fn folder_of(path: &Path) -> &Path {
@@ -152,5 +190,35 @@ mod tests {
         assert_eq!(fs::read(&path).unwrap(), b"second");
         assert_ne!(fs::metadata(&path).unwrap().permissions().mode() & 0o400, 0);
         write(Path::new("/dev/null"), b"gone").unwrap();
+        assert!(!fs::metadata("/dev/null").unwrap().is_file());
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn a_replaced_file_keeps_its_mode() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.txt");
+        write(&path, b"first").unwrap();
+        for mode in [0o600, 0o640, 0o444] {
+            fs::set_permissions(&path, PermissionsExt::from_mode(mode)).unwrap();
+            write(&path, b"second").unwrap();
+            assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, mode);
+        }
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn a_pipe_is_written_through() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("pipe");
+        assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
+        let reader = std::thread::spawn({
+            let path = path.clone();
+            move || fs::read(path).unwrap()
+        });
+        write(&path, b"through").unwrap();
+        assert_eq!(reader.join().unwrap(), b"through");
+        assert!(!fs::metadata(&path).unwrap().is_file(), "still a pipe");
     }
 }

@@ -5,7 +5,7 @@ mod tensors;
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -172,26 +172,11 @@ impl Evm {
     }
 
     /// Writes the model to a temporary name beside `path` and renames it: whoever reads `path` sees the old file
-    /// or the new one, whole.
+    /// or the new one, whole. A file that is replaced keeps its mode and owner, a link stays a link, pipes and devices are written to.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<(), FormatError> {
         let path = path.as_ref();
         let bytes = self.to_bytes()?;
-        let write = || -> io::Result<()> {
-            let folder =
-                path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-            fs::metadata(folder)?;
-            let mut builder = tempfile::Builder::new();
-            builder.prefix(".evmachine-");
-            #[cfg(unix)]
-            builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o644));
-            // The kind alone: the error itself names the temporary file.
-            let mut file = builder.tempfile_in(folder).map_err(|error| io::Error::from(error.kind()))?;
-            file.write_all(&bytes)?;
-            file.as_file().sync_all()?;
-            file.persist(path).map_err(|error| error.error)?;
-            Ok(())
-        };
-        write().map_err(|error| FormatError::Io { path: path.to_owned(), error })
+        evmachine_files::write(path, &bytes).map_err(|error| FormatError::Io { path: path.to_owned(), error })
     }
 
     /// Reads a model file.

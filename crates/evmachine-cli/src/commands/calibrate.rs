@@ -9,6 +9,7 @@ use crate::calibration::{Seen, diagram, reliability};
 use crate::console::{Console, print, rate, table};
 use crate::data::DataArguments;
 use crate::failure::Failure;
+use crate::files;
 use crate::rejection::RejectionArguments;
 use crate::{interrupt, model};
 
@@ -49,9 +50,15 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failure> {
-    let mut evm = model::load(&arguments.model)?;
+    let inputs = [Some(&arguments.data), arguments.unknown_data.as_ref()];
+    files::refuse_over(&arguments.output, inputs.into_iter().flatten().map(PathBuf::as_path))?;
+    let (mut evm, _held) = model::load_to_change(console, &arguments.model, &arguments.output)?;
     let data = arguments.columns.read_labelled(console, &arguments.data, Some(&evm))?;
-    let info = evm.calibrate(&data.features, &data.labels).map_err(|error| data.failure(error))?;
+    let progress = console.progress();
+    let info = evm
+        .calibrate_with(&console.run(&progress), &data.features, &data.labels)
+        .map_err(|error| data.failure(error))?;
+    drop(progress);
     let mut unknown: Vec<f32> = Vec::new();
     for row in (0..data.labels.len()).filter(|&row| evm.class_index(data.labels.name(row)).is_none()) {
         unknown.extend(data.features.row(row));

@@ -25,7 +25,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failure> {
-    let mut evm = model::load(&arguments.model)?;
+    let (mut evm, _held) = model::load_to_change(console, &arguments.model, &arguments.output)?;
     let progress = console.progress();
     evm.forget_class_with(&console.run(&progress), &arguments.class)?;
     drop(progress);

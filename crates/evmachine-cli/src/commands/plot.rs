@@ -12,6 +12,7 @@ use evmachine_plot::{Picture, Plane, PointClass, Projection, plane, projection};
 use crate::console::Console;
 use crate::data::{DataArguments, Labelled};
 use crate::failure::{Failure, Kind};
+use crate::files;
 use crate::model;
 use crate::parameters::ParameterArguments;
 use crate::{interrupt, principal};
@@ -50,6 +51,8 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failure> {
+    let inputs = [Some(&arguments.input), arguments.queries.as_ref()];
+    files::refuse_over(&arguments.output, inputs.into_iter().flatten().map(PathBuf::as_path))?;
     let (evm, data) = if is_model(&arguments.input)? {
         (model::load(&arguments.input)?, None)
     } else {

@@ -9,6 +9,7 @@ use evmachine_data::{Batch, ColumnType, ColumnValues, OutputColumn, OutputFormat
 use crate::console::Console;
 use crate::data::{DataArguments, Located, report_skipped};
 use crate::failure::{Failure, Kind};
+use crate::files;
 use crate::rejection::RejectionArguments;
 use crate::{interrupt, model};
 
@@ -60,6 +61,9 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failure> {
+    if let Target::Path(output) = &arguments.output {
+        files::refuse_over(output, [arguments.model.as_path(), arguments.data.as_path()])?;
+    }
     let evm = model::load_to_decide(&arguments.model, &arguments.rejection)?;
     if evm.class_index(&arguments.unknown_label).is_some() {
         let name = &arguments.unknown_label;

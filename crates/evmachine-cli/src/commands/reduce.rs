@@ -35,7 +35,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failure> {
-    let mut evm = model::load(&arguments.model)?;
+    let (mut evm, _held) = model::load_to_change(console, &arguments.model, &arguments.output)?;
     let (budget, threshold) = (arguments.budget.budget(), arguments.cover_threshold);
     if budget.is_none() && threshold.is_none() {
         return Err(Failure::new(Kind::Usage, "nothing to reduce to")

@@ -8,6 +8,7 @@ use evmachine::{Evm, FitStatus, Params, Report, Shares, TailMemory};
 use crate::console::Console;
 use crate::data::{DataArguments, feature_names};
 use crate::failure::Failure;
+use crate::files;
 use crate::model;
 use crate::parameters::ParameterArguments;
 use crate::rejection::RejectionArguments;
@@ -39,6 +40,8 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failure> {
+    let inputs = [Some(&arguments.data), arguments.unknown_data.as_ref()];
+    files::refuse_over(&arguments.output, inputs.into_iter().flatten().map(PathBuf::as_path))?;
     let mut params = arguments.parameters.build()?;
     if let Some(rule) = arguments.rejection.rule() {
         params.rejection_threshold = rule;

@@ -115,6 +115,8 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failure> {
+    let inputs = [Some(&arguments.data), arguments.unknown_data.as_ref()];
+    files::refuse_over(&arguments.output, inputs.into_iter().flatten().map(PathBuf::as_path))?;
     let mut options = arguments.options()?;
     let data = arguments.columns.read_labelled(console, &arguments.data, None)?;
     if let Some(path) = &arguments.unknown_data {

@@ -8,6 +8,7 @@ use crate::commands::train::say_report;
 use crate::console::Console;
 use crate::data::DataArguments;
 use crate::failure::Failure;
+use crate::files;
 use crate::model;
 
 /// Learn new rows, of known classes or new ones, without retraining
@@ -30,7 +31,8 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failure> {
-    let mut evm = model::load(&arguments.model)?;
+    files::refuse_over(&arguments.output, [arguments.data.as_path()])?;
+    let (mut evm, _held) = model::load_to_change(console, &arguments.model, &arguments.output)?;
     let data = arguments.columns.read_labelled(console, &arguments.data, Some(&evm))?;
     let progress = console.progress();
     let report = evm

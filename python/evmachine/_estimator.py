@@ -21,7 +21,11 @@ if TYPE_CHECKING:
 
 
 class FallbackWarning(UserWarning):
-    """What was asked for could not be done, and something less was."""
+    """What was asked for could not be done, and something less was.
+
+    Its text says what was done instead and which parameter asks for it. To be stopped by it:
+    ``warnings.simplefilter("error", FallbackWarning)``.
+    """
 
 
 def _fallbacks(known: _native.Model | None, model: _native.Model) -> Iterator[str]:

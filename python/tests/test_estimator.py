@@ -312,7 +312,7 @@ def test_numbers_of_numpy_are_numbers(few):
 
 def test_what_gives_way_to_something_less_is_said(few):
     X, y = few
-    first = np.isin(y, ["A", "B", "C"])
+    first = y != "F"
     narrow = ExtremeValueMachine(tail_memory_limit=64)
     with pytest.warns(FallbackWarning, match="tail_memory_limit = 64 bytes.*updates will not be exact"):
         narrow.fit(X[first], y[first])

@@ -71,7 +71,8 @@ const TEST: &[Step] = &[
     Step {
         what: "tests",
         arguments: &["test", "--workspace", "--all-targets", "--features", OPTIONAL, "--locked"],
-        environment: &[],
+        // The same cases every time; `cargo test` alone draws new ones.
+        environment: &[("PROPTEST_RNG_SEED", "20180")],
     },
     Step {
         what: "doc tests",

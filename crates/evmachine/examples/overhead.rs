@@ -1,5 +1,7 @@
 //! The Rust side of `python/benches/overhead.py`: fits and predicts the same arrays, once for each line that comes in.
 
+mod processor;
+
 use std::error::Error;
 use std::io::Write;
 use std::path::Path;
@@ -18,12 +20,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     let params = Params { tail_size: TailSize::Count(75), ..Params::paper() };
     for line in std::io::stdin().lines() {
         line?;
-        let (clock, before) = (Instant::now(), processor());
+        let (clock, before) = (Instant::now(), processor::seconds());
         let (evm, _) = Evm::fit(&params, &Features::new(&train, COLUMNS)?, &Labels::new(names.lines())?)?;
-        let (fit, fit_processor) = (clock.elapsed().as_secs_f64(), processor() - before);
-        let (clock, before) = (Instant::now(), processor());
+        let (fit, fit_processor) = (clock.elapsed().as_secs_f64(), processor::seconds() - before);
+        let (clock, before) = (Instant::now(), processor::seconds());
         let decisions = evm.decide(&Features::new(&queries, COLUMNS)?)?;
-        let (predict, predict_processor) = (clock.elapsed().as_secs_f64(), processor() - before);
+        let (predict, predict_processor) = (clock.elapsed().as_secs_f64(), processor::seconds() - before);
         let unknown = decisions.iter().filter(|decision| decision.class().is_none()).count();
         println!(
             "{{\"fit\": [{fit}, {fit_processor}], \"predict\": [{predict}, {predict_processor}], \"unknown\": {unknown}}}"
@@ -31,16 +33,6 @@ fn main() -> Result<(), Box<dyn Error>> {
         std::io::stdout().flush()?;
     }
     Ok(())
-}
-
-/// Seconds that the threads of this process have run on a processor; 0 where the system does not say.
-fn processor() -> f64 {
-    let Ok(threads) = std::fs::read_dir("/proc/self/task") else { return 0.0 };
-    let nanoseconds = threads.filter_map(|thread| {
-        let text = std::fs::read_to_string(thread.ok()?.path().join("schedstat")).ok()?;
-        text.split_whitespace().next()?.parse::<f64>().ok()
-    });
-    nanoseconds.sum::<f64>() * 1e-9
 }
 
 fn values(path: &Path) -> std::io::Result<Vec<f32>> {

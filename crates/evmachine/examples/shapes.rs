@@ -1,5 +1,6 @@
-//! Times of a fit at the sizes people come with, beside the product of all pairs at the speed of this library's own
-//! kernel: `cargo run --release -p evmachine --example shapes -- 60000x512 --tail 1000`.
+//! Times of a fit at the sizes people come with, by the clock and of processors: `cargo run --release -p evmachine --example shapes -- 60000x512 --tail 1000`.
+
+mod processor;
 
 use std::error::Error;
 use std::time::Instant;
@@ -28,9 +29,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     let (features, labels) = clumps(rows, d, classes)?;
     for _ in 0..turns {
-        let (clock, before) = (Instant::now(), processor());
+        let (clock, before) = (Instant::now(), processor::seconds());
         let (evm, report) = Evm::fit(&params, &features, &labels)?;
-        let (fit, used) = (clock.elapsed().as_secs_f64(), processor() - before);
+        let (fit, used) = (clock.elapsed().as_secs_f64(), processor::seconds() - before);
         println!(
             "fit {fit:.3} s ({used:.3} of processors), {:.3} s for tails",
             report.times.tails.as_secs_f64()
@@ -62,14 +63,4 @@ fn clumps(rows: usize, d: usize, classes: usize) -> Result<(Features<'static>, L
         (0..rows * d).map(|at| centres[at / d % classes * d + at % d] + random()).collect::<Vec<f32>>();
     let names = (0..rows).map(|row| format!("class {}", row % classes));
     Ok((Features::new(values, d)?, Labels::new(names)?))
-}
-
-/// Seconds that the threads of this process have run on a processor; 0 where the system does not say.
-fn processor() -> f64 {
-    let Ok(threads) = std::fs::read_dir("/proc/self/task") else { return 0.0 };
-    let nanoseconds = threads.filter_map(|thread| {
-        let text = std::fs::read_to_string(thread.ok()?.path().join("schedstat")).ok()?;
-        text.split_whitespace().next()?.parse::<f64>().ok()
-    });
-    nanoseconds.sum::<f64>() / 1e9
 }

@@ -99,13 +99,13 @@ const LANES: [u32; PANEL] = {
 
 #[allow(clippy::needless_range_loop, reason = "registers are numbered by row and vector")]
 impl Sink for Below<'_> {
+    const HALFWAY: bool = true;
+
     #[inline(always)]
     fn wants(&self, group: usize, panel: usize) -> bool {
         let class = self.rows.class[self.first_group + group];
         class.is_none() || class != self.columns.class[panel]
     }
-
-    const HALFWAY: bool = true;
 
     #[inline(always)]
     fn wants_more<S: Simd, const ROWS: usize, const VECTORS: usize>(

@@ -18,6 +18,7 @@ use crate::error::Halt;
 
 /// Points that lie close together in the order of a class.
 const LEAF: usize = 12;
+
 /// The rows are the columns of the problem.
 pub(super) fn execute<W: Default, R: Send>(
     plan: &Plan,

@@ -10,8 +10,8 @@ use serde::Serialize;
 const FEWEST: usize = 2 * TILE_ROWS + 1;
 /// Rows that are laid out and measured together; whole groups and panels of the kernel.
 pub(super) const TILE_ROWS: usize = 96;
-/// From so many dimensions on, half the distances cost more than offering each to two tails: at 8,000 rows, once against
-/// twice is 1.05 at 4 dimensions, 0.93 at 8, 0.62 at 128.
+/// From so many dimensions on, computing a distance once saves more than offering it to two tails costs (`cargo bench -p
+/// evmachine --bench stages -- savings`).
 const HALVES: usize = 8;
 /// Of the negatives, the largest share that tails may have for near pairs to be worth finding: beyond it, most
 /// comparisons find something.

@@ -131,12 +131,15 @@ pub(crate) fn group<'a>(
 
 /// Resolves the tail size of new classes; returns the classes with data whose size exceeds their negatives.
 pub(crate) fn set_tail_sizes(model: &mut Evm, old_vectors: usize, batch: &Batch<'_>) -> Vec<String> {
-    let classes = model.classes.len();
+    let (classes, ignored, guessed) = (model.classes.len(), model.ignored.len(), model.is_guessed());
     let held = model.points_held() as usize;
     let mut clipped = Vec::new();
-    for (class, range) in model.classes.iter_mut().zip(&batch.ranges) {
-        let others = batch.order.len() - range.len();
-        if class.points_seen == 0 {
+    for (number, (class, range)) in model.classes.iter_mut().zip(&batch.ranges).enumerate() {
+        let others = batch.order.len() - range.len() + ignored;
+        // A class that was alone had no negatives to take a share of.
+        let was_alone = guessed && number == 0;
+        if class.points_seen == 0 || was_alone {
+            let held = if was_alone { 0 } else { held };
             // A share is one of the rows learned from, of which a reduced model holds few.
             class.tail_size = model.params.tail_size.resolve(model.dimensions, classes, held + others);
         }

@@ -7,6 +7,7 @@ use crate::curve::{ln_psi, support_of_ln};
 use crate::distance::{RowBlock, Tile};
 use crate::error::{FeatureError, Halt, PredictError};
 use crate::features::Features;
+use crate::ignored;
 use crate::model::{ClassModel, Evm, Lookup};
 use crate::params::{Params, TailModel};
 use crate::points::Points;
@@ -254,11 +255,16 @@ impl Evm {
                 meter.check()?;
                 let block = lookup.columns.block(&points, rows);
                 let found = sweep.block(run, lookup, &block, rows.len(), parts)?;
-                let falls = match reach {
+                let mut falls = match reach {
                     Some(reach) => reach.falls(&self.params.metric, &points, rows)?,
                     None => vec![0.0; rows.len()],
                 };
-                let each = |((&row, &fall), found)| each(row, fall, found);
+                if let Some(strangers) = self.nearest_ignored(&points, rows, run.tile_columns)? {
+                    for ((fall, (stranger, _)), (_, nearest)) in falls.iter_mut().zip(strangers).zip(&found) {
+                        *fall += if stranger <= *nearest { ignored::FALL } else { 0.0 };
+                    }
+                }
+                let each = |((&row, &fall), (found, _)): ((&usize, &f64), &(A, f32))| each(row, fall, found);
                 let results = rows.iter().zip(&falls).zip(&found).map(each).collect();
                 meter.advance(rows.len())?;
                 Ok(results)
@@ -302,7 +308,7 @@ impl Evm {
         }
         let &Params { contrast, background, .. } = &*self.params;
         let mut raise = raised(contrast, scores[best].support - second);
-        if background > 0.0 {
+        if background > 0.0 && scores.len() > 1 {
             let mut supports: Vec<f64> = scores.iter().map(|score| score.support).collect();
             let middle = supports.len() / 2;
             raise += raised(background, *supports.select_nth_unstable_by(middle, f64::total_cmp).1);
@@ -342,7 +348,8 @@ where
     O: Fn(usize, &[f32], &mut A, &mut Scratch) + Sync,
     M: Fn(&mut A, &A) + Sync,
 {
-    /// For each row of the block, with the extreme vectors in so many parts, one for a thread.
+    /// For each row of the block, with the extreme vectors in so many parts, one for a thread; with the rank of the nearest
+    /// of them where there are ignored samples to compare it with.
     fn block(
         &self,
         run: &Run<'_>,
@@ -350,29 +357,36 @@ where
         block: &RowBlock,
         rows: usize,
         parts: usize,
-    ) -> Result<Vec<A>, Halt> {
+    ) -> Result<Vec<(A, f32)>, Halt> {
         let count = lookup.columns.len();
+        let compares = lookup.ignored.is_some();
         let width = count.div_ceil(parts).next_multiple_of(run.tile_columns);
         let starts: Vec<usize> = (0..count).step_by(width).collect();
-        let part = |part: usize| -> Result<Vec<A>, Halt> {
+        let part = |part: usize| -> Result<Vec<(A, f32)>, Halt> {
             let end = (part + width).min(count);
-            let mut gathered = vec![self.start.clone(); rows];
+            let mut gathered = vec![(self.start.clone(), f32::INFINITY); rows];
             let (mut tile, mut scratch) = (Tile::default(), Scratch::default());
             for start in (part..end).step_by(run.tile_columns) {
                 let columns = start..(start + run.tile_columns).min(end);
                 lookup.columns.ranks(block, columns, &mut tile)?;
-                for (row, gathered) in gathered.iter_mut().enumerate() {
+                for (row, (gathered, nearest)) in gathered.iter_mut().enumerate() {
                     (self.offer)(start, tile.row(row), gathered, &mut scratch);
+                    if compares {
+                        *nearest = tile.row(row).iter().copied().fold(*nearest, f32::min);
+                    }
                 }
             }
             Ok(gathered)
         };
-        let found: Result<Vec<Vec<A>>, Halt> = starts.into_par_iter().map(part).collect();
+        let found: Result<Vec<Vec<(A, f32)>>, Halt> = starts.into_par_iter().map(part).collect();
         let merged = found?.into_iter().reduce(|mut all, later| {
-            all.iter_mut().zip(&later).for_each(|(all, later)| (self.merge)(all, later));
+            for ((all, nearest), (later, other)) in all.iter_mut().zip(&later) {
+                (self.merge)(all, later);
+                *nearest = nearest.min(*other);
+            }
             all
         });
-        Ok(merged.unwrap_or_else(|| vec![self.start.clone(); rows]))
+        Ok(merged.unwrap_or_else(|| vec![(self.start.clone(), f32::INFINITY); rows]))
     }
 }
 

@@ -161,14 +161,20 @@ pub enum FitError {
     /// The features cannot be used.
     #[error(transparent)]
     Features(#[from] FeatureError),
+    /// The samples to be ignored cannot be used.
+    #[error("samples to be ignored: {error}")]
+    Ignored {
+        /// What is wrong with them.
+        error: FeatureError,
+    },
     /// The labels cannot be used.
     #[error(transparent)]
     Labels(#[from] LabelError),
     /// No rows at all.
     #[error("there are no rows to learn from")]
     NoRows,
-    /// Margins are distances to other classes; with one class there are none.
-    #[error("all rows belong to class {class:?}; a second class is needed to measure margins against")]
+    /// A linear probe tells classes apart; with one class there is nothing to tell.
+    #[error("all rows belong to class {class:?}; a linear probe needs a second class")]
     OneClass {
         /// The only class.
         class: String,
@@ -226,13 +232,11 @@ pub enum ForgetError {
         /// The classes there are.
         known: Vec<String>,
     },
-    /// The last two classes stay.
-    #[error("class {name:?} cannot be forgotten: a model needs two classes, and this one has {classes}")]
-    TooFewClasses {
+    /// The last class stays.
+    #[error("class {name:?} cannot be forgotten: it is the only one, and a model needs a class")]
+    LastClass {
         /// The name asked for.
         name: String,
-        /// Classes in the model.
-        classes: usize,
     },
     /// Rows that the model keeps for its threshold cannot be used.
     #[error(transparent)]
@@ -245,7 +249,113 @@ pub enum ForgetError {
     Stopped,
 }
 
-fn list(names: &[String]) -> String {
+/// An edit that could not be made; the model is as it was.
+#[derive(Debug, Clone, PartialEq, Error)]
+#[non_exhaustive]
+pub enum EditError {
+    /// No class of that name.
+    #[error("the model has no class {name:?}; it knows {}", list(.known))]
+    UnknownClass {
+        /// The name asked for.
+        name: String,
+        /// The classes there are.
+        known: Vec<String>,
+    },
+    /// The name is that of a class already.
+    #[error("there is a class {name:?} already; merge the two, or choose another name")]
+    NameTaken {
+        /// The name asked for.
+        name: String,
+    },
+    /// A name without a letter.
+    #[error("a class needs a name")]
+    EmptyName,
+    /// A class cannot be merged with itself.
+    #[error("class {name:?} cannot be merged with itself")]
+    SameClass {
+        /// The class.
+        name: String,
+    },
+    /// Nothing to do.
+    #[error("no rows were given")]
+    NoRows,
+    /// The model holds nothing of some of the rows: it never had them, or its cover dropped them.
+    #[error(
+        "the model does not hold {} of the {asked} rows asked for, {}: it keeps extreme vectors only, which --cover-threshold 1 makes of every row",
+        .missing.len(), numbers(.missing)
+    )]
+    NotHeld {
+        /// Sources of the rows that are not there.
+        missing: Vec<u64>,
+        /// Rows asked for.
+        asked: usize,
+    },
+    /// Rows that are not of the class.
+    #[error("{} of the rows are not of class {class:?}, {}", .rows.len(), numbers(.rows))]
+    OtherClass {
+        /// Sources of the rows.
+        rows: Vec<u64>,
+        /// The class asked for.
+        class: String,
+    },
+    /// All rows of a class were to leave it by a split.
+    #[error("all rows of class {class:?} are to leave it; rename it instead")]
+    NothingLeft {
+        /// The class.
+        class: String,
+    },
+    /// The model would know no class any more.
+    #[error("no class would be left; a model needs a class")]
+    LastClass,
+    /// Ignored samples have no class to come back to.
+    #[error("{} of the rows are ignored samples, {}; relabel or unlearn them", .rows.len(), numbers(.rows))]
+    Strangers {
+        /// Sources of the rows.
+        rows: Vec<u64>,
+    },
+    /// Rows that are not set aside cannot be restored.
+    #[error("{} of the rows are not set aside, {}", .rows.len(), numbers(.rows))]
+    NotAside {
+        /// Sources of the rows.
+        rows: Vec<u64>,
+    },
+    /// Rows cannot be used.
+    #[error(transparent)]
+    Features(#[from] FeatureError),
+    /// Another machine of the model could not follow.
+    #[error(transparent)]
+    Fit(#[from] FitError),
+    /// The user's own metric gave a value that is no distance.
+    #[error(transparent)]
+    Metric(#[from] MetricError),
+    /// The observer asked to stop.
+    #[error("stopped before the end, as asked")]
+    Stopped,
+}
+
+impl EditError {
+    /// The same of a class that could not be forgotten.
+    pub(crate) fn from_forgetting(error: ForgetError) -> Self {
+        match error {
+            ForgetError::UnknownClass { name, known } => Self::UnknownClass { name, known },
+            ForgetError::LastClass { .. } => Self::LastClass,
+            ForgetError::Features(error) => Self::Features(error),
+            ForgetError::Metric(error) => Self::Metric(error),
+            ForgetError::Stopped => Self::Stopped,
+        }
+    }
+}
+
+fn numbers(rows: &[u64]) -> String {
+    const SHOWN: usize = 8;
+    let shown = rows.iter().take(SHOWN).map(|row| (row + 1).to_string()).collect::<Vec<_>>().join(", ");
+    match rows.len().saturating_sub(SHOWN) {
+        0 => format!("row {shown}"),
+        more => format!("row {shown} and {more} more"),
+    }
+}
+
+pub(crate) fn list(names: &[String]) -> String {
     const SHOWN: usize = 8;
     let shown = names.iter().take(SHOWN).map(|name| format!("{name:?}")).collect::<Vec<_>>().join(", ");
     match names.len().saturating_sub(SHOWN) {
@@ -301,7 +411,7 @@ macro_rules! ended_by_halt {
 
 pub(crate) use ended_by_halt;
 
-ended_by_halt!(FitError, PredictError, ReduceError, ForgetError);
+ended_by_halt!(FitError, PredictError, ReduceError, ForgetError, EditError);
 
 impl From<std::convert::Infallible> for FitError {
     /// What a fit gets of parameters that were checked already.

@@ -7,6 +7,7 @@ use crate::decision::{ClassScore, Decision};
 use crate::distance::Tile;
 use crate::error::{Halt, PredictError};
 use crate::features::Features;
+use crate::ignored::IgnoredNearby;
 use crate::model::Evm;
 use crate::points::Points;
 use crate::progress::{Run, Stage};
@@ -20,6 +21,8 @@ pub struct Explanation {
     pub decision: Decision,
     /// The classes, best first.
     pub classes: Vec<ClassEvidence>,
+    /// The nearest ignored sample, where the model has any.
+    pub ignored: Option<IgnoredNearby>,
     /// How far the query must move at least to change between known and unknown, where one psi decides
     /// (`n_fused` 1, `contrast` 0, no witnesses beside the features): for an unknown query the way into the nearest ball in which the psi of an extreme vector
     /// reaches the rejection threshold, for a known one the way out of the ball that it is deepest in. Other balls
@@ -92,6 +95,8 @@ impl Evm {
             meter.check()?;
             let block = lookup.columns.block(&points, &[row]);
             lookup.columns.ranks(&block, 0..lookup.columns.len(), tile)?;
+            let ignored = self.nearest_ignored(&points, &[row], run.tile_columns)?;
+            let ignored = ignored.map(|found| self.ignored_nearby(found[0], tile.row(0)));
             let reasons = Reasons {
                 evm: self,
                 sources: &sources,
@@ -99,7 +104,7 @@ impl Evm {
                 scores: &scores[row],
                 testimony: testimony.as_ref().map(|parts| &parts[row * self.classes.len()..]),
             };
-            let explanation = reasons.explanation(classes);
+            let explanation = Explanation { ignored, ..reasons.explanation(classes) };
             meter.advance(1)?;
             Ok(explanation)
         };
@@ -148,6 +153,7 @@ impl Reasons<'_> {
         Explanation {
             decision: self.evm.decision(self.scores),
             classes: order.iter().take(classes).map(|&class| self.evidence(class)).collect(),
+            ignored: None,
             distance_to_boundary: deepest.abs(),
         }
     }

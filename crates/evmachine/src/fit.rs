@@ -15,7 +15,7 @@ use crate::labels::Labels;
 use crate::model::{Cache, Evm};
 use crate::params::{CheckedParams, TailMemory};
 use crate::progress::{Run, Stage};
-use crate::psi::PsiModel;
+use crate::psi::{FitStatus, PsiModel};
 use crate::reduce::{self, Originals};
 use crate::refit::{self, Merging, merge_sorted};
 use crate::report::{Report, StageTimes};
@@ -67,19 +67,36 @@ impl Evm {
         P: TryInto<CheckedParams>,
         FitError: From<P::Error>,
     {
-        training::fit(run, params.try_into()?, features, labels)
+        training::fit(run, params.try_into()?, features, labels, None)
+    }
+
+    /// As [`fit_with`](Self::fit_with), with samples that are no class ([`Evm::ignore`]). With them, one class is enough to
+    /// measure margins.
+    pub fn fit_ignoring<P>(
+        run: &Run<'_>,
+        params: P,
+        features: &Features<'_>,
+        labels: &Labels,
+        ignored: &Features<'_>,
+    ) -> Result<(Self, Report), FitError>
+    where
+        P: TryInto<CheckedParams>,
+        FitError: From<P::Error>,
+    {
+        training::fit(run, params.try_into()?, features, labels, Some(ignored))
     }
 }
 
-/// `old` with the batch learned, as a model of its own.
+/// `old` with the batch learned, and with samples ignored if it is the first, as a model of its own.
 pub(crate) fn learn(
     run: &Run<'_>,
     old: &Evm,
     features: &Features<'_>,
     labels: &Labels,
+    ignored: Option<&Features<'_>>,
 ) -> Result<(Evm, Report), FitError> {
     // On a thread of the pool from start to end: between its stages nobody has to be woken.
-    rayon::scope(|_| learn_here(run, old, features, labels))
+    rayon::scope(|_| learn_here(run, old, features, labels, ignored))
 }
 
 fn learn_here(
@@ -87,6 +104,7 @@ fn learn_here(
     old: &Evm,
     features: &Features<'_>,
     labels: &Labels,
+    ignored: Option<&Features<'_>>,
 ) -> Result<(Evm, Report), FitError> {
     let metric = &old.params.metric;
     batch::check(old.dimensions, metric, features, labels)?;
@@ -94,9 +112,6 @@ fn learn_here(
     let mut model = old.clone();
     model.cache = Cache::default();
     let (ids, new_classes) = batch::class_ids(&mut model, labels);
-    if model.classes.len() < 2 {
-        return Err(FitError::OneClass { class: labels.name(0).to_owned() });
-    }
     let batch = batch::group(&mut model, features, &ids, is_first)?;
     let mut times = StageTimes::default();
 
@@ -108,36 +123,52 @@ fn learn_here(
     let originals = batch.smooth(run, &model)?.map(|points| Originals { points, first: old.points_seen });
     times.smoothing = clock.elapsed();
 
+    if let Some(ignored) = ignored {
+        let first = old.points_seen + features.rows() as u64;
+        model.take_ignored(ignored, first).map_err(|error| FitError::Ignored { error })?;
+    }
     let clipped = batch::set_tail_sizes(&mut model, old.extreme_vector_count(), &batch);
     let sizes: Vec<usize> = model.classes.iter().map(|class| class.tail_size).collect();
 
     let clock = Instant::now();
     let columns = distance::columns(metric, &batch.points, &batch.order);
     let old_ranges = model.ranges();
-    let met = against(old, columns.as_ref(), &batch, &old_ranges);
+    let strangers = Strangers::new(&model);
+    let met = against(old, columns.as_ref(), &batch, &old_ranges, &strangers);
     let keep_tails = keeps_tails(&model, old.extreme_vector_count(), &batch);
     let mut plans = Vec::new();
-    let exchanged = update::exchange(run, &model, &batch, &met, &sizes, &mut plans)?;
-    let (plan, fits) = fit_batch(run, &model, &batch, &met, &sizes, keep_tails, exchanged.as_ref())?;
-    plans.push(plan);
-    times.tails = clock.elapsed();
+    let alone = model.is_alone();
+    let (fits, refitted) = if alone {
+        (vec![(UNFITTED, Arc::default()); batch.order.len()], 0)
+    } else {
+        let exchanged = update::exchange(run, &model, &batch, &met, &sizes, &mut plans)?;
+        let (plan, fits) = fit_batch(run, &model, &batch, &met, &sizes, keep_tails, exchanged.as_ref())?;
+        plans.push(plan);
+        times.tails = clock.elapsed();
 
-    let clock = Instant::now();
-    let found = exchanged.map(|exchanged| exchanged.old);
-    let refitted = refit::refit(run, &mut model, &met, &sizes, found.as_deref())?;
-    times.refit = clock.elapsed();
+        let clock = Instant::now();
+        let found = exchanged.map(|exchanged| exchanged.old);
+        let refitted = refit::refit(run, &mut model, &met, &sizes, found.as_deref())?;
+        times.refit = clock.elapsed();
+        (fits, refitted)
+    };
 
     let clock = Instant::now();
     // Packed rows are let go before the model takes in its own copy of them, unless tails are measured once more.
-    let columns = (model.tail_memory == TailMemory::Full && !keep_tails).then_some(columns);
-    let report_fits = fits.iter().map(|(psi, _)| psi).collect();
+    let columns = (model.tail_memory == TailMemory::Full && !keep_tails && !alone).then_some(columns);
+    let mut report_fits = fits.iter().map(|(psi, _)| psi).collect();
     append(&mut model, &batch, fits, old.points_seen);
+    if alone {
+        model.be_alone(run)?;
+        report_fits = model.classes[0].psi.iter().rev().take(features.rows()).collect();
+    }
     let counts: Vec<usize> = old_ranges.iter().map(Range::len).collect();
     let covers = reduce::reduce_after(run, &mut model, &batch, originals.as_ref())?;
     let (added, dropped) = reduce::count_changes(covers.as_deref(), &counts, &batch);
-    let again = columns.as_deref().map(|columns| against(old, columns, &batch, &old_ranges));
+    let again = columns.as_deref().map(|columns| against(old, columns, &batch, &old_ranges, &strangers));
     remember_tails(run, &mut model, &batch, again.as_deref(), &sizes)?;
     times.cover = clock.elapsed();
+    model.points_seen += ignored.map_or(0, |ignored| ignored.rows() as u64);
 
     let with_data =
         || sizes.iter().zip(&batch.ranges).filter(|(_, range)| !range.is_empty()).map(|(size, _)| *size);
@@ -154,6 +185,7 @@ fn learn_here(
         extreme_vectors: model.extreme_vector_count(),
         vector_ratio: model.vector_ratio(),
         tail_memory: model.tail_memory,
+        alone: alone.then(|| model.class_name(0).to_owned()),
         held_out: 0,
         probe_penalty: None,
         shares: None,
@@ -164,21 +196,38 @@ fn learn_here(
     Ok((model, report))
 }
 
-/// The old extreme vectors, if any, and the batch.
+/// Ignored samples, laid out; they are negatives of all classes.
+struct Strangers {
+    columns: Option<Arc<dyn Columns>>,
+    own: Vec<Range<usize>>,
+}
+
+impl Strangers {
+    fn new(model: &Evm) -> Self {
+        let columns = model.ignored.columns(&model.params.metric, model.dimensions);
+        Self { columns, own: vec![0..0; model.classes.len()] }
+    }
+}
+
+/// The old extreme vectors and the ignored samples, if any, and the batch.
 fn against<'a>(
     old: &'a Evm,
     columns: &'a dyn Columns,
     batch: &'a Batch<'_>,
     old_ranges: &'a [Range<usize>],
+    strangers: &'a Strangers,
 ) -> Vec<Against<'a>> {
+    let old = (!old.classes.is_empty()).then(|| Against { columns: old.columns(), own: old_ranges });
+    let ignored = strangers.columns.as_deref().map(|columns| Against { columns, own: &strangers.own });
     let batch = Against { columns, own: &batch.ranges };
-    if old.classes.is_empty() {
-        return vec![batch];
-    }
-    vec![Against { columns: old.columns(), own: old_ranges }, batch]
+    old.into_iter().chain(ignored).chain([batch]).collect()
 }
 
 type Fit = (PsiModel, Arc<[f32]>);
+
+/// Stands in for the fit of a class that is alone.
+const UNFITTED: PsiModel =
+    PsiModel { shape: 1.0, scale: 0.0, shift: 0.0, status: FitStatus::WithinClass };
 
 /// Fits the tails of the batch: those among `against`, or what was exchanged with the first of them and what is found
 /// within the batch.

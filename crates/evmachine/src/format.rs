@@ -1,6 +1,7 @@
 //! The model file: safetensors, as `docs/model-format.md` specifies it.
 
 mod beyond;
+mod kept;
 mod tensors;
 
 use std::collections::{HashMap, HashSet};
@@ -21,11 +22,13 @@ use crate::params::{Params, TailMemory};
 use crate::psi::{FitStatus, PoolSums, PsiModel};
 use crate::whitening::Whitening;
 use beyond::Beyond;
+use kept::Kept;
 use tensors::{Column, Tensors};
 
 /// The latest version that this library writes. It reads this one and all before it, and writes the first that holds
-/// what the model has: 3 with standard columns, witnesses or a calibration, 2 with whitening, else 1.
-pub const FORMAT_VERSION: u32 = 3;
+/// what the model has: 4 with one class alone, ignored samples, rows set aside, named rows or fillings; 3 with standard columns,
+/// witnesses or a calibration; 2 with whitening; else 1.
+pub const FORMAT_VERSION: u32 = 4;
 
 /// Parameters that came later, with the version that has them first.
 const LATER_PARAMS: [(&str, u32); 6] = [
@@ -112,6 +115,8 @@ struct Header {
     feature_names: Vec<String>,
     #[serde(default, skip_serializing_if = "is_nothing")]
     beyond: Beyond,
+    #[serde(default, skip_serializing_if = "Kept::is_nothing")]
+    kept: Kept,
 }
 
 /// Whether a file stands in another.
@@ -136,10 +141,11 @@ impl Evm {
     pub fn to_bytes(&self) -> Result<Vec<u8>, FormatError> {
         let mut params =
             serde_json::to_value(Params::clone(&self.params)).map_err(|e| inconsistent(e.to_string()))?;
-        let version = match (self.is_beyond(), &self.whitening) {
-            (true, _) => 3,
-            (false, Some(_)) => 2,
-            (false, None) => 1,
+        let version = match (self.has_kept(), self.is_beyond(), &self.whitening) {
+            (true, _, _) => 4,
+            (false, true, _) => 3,
+            (false, false, Some(_)) => 2,
+            (false, false, None) => 1,
         };
         if let Some(params) = params.as_object_mut() {
             // Readers of earlier versions refuse names that they do not know.
@@ -158,11 +164,12 @@ impl Evm {
             dropped: self.dropped,
             feature_names: self.feature_names.clone(),
             beyond: self.beyond(),
+            kept: self.kept(),
         };
         let text = serde_json::to_string(&header).map_err(|e| inconsistent(e.to_string()))?;
         // One entry: several would be written in no fixed order.
         let metadata = HashMap::from([(KEY.to_owned(), text)]);
-        let tensors = self.tensors().into_iter().chain(self.beyond_tensors()?);
+        let tensors = self.tensors().into_iter().chain(self.beyond_tensors()?).chain(self.kept_tensors());
         let mut bytes = safetensors::serialize(tensors, Some(metadata))
             .map_err(|e| FormatError::Container { source: e.into() })?;
         let digits = checksum_position(&bytes)?;
@@ -215,7 +222,8 @@ impl Evm {
         }
         let header: Header =
             serde_json::from_str(text).map_err(|e| inconsistent(format!("metadata: {e}")))?;
-        if depth == Depth::Inner && header.beyond != Beyond::default() {
+        let plain = header.beyond == Beyond::default() && header.format_version < 4;
+        if depth == Depth::Inner && !plain {
             return Err(inconsistent("the machine over logits is not one of this model"));
         }
         let digits = checksum_position(bytes)?;
@@ -329,8 +337,9 @@ fn model_of(header: Header, tensors: &Tensors<'_>, metric: Option<Metric>) -> Re
         params_of(header.params, metric)?.check().map_err(|e| inconsistent(format!("params: {e}")))?;
     let count = tensors.length("shape")?;
     let d = header.dimensions;
-    if d == 0 || header.classes.len() < 2 {
-        return Err(inconsistent("a model has at least one dimension and two classes"));
+    let fewest = if header.format_version < 4 { 2 } else { 1 };
+    if d == 0 || header.classes.len() < fewest {
+        return Err(inconsistent("a model has at least one dimension, and two classes or one in format 4"));
     }
     if header.points_seen >= MOST_POINTS || !header.dropped.is_possible(header.points_seen) {
         return Err(inconsistent("the counts and sums of dropped fits are not possible"));
@@ -362,6 +371,9 @@ fn model_of(header: Header, tensors: &Tensors<'_>, metric: Option<Metric>) -> Re
     for (i, &status) in statuses.iter().enumerate() {
         let status =
             FitStatus::ALL.get(status as usize).ok_or_else(|| inconsistent(format!("status {status}")))?;
+        if *status == FitStatus::WithinClass && header.format_version < 4 {
+            return Err(inconsistent(format!("status {} in format {}", *status as u8, header.format_version)));
+        }
         psi.push(PsiModel { shape: shapes[i], scale: scales[i], shift: shifts[i], status: *status });
     }
     let sources = tensors.u64s("source", count)?;
@@ -371,6 +383,13 @@ fn model_of(header: Header, tensors: &Tensors<'_>, metric: Option<Metric>) -> Re
     }
     let gains = tensors.f32s("gain", &[count], |value| value >= 0.0)?;
     let mut tails = tails_of(tensors, count)?.into_iter();
+    // A class that is alone has nothing to remember.
+    let guessed = psi.first().is_some_and(|psi| psi.status == FitStatus::WithinClass);
+    if psi.iter().any(|psi| (psi.status == FitStatus::WithinClass) != guessed)
+        || guessed != (sizes.len() == 1 && !tensors.has("ignored_source"))
+    {
+        return Err(inconsistent("margins guessed from within a class that is not alone"));
+    }
     let mut start = 0;
     let mut names = HashSet::new();
     let mut classes = Vec::with_capacity(sizes.len());
@@ -379,6 +398,7 @@ fn model_of(header: Header, tensors: &Tensors<'_>, metric: Option<Metric>) -> Re
             return Err(inconsistent(format!("class name {name:?} is empty or repeated")));
         }
         let lengths = match header.tail_memory {
+            TailMemory::Full if guessed => 0..=0,
             TailMemory::Full => 1..=tail_sizes[number],
             TailMemory::Max => 1..=1,
             TailMemory::None => 0..=0,
@@ -411,6 +431,11 @@ fn model_of(header: Header, tensors: &Tensors<'_>, metric: Option<Metric>) -> Re
         feature_names: header.feature_names,
         ..Evm::empty(params, d)
     };
+    if header.format_version >= 4 {
+        evm.read_kept(tensors, header.kept)?;
+    } else if !header.kept.is_nothing() || kept::is_in(tensors) {
+        return Err(inconsistent(format!("parts of format 4 in a file of format {}", header.format_version)));
+    }
     if header.format_version >= 3 {
         evm.read_beyond(tensors, &header.beyond)?;
     } else if evm.is_beyond() || header.beyond != Beyond::default() {

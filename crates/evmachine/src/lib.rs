@@ -63,8 +63,10 @@
 //! input is an error that names its row and column; nothing panics on it. Far from all data everything is unknown,
 //! whatever the parameters ([`Evm::reach`]).
 
+mod alone;
 #[cfg(feature = "ndarray")]
 mod array;
+mod aside;
 mod batch;
 mod beta;
 mod calibration;
@@ -73,13 +75,17 @@ mod curve;
 mod decision;
 mod derive;
 mod distance;
+mod doubt;
+mod edit;
 mod error;
 mod explain;
 mod features;
+mod fill;
 mod fit;
 mod forget;
 mod format;
 mod holdout;
+mod ignored;
 mod labels;
 #[cfg(test)]
 mod laws;
@@ -88,6 +94,7 @@ mod math;
 mod matrix;
 mod metric;
 mod model;
+mod origin;
 mod params;
 mod points;
 mod pool;
@@ -115,15 +122,21 @@ mod weibull;
 mod whitening;
 mod witness;
 
+pub use aside::RowAside;
 pub use calibration::CalibrationInfo;
 pub use decision::{ClassScore, Decision};
-pub use error::{FeatureError, FitError, ForgetError, LabelError, ParamsError, PredictError, ReduceError};
+pub use doubt::{Difference, Doubt};
+pub use edit::{Edit, EditReport};
+pub use error::{EditError, FeatureError, FitError, ForgetError, LabelError, ParamsError, PredictError, ReduceError};
 pub use explain::{ClassEvidence, Explanation, Speaker};
 pub use features::Features;
+pub use fill::{Fill, fill};
 pub use format::{FORMAT_VERSION, FormatError};
+pub use ignored::IgnoredNearby;
 pub use labels::Labels;
 pub use metric::{Distance, Metric, MetricError};
 pub use model::{ClassInfo, Evm, ExtremeVector};
+pub use origin::{NamesError, RowNames, RowOrigin};
 pub use params::{
     Budget, CheckedParams, Params, ReduceWhen, Reduction, Refit, SHAPE_CAP, TailMemory, TailModel, TailSize,
     Weight,

@@ -7,10 +7,13 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use crate::calibration::Calibration;
+use crate::aside::Aside;
 use crate::curve::{Curve, Curves};
 use crate::distance::{self, Columns};
 use crate::error::FeatureError;
+use crate::ignored::Ignored;
 use crate::metric::MetricError;
+use crate::origin::Origins;
 use crate::params::{CheckedParams, TailMemory};
 use crate::points::Points;
 use crate::psi::{PoolSums, PsiModel};
@@ -30,7 +33,7 @@ pub struct Evm {
     pub(crate) params: CheckedParams,
     pub(crate) dimensions: usize,
     pub(crate) classes: Vec<ClassModel>,
-    /// Rows ever learned from, those of forgotten classes included.
+    /// Rows ever given, those of forgotten classes and ignored ones included: the next row gets this as its number.
     pub(crate) points_seen: u64,
     /// Pooling sums of the points that are not extreme vectors any more.
     pub(crate) dropped: PoolSums,
@@ -45,6 +48,11 @@ pub struct Evm {
     /// Rows as they came, where the threshold is set on held-out ones or there is a probe.
     pub(crate) sample: Option<Arc<Sample>>,
     pub(crate) calibration: Option<Arc<Calibration>>,
+    pub(crate) ignored: Arc<Ignored>,
+    pub(crate) aside: Arc<Vec<Aside>>,
+    pub(crate) origins: Arc<Origins>,
+    /// By column, what stands in for a missing value.
+    pub(crate) fill: Option<Arc<Vec<f32>>>,
     /// One for each dimension, or none at all.
     pub(crate) feature_names: Vec<String>,
     pub(crate) cache: Cache,
@@ -97,6 +105,8 @@ pub(crate) struct Lookup {
     /// By class, its extreme vectors among the columns.
     pub(crate) ranges: Vec<Range<usize>>,
     reach: Result<Option<Reach>, MetricError>,
+    /// Ignored samples, where there are any.
+    pub(crate) ignored: Option<Arc<dyn Columns>>,
 }
 
 impl Lookup {
@@ -163,6 +173,10 @@ impl Evm {
             witnesses: None,
             sample: None,
             calibration: None,
+            ignored: Arc::default(),
+            aside: Arc::default(),
+            origins: Arc::default(),
+            fill: None,
             feature_names: Vec::new(),
             cache: Cache::default(),
         }
@@ -216,7 +230,7 @@ impl Evm {
         self.tail_memory
     }
 
-    /// Rows ever learned from.
+    /// Rows ever given to the model, those of forgotten classes and ignored ones included.
     pub fn points_seen(&self) -> u64 {
         self.points_seen
     }
@@ -297,6 +311,10 @@ impl Evm {
             witnesses: None,
             sample: None,
             calibration: None,
+            ignored: self.ignored.clone(),
+            aside: self.aside.clone(),
+            origins: self.origins.clone(),
+            fill: self.fill.clone(),
             feature_names: self.feature_names.clone(),
             cache: Cache::default(),
             ..*self
@@ -360,6 +378,7 @@ impl Evm {
                 curves,
                 ranges: self.ranges(),
                 reach: Reach::of(&self.params.metric, &self.points()),
+                ignored: self.ignored.columns(&self.params.metric, self.dimensions),
             })
         })
     }
@@ -377,6 +396,10 @@ impl Clone for Evm {
             witnesses: self.witnesses.clone(),
             sample: self.sample.clone(),
             calibration: self.calibration.clone(),
+            ignored: self.ignored.clone(),
+            aside: self.aside.clone(),
+            origins: self.origins.clone(),
+            fill: self.fill.clone(),
             cache: self.cache.clone(),
             ..*self
         }
@@ -397,6 +420,10 @@ impl PartialEq for Evm {
             && self.witnesses == other.witnesses
             && self.sample == other.sample
             && self.calibration == other.calibration
+            && self.ignored == other.ignored
+            && self.aside == other.aside
+            && self.origins == other.origins
+            && self.fill == other.fill
             && self.feature_names == other.feature_names
     }
 }

@@ -23,11 +23,13 @@ pub enum FitStatus {
     FixedShape = 5,
     /// The solver ran out of steps; the last iterate stands.
     NotConverged = 6,
+    /// There was nothing to measure margins against: one class alone. They were guessed from distances within it.
+    WithinClass = 7,
 }
 
 impl FitStatus {
     /// All statuses, by their number.
-    pub const ALL: [FitStatus; 7] = [
+    pub const ALL: [FitStatus; 8] = [
         FitStatus::Converged,
         FitStatus::ZeroMargins,
         FitStatus::EqualMargins,
@@ -35,11 +37,15 @@ impl FitStatus {
         FitStatus::Capped,
         FitStatus::FixedShape,
         FitStatus::NotConverged,
+        FitStatus::WithinClass,
     ];
 
     /// Whether shape and scale are estimates that a mean over points may use.
     pub(crate) fn is_estimate(self) -> bool {
-        !matches!(self, FitStatus::EqualMargins | FitStatus::ZeroTail | FitStatus::Capped)
+        !matches!(
+            self,
+            FitStatus::EqualMargins | FitStatus::ZeroTail | FitStatus::Capped | FitStatus::WithinClass
+        )
     }
 
     /// A few words for tables.
@@ -52,6 +58,7 @@ impl FitStatus {
             FitStatus::Capped => "shape at its cap",
             FitStatus::FixedShape => "shape given",
             FitStatus::NotConverged => "not converged",
+            FitStatus::WithinClass => "guessed from within the class",
         }
     }
 }

@@ -54,6 +54,18 @@ impl Evm {
         Ok(())
     }
 
+    /// The classes that choose their extreme vectors after some got data: those, or all under a total budget. `None`: nobody
+    /// does, since the model is within its budget.
+    pub(crate) fn choosing(&self, got_data: impl Fn(usize) -> bool) -> Option<Vec<usize>> {
+        let target = Target::new(&self.params, self.points_held());
+        let within = target.is_met(self.classes.iter().map(ClassModel::len));
+        if self.params.reduce_when == ReduceWhen::OverBudget && within {
+            return None;
+        }
+        let shared = matches!(self.params.max_extreme_vectors, Some(Budget::Total(_) | Budget::Ratio(_)));
+        Some((0..self.classes.len()).filter(|&class| shared || got_data(class)).collect())
+    }
+
     /// Has the given classes choose their extreme vectors among the points they hold. Returns, by class chosen
     /// for, the positions that were kept.
     pub(crate) fn choose(
@@ -145,14 +157,7 @@ pub(crate) fn reduce_after(
     batch: &Batch<'_>,
     originals: Option<&Originals<'_>>,
 ) -> Result<Option<Vec<(usize, Cover)>>, Halt> {
-    let target = Target::new(&model.params, model.points_held());
-    let within = target.is_met(model.classes.iter().map(ClassModel::len));
-    if model.params.reduce_when == ReduceWhen::OverBudget && within {
-        return Ok(None);
-    }
-    let shared = matches!(model.params.max_extreme_vectors, Some(Budget::Total(_) | Budget::Ratio(_)));
-    let classes: Vec<usize> =
-        (0..model.classes.len()).filter(|&class| shared || !batch.ranges[class].is_empty()).collect();
+    let Some(classes) = model.choosing(|class| !batch.ranges[class].is_empty()) else { return Ok(None) };
     let covers = model.choose(run, &classes, originals)?;
     Ok(Some(classes.into_iter().zip(covers).collect()))
 }

@@ -36,7 +36,9 @@ pub(crate) fn refit(
     sizes: &[usize],
     found: Option<&[Vec<f32>]>,
 ) -> Result<usize, Halt> {
-    if model.params.refit == Refit::New || model.extreme_vector_count() == 0 {
+    // What was guessed while a class was alone is no fit that could stand.
+    let stands = model.params.refit == Refit::New && !model.is_guessed();
+    if stands || model.extreme_vector_count() == 0 {
         return Ok(0);
     }
     let old = Old::new(model, sizes);
@@ -137,7 +139,7 @@ impl<'a> Old<'a> {
     }
 
     /// Old tails merged with the distances to the batch, which are measured first.
-    fn measured(&self, run: &Run<'_>, batch: &[Against<'_>]) -> Result<Vec<Change>, Halt> {
+    pub(crate) fn measured(&self, run: &Run<'_>, batch: &[Against<'_>]) -> Result<Vec<Change>, Halt> {
         let (points, bounds) = (self.points(), self.bounds());
         let rows = Rows::new(&points, &self.all, &self.classes).within(&bounds);
         let problem = Problem::new((run, Stage::Refit), &self.model.params.metric, rows, batch, self.sizes);
@@ -160,7 +162,7 @@ impl<'a> Old<'a> {
     }
 
     /// The extreme vectors into whose tail a new negative falls.
-    fn affected(&self, run: &Run<'_>, batch: &[Against<'_>]) -> Result<Vec<usize>, Halt> {
+    pub(crate) fn affected(&self, run: &Run<'_>, batch: &[Against<'_>]) -> Result<Vec<usize>, Halt> {
         let (points, bounds) = (self.points(), self.bounds());
         let rows = Rows::new(&points, &self.all, &self.classes).within(&bounds);
         let nearest_alone = vec![1; self.sizes.len()];

@@ -51,6 +51,8 @@ pub struct Report {
     pub vector_ratio: f64,
     /// What the model remembers of tails; less than was asked for where the limit did not allow it.
     pub tail_memory: TailMemory,
+    /// The class that is alone, without anything to measure margins against; they were guessed from within it.
+    pub alone: Option<String>,
     /// Rows held out for a while, to choose and to calibrate on; 0 where nothing asked for it.
     pub held_out: usize,
     /// The penalty that a fit chose for its probe.

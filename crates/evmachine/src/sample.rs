@@ -79,7 +79,7 @@ impl Sample {
         }
     }
 
-    fn push(&mut self, values: &[f32], class: u32, source: u64, optimism: f64) {
+    pub(crate) fn push(&mut self, values: &[f32], class: u32, source: u64, optimism: f64) {
         self.values.extend_from_slice(values);
         self.classes.push(class);
         self.sources.push(source);

@@ -8,6 +8,7 @@ use crate::decision::{self, ClassScore};
 use crate::distance::Tile;
 use crate::error::{Halt, PredictError};
 use crate::features::Features;
+use crate::ignored;
 use crate::metric::MetricError;
 use crate::model::Evm;
 use crate::points::Points;
@@ -25,6 +26,8 @@ pub struct DistanceTable {
     rows: usize,
     columns: usize,
     distances: Vec<f32>,
+    /// Of each query to the nearest ignored sample; none where there are no such samples.
+    ignored: Vec<f32>,
     /// Columns by the training row that they came from.
     by_source: HashMap<u64, u32>,
 }
@@ -99,9 +102,12 @@ impl Evm {
                 meter.advance(rows.len())
             });
         measured?;
+        let all: Vec<usize> = (0..points.len()).collect();
+        let ignored = self.nearest_ignored(&points, &all, run.tile_columns)?.unwrap_or_default();
+        let ignored = ignored.into_iter().map(|(rank, _)| metric.distance_of_rank(rank)).collect();
         let by_source =
             (0..).zip(self.extreme_vectors()).map(|(column, vector)| (vector.source, column)).collect();
-        Ok(DistanceTable { rows: points.len(), columns, distances, by_source })
+        Ok(DistanceTable { rows: points.len(), columns, distances, ignored, by_source })
     }
 
     /// The support of every class for every query, rows x classes, witnesses included; without the extreme vectors of the
@@ -182,10 +188,13 @@ impl Evm {
                     }
                     best.fill(f64::NEG_INFINITY);
                     search.offer(0, distances, |distance| distance, best, scratch);
+                    let nearest = || distances.iter().copied().fold(f32::INFINITY, f32::min);
+                    let stranger = table.ignored.get(row).is_some_and(|stranger| *stranger <= nearest());
+                    let fall = falls[row] + if stranger { ignored::FALL } else { 0.0 };
                     scores.clear();
                     scores.extend(best.chunks_exact(fused).zip(&lookup.ranges).map(|(best, range)| {
                         let found = decision::score(self.params.tail_model, &best[..fused.min(range.len())]);
-                        decision::fallen(self.params.tail_model, found, falls[row])
+                        decision::fallen(self.params.tail_model, found, fall)
                     }));
                     each(row, scores)
                 },

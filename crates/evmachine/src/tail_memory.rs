@@ -13,7 +13,7 @@ use crate::tail::{Against, Problem, Rows};
 /// Whether the tails of all new points may be held until it is known which of them stay.
 pub(crate) fn keeps_tails(model: &Evm, old_vectors: usize, batch: &Batch<'_>) -> bool {
     let per_class = model.classes.iter().zip(&batch.ranges).map(|(class, range)| {
-        let negatives = old_vectors - class.len() + batch.order.len() - range.len();
+        let negatives = old_vectors - class.len() + batch.order.len() - range.len() + model.ignored.len();
         (range.len() as u64).saturating_mul(class.tail_size.min(negatives) as u64)
     });
     let values = per_class.fold(0, u64::saturating_add);
@@ -46,7 +46,7 @@ pub(crate) fn remember_tails(
     }
     let kept = again.is_none();
     let first_new = model.points_seen - batch.order.len() as u64;
-    let rows = batch.order.len() + model.extreme_vector_count();
+    let rows = batch.order.len() + model.extreme_vector_count() + model.ignored.len();
     // What is not held yet has at most one distance to each row and each extreme vector.
     let length = |class: &ClassModel, i: usize| {
         if kept || class.sources[i] < first_new { class.tails[i].len() } else { class.tail_size.min(rows) }

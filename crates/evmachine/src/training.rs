@@ -41,16 +41,18 @@ pub(crate) fn fit(
     params: CheckedParams,
     features: &Features<'_>,
     labels: &Labels,
+    ignored: Option<&Features<'_>>,
 ) -> Result<(Evm, Report), FitError> {
+    let ignored = ignored.filter(|ignored| ignored.rows() > 0);
     let nothing = Evm::empty(params, features.columns());
-    let (mut model, mut report) = fit::learn(run, &nothing, features, labels)?;
+    let (mut model, mut report) = fit::learn(run, &nothing, features, labels, ignored)?;
     let params = model.params.clone();
-    let heard = !(params.logit_weight.is_zero() && params.probe_weight.is_zero());
+    let classes = labels.names().len();
+    let heard = classes > 1 && !(params.logit_weight.is_zero() && params.probe_weight.is_zero());
     if !(heard || params.rejection_threshold.is_calibrated()) {
         return Ok((model, report));
     }
     let clock = Instant::now();
-    let classes = labels.names().len();
     let mut holdout = Holdout::new(labels.ids(), classes, MOST_HELD);
     report.held_out = holdout.held.len();
     if holdout.held.is_empty() {
@@ -59,7 +61,7 @@ pub(crate) fn fit(
     let whole = holdout.train.len() <= MOST_TRIAL;
     holdout.thin(labels.ids(), classes, MOST_TRIAL);
     rayon::scope(|_| -> Result<(), FitError> {
-        let data = Data { run, features, labels, holdout: &holdout };
+        let data = Data { run, features, labels, ignored, holdout: &holdout };
         let mut trial = data.trial(&model)?;
         if heard && (holdout.held.len() >= LEAST_HELD || !is_auto(&model)) {
             data.hear(&mut model, &mut trial)?;
@@ -80,6 +82,7 @@ struct Data<'a> {
     run: &'a Run<'a>,
     features: &'a Features<'a>,
     labels: &'a Labels,
+    ignored: Option<&'a Features<'a>>,
     holdout: &'a Holdout,
 }
 
@@ -96,7 +99,7 @@ impl Data<'_> {
         let params = model.params.without_witnesses().check()?;
         let nothing = Evm::empty(params, self.features.columns());
         let features = self.features.select(train);
-        let (machine, _) = fit::learn(self.run, &nothing, &features, &self.labels_of(train))?;
+        let (machine, _) = fit::learn(self.run, &nothing, &features, &self.labels_of(train), self.ignored)?;
         let truth = held.iter().map(|&row| self.labels.ids()[row]).collect();
         Ok(Trial { machine, held: self.features.select(held), truth })
     }
@@ -145,6 +148,11 @@ impl Data<'_> {
             Some(_) => Some(LogitMachine::fit(run, params, probe.clone(), &points, &all, self.labels)?),
             None => None,
         };
+        // Both number their rows alike.
+        let whole = whole.map(|mut logits| {
+            logits.machine.points_seen = model.points_seen;
+            logits
+        });
         trial.machine.witnesses = Some(Arc::new(Witnesses { probe: choice, logits, mixture }));
         model.witnesses = Some(Arc::new(Witnesses { probe, logits: whole, mixture }));
         Ok(())
@@ -255,7 +263,7 @@ impl Evm {
     }
 
     /// The probe of the sample, each row standing for as many as its class has seen.
-    fn probe_of(
+    pub(crate) fn probe_of(
         &self,
         run: &Run<'_>,
         metric: &Metric,

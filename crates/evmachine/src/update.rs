@@ -59,7 +59,7 @@ impl Evm {
         features: &Features<'_>,
         labels: &Labels,
     ) -> Result<(Self, Report), FitError> {
-        let (mut model, mut report) = learn(run, self, features, labels)?;
+        let (mut model, mut report) = learn(run, self, features, labels, None)?;
         model.follow(run, features, labels, self.points_seen, &mut report)?;
         Ok((model, report))
     }

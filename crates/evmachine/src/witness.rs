@@ -200,7 +200,7 @@ impl LogitMachine {
     ) -> Result<Self, FitError> {
         let features = projection.project(points, rows);
         let nothing = Evm::empty(params.over_logits().check()?, features.columns());
-        let (machine, _) = fit::learn(run, &nothing, &features, labels)?;
+        let (machine, _) = fit::learn(run, &nothing, &features, labels, None)?;
         Ok(Self { projection, machine })
     }
 
@@ -212,7 +212,7 @@ impl LogitMachine {
     ) -> Result<Self, FitError> {
         let rows: Vec<usize> = (0..points.len()).collect();
         let features = self.projection.project(points, &rows);
-        let (machine, _) = fit::learn(run, &self.machine, &features, labels)?;
+        let (machine, _) = fit::learn(run, &self.machine, &features, labels, None)?;
         Ok(Self { projection: self.projection.clone(), machine })
     }
 
@@ -231,7 +231,7 @@ impl LogitMachine {
 
 impl Probe {
     /// The logits of rows as features of a machine of their own.
-    fn project(&self, points: &Points<'_>, rows: &[usize]) -> Features<'static> {
+    pub(crate) fn project(&self, points: &Points<'_>, rows: &[usize]) -> Features<'static> {
         let logits = self.logits_of(points, rows);
         let mut values: Vec<f32> =
             logits.iter().map(|value| value.clamp(-LARGEST_LOGIT, LARGEST_LOGIT) as f32).collect();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use safetensors::tensor::Dtype;
 use serde::{Deserialize, Serialize};
 
-use super::tensors::{Column, Tensors};
+use super::tensors::{Column, Tensors, f32s, f64s, u64s};
 use super::{FormatError, inconsistent};
 use crate::calibration::{Calibration, Scored};
 use crate::features::LARGEST;
@@ -34,20 +34,6 @@ struct CalibrationNumbers {
     sharpness: f64,
     accuracy: f64,
     classes: usize,
-}
-
-fn f64s(values: &[f64]) -> Column {
-    let bytes = values.iter().flat_map(|value| value.to_le_bytes()).collect();
-    Column { dtype: Dtype::F64, shape: vec![values.len()], bytes }
-}
-
-fn u64s(values: impl Iterator<Item = u64>) -> Column {
-    let bytes: Vec<u8> = values.flat_map(u64::to_le_bytes).collect();
-    Column { dtype: Dtype::U64, shape: vec![bytes.len() / 8], bytes }
-}
-
-fn f32s(shape: Vec<usize>, values: impl Iterator<Item = f32>) -> Column {
-    Column { dtype: Dtype::F32, shape, bytes: values.flat_map(f32::to_le_bytes).collect() }
 }
 
 /// Names of the tensors of a probe.

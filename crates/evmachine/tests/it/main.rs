@@ -20,6 +20,7 @@
 mod data;
 
 mod common;
+mod edit;
 mod explain;
 mod file;
 mod golden;

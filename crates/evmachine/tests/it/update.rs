@@ -141,7 +141,7 @@ fn reduction_can_wait_until_the_budget_is_exceeded() {
 }
 
 #[test]
-fn a_class_can_be_forgotten_but_two_remain() {
+fn a_class_can_be_forgotten_but_one_remains() {
     let (features, labels) = clumps(&[(0.0, 0.0, "a"), (4.0, 0.0, "b"), (0.0, 4.0, "c")], 20, 1);
     let (mut evm, _) = Evm::fit(&base(), &features, &labels).unwrap();
     let error = evm.forget_class("z").unwrap_err();
@@ -150,7 +150,9 @@ fn a_class_can_be_forgotten_but_two_remain() {
     assert_eq!(evm.classes().map(|class| class.name).collect::<Vec<_>>(), ["a", "c"]);
     let b = features.select(&(20..40).collect::<Vec<_>>());
     assert!(evm.decide(&b).unwrap().iter().all(|decision| decision.class().is_none()));
-    assert_eq!(evm.forget_class("a"), Err(ForgetError::TooFewClasses { name: "a".to_owned(), classes: 2 }));
+    evm.forget_class("a").unwrap();
+    assert!(evm.is_alone());
+    assert_eq!(evm.forget_class("c"), Err(ForgetError::LastClass { name: "c".to_owned() }));
 }
 
 #[test]

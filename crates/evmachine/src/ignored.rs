@@ -1,0 +1,131 @@
+//! Ignored samples: strangers that stay strangers.
+//!
+//! They are no class and are never answered, but stand in the tails of all classes as negatives do, and a query that lies no
+//! farther from one of them than from every extreme vector is unknown: all its supports fall by `10^6`.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use crate::distance::{self, Columns, Tile};
+use crate::error::{FeatureError, Halt};
+use crate::features::Features;
+use crate::metric::{Metric, MetricError};
+use crate::model::Evm;
+use crate::points::Points;
+
+/// By how much the supports of a query fall that is nearest to an ignored sample.
+pub(crate) const FALL: f64 = 1e6;
+
+/// Columns of equal length, an entry for each sample, in the order in which they came.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) struct Ignored {
+    /// Row after row, ready for the metric.
+    pub(crate) vectors: Vec<f32>,
+    /// Number of the row, counted over all data ever given to the model.
+    pub(crate) sources: Vec<u64>,
+}
+
+impl Ignored {
+    pub(crate) fn len(&self) -> usize {
+        self.sources.len()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.sources.is_empty()
+    }
+
+    pub(crate) fn push(&mut self, vector: &[f32], source: u64) {
+        self.vectors.extend_from_slice(vector);
+        self.sources.push(source);
+    }
+
+    pub(crate) fn points(&self, dimensions: usize) -> Points<'_> {
+        Points::ready(&self.vectors[..], dimensions)
+    }
+
+    /// Laid out; `None` where there are none.
+    pub(crate) fn columns(&self, metric: &Metric, dimensions: usize) -> Option<Arc<dyn Columns>> {
+        let all: Vec<usize> = (0..self.len()).collect();
+        (!self.is_empty()).then(|| distance::columns(metric, &self.points(dimensions), &all).into())
+    }
+}
+
+/// The ignored sample that is nearest to a query.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct IgnoredNearby {
+    /// The row it came from, counted from 0 over all data ever given to the model.
+    pub source: u64,
+    /// Its distance to the query.
+    pub distance: f64,
+    /// Whether no extreme vector is nearer, which makes the query unknown.
+    pub decides: bool,
+}
+
+/// The smallest rank of each row among the columns, and where it is.
+pub(crate) fn nearest(
+    columns: &dyn Columns,
+    points: &Points<'_>,
+    rows: &[usize],
+    tile_columns: usize,
+) -> Result<Vec<(f32, usize)>, MetricError> {
+    let block = columns.block(points, rows);
+    let mut tile = Tile::default();
+    let mut found = vec![(f32::INFINITY, 0); rows.len()];
+    for start in (0..columns.len()).step_by(tile_columns) {
+        columns.ranks(&block, start..(start + tile_columns).min(columns.len()), &mut tile)?;
+        for (row, found) in found.iter_mut().enumerate() {
+            for (column, &rank) in tile.row(row).iter().enumerate() {
+                if rank < found.0 {
+                    *found = (rank, start + column);
+                }
+            }
+        }
+    }
+    Ok(found)
+}
+
+impl Evm {
+    /// Number of ignored samples.
+    pub fn ignored_count(&self) -> usize {
+        self.ignored.len()
+    }
+
+    /// The rows that ignored samples came from, counted from 0 over all data ever given to the model.
+    pub fn ignored_sources(&self) -> &[u64] {
+        &self.ignored.sources
+    }
+
+    /// Samples as they stand in the model, from rows as they came.
+    pub(crate) fn take_ignored(&mut self, features: &Features<'_>, first: u64) -> Result<(), FeatureError> {
+        let points = self.query_points(features)?;
+        let all: Vec<usize> = (0..points.len()).collect();
+        let ignored = Arc::make_mut(&mut self.ignored);
+        ignored.vectors.extend(points.gather(&all));
+        ignored.sources.extend((0..points.len() as u64).map(|row| first + row));
+        Ok(())
+    }
+
+    /// An ignored sample beside the ranks of all extreme vectors.
+    pub(crate) fn ignored_nearby(&self, (rank, at): (f32, usize), ranks: &[f32]) -> IgnoredNearby {
+        IgnoredNearby {
+            source: self.ignored.sources[at],
+            distance: f64::from(self.params.metric.distance_of_rank(rank)),
+            decides: ranks.iter().all(|other| rank <= *other),
+        }
+    }
+
+    /// For each row, its nearest ignored sample, where there are any.
+    pub(crate) fn nearest_ignored(
+        &self,
+        points: &Points<'_>,
+        rows: &[usize],
+        tile_columns: usize,
+    ) -> Result<Option<Vec<(f32, usize)>>, Halt> {
+        match self.lookup().ignored.as_deref() {
+            Some(columns) => Ok(Some(nearest(columns, points, rows, tile_columns)?)),
+            None => Ok(None),
+        }
+    }
+}

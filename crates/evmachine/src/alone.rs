@@ -74,8 +74,10 @@ impl Evm {
                     let margins = found.len().div_ceil(SHARE);
                     let far = &found[found.len() - margins..];
                     // As far as a negative would have to be.
-                    let tail: Vec<f32> =
-                        far.iter().map(|&value| (f64::from(value) / params.distance_multiplier) as f32).collect();
+                    let tail: Vec<f32> = far
+                        .iter()
+                        .map(|&value| (f64::from(value) / params.distance_multiplier) as f32)
+                        .collect();
                     let tail = if tail.is_empty() { &[0.0][..] } else { &tail[..] };
                     PsiModel { status: FitStatus::WithinClass, ..fit_tail(tail, params, &mut workspace) }
                 };

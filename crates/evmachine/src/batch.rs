@@ -143,7 +143,8 @@ pub(crate) fn set_tail_sizes(model: &mut Evm, old_vectors: usize, batch: &Batch<
             // A share is one of the rows learned from, of which a reduced model holds few.
             class.tail_size = model.params.tail_size.resolve(model.dimensions, classes, held + others);
         }
-        if !range.is_empty() && class.tail_size > old_vectors - class.len() + others {
+        let negatives = old_vectors - class.len() + others;
+        if !range.is_empty() && negatives > 0 && class.tail_size > negatives {
             clipped.push(class.name.clone());
         }
     }

@@ -395,7 +395,7 @@ pub(crate) fn fallen(model: TailModel, score: ClassScore, fall: f64) -> ClassSco
     if fall == 0.0 {
         return score;
     }
-    let support = score.support - fall;
+    let support = score.support.min(ignored::MOST_SUPPORT) - fall;
     ClassScore { ln_probability: ln_psi(model, support), support }
 }
 

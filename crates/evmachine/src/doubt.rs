@@ -63,10 +63,8 @@ impl Evm {
         let carriers: Vec<Speaker> = reasons.iter().map(|reason| reason.classes[0].speakers[0]).collect();
         let sources: Vec<u64> = carriers.iter().map(|carrier| carrier.source).collect();
         let supports = self.supports(run, queries, Some(&sources))?;
-        let score = |&support: &f64| ClassScore {
-            ln_probability: ln_psi(self.params.tail_model, support),
-            support,
-        };
+        let score =
+            |&support: &f64| ClassScore { ln_probability: ln_psi(self.params.tail_model, support), support };
         let rows = supports.chunks_exact(self.classes.len()).zip(reasons.iter().zip(carriers));
         let doubts = rows.map(|(supports, (reason, carrier))| Doubt {
             decision: reason.decision,
@@ -83,7 +81,8 @@ impl Evm {
         other: &Evm,
         queries: &Features<'_>,
     ) -> Result<Vec<Difference>, PredictError> {
-        let name = |evm: &Evm, decision: &Decision| decision.class().map(|class| evm.class_name(class).to_owned());
+        let name =
+            |evm: &Evm, decision: &Decision| decision.class().map(|class| evm.class_name(class).to_owned());
         let (before, after) = (self.decide_with(run, queries)?, other.decide_with(run, queries)?);
         let rows = before.iter().zip(&after).enumerate().map(|(row, (before, after))| Difference {
             row,

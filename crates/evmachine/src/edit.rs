@@ -407,8 +407,7 @@ impl Editor<'_> {
     }
 
     fn class(&self, name: &str) -> Result<usize, EditError> {
-        let missing =
-            || EditError::UnknownClass { name: name.to_owned(), known: self.model.class_names() };
+        let missing = || EditError::UnknownClass { name: name.to_owned(), known: self.model.class_names() };
         self.model.class_index(name).ok_or_else(missing)
     }
 
@@ -456,7 +455,8 @@ impl Editor<'_> {
     fn take(&mut self, from: Place, positions: &[usize]) -> Vec<Row> {
         let d = self.model.dimensions;
         let rows = |vectors: &[f32], sources: &[u64]| -> Vec<Row> {
-            let row = |&at: &usize| Row { vector: vectors[at * d..(at + 1) * d].to_vec(), source: sources[at] };
+            let row =
+                |&at: &usize| Row { vector: vectors[at * d..(at + 1) * d].to_vec(), source: sources[at] };
             positions.iter().map(row).collect()
         };
         if positions.is_empty() {
@@ -620,7 +620,8 @@ impl ClassModel {
         if order.is_sorted() {
             return;
         }
-        self.vectors = Arc::new(order.iter().flat_map(|&at| &self.vectors[at * d..(at + 1) * d]).copied().collect());
+        self.vectors =
+            Arc::new(order.iter().flat_map(|&at| &self.vectors[at * d..(at + 1) * d]).copied().collect());
         self.psi = order.iter().map(|&at| self.psi[at]).collect();
         self.sources = order.iter().map(|&at| self.sources[at]).collect();
         self.gains = order.iter().map(|&at| self.gains[at]).collect();

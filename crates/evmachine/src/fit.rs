@@ -226,8 +226,7 @@ fn against<'a>(
 type Fit = (PsiModel, Arc<[f32]>);
 
 /// Stands in for the fit of a class that is alone.
-const UNFITTED: PsiModel =
-    PsiModel { shape: 1.0, scale: 0.0, shift: 0.0, status: FitStatus::WithinClass };
+const UNFITTED: PsiModel = PsiModel { shape: 1.0, scale: 0.0, shift: 0.0, status: FitStatus::WithinClass };
 
 /// Fits the tails of the batch: those among `against`, or what was exchanged with the first of them and what is found
 /// within the batch.

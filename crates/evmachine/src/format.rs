@@ -372,7 +372,10 @@ fn model_of(header: Header, tensors: &Tensors<'_>, metric: Option<Metric>) -> Re
         let status =
             FitStatus::ALL.get(status as usize).ok_or_else(|| inconsistent(format!("status {status}")))?;
         if *status == FitStatus::WithinClass && header.format_version < 4 {
-            return Err(inconsistent(format!("status {} in format {}", *status as u8, header.format_version)));
+            return Err(inconsistent(format!(
+                "status {} in format {}",
+                *status as u8, header.format_version
+            )));
         }
         psi.push(PsiModel { shape: shapes[i], scale: scales[i], shift: shifts[i], status: *status });
     }

@@ -1,7 +1,7 @@
 //! Ignored samples: strangers that stay strangers.
 //!
 //! They are no class and are never answered, but stand in the tails of all classes as negatives do, and a query that lies no
-//! farther from one of them than from every extreme vector is unknown: all its supports fall by `10^6`.
+//! farther from one of them than from every extreme vector is unknown: all its supports fall by `10^9`.
 
 use std::sync::Arc;
 
@@ -15,7 +15,9 @@ use crate::model::Evm;
 use crate::points::Points;
 
 /// By how much the supports of a query fall that is nearest to an ignored sample.
-pub(crate) const FALL: f64 = 1e6;
+pub(crate) const FALL: f64 = 1e9;
+/// From where supports fall at most: that of a query that is an extreme vector is infinite.
+pub(crate) const MOST_SUPPORT: f64 = 1e8;
 
 /// Columns of equal length, an entry for each sample, in the order in which they came.
 #[derive(Debug, Clone, PartialEq, Default)]

@@ -127,7 +127,9 @@ pub use calibration::CalibrationInfo;
 pub use decision::{ClassScore, Decision};
 pub use doubt::{Difference, Doubt};
 pub use edit::{Edit, EditReport};
-pub use error::{EditError, FeatureError, FitError, ForgetError, LabelError, ParamsError, PredictError, ReduceError};
+pub use error::{
+    EditError, FeatureError, FitError, ForgetError, LabelError, ParamsError, PredictError, ReduceError,
+};
 pub use explain::{ClassEvidence, Explanation, Speaker};
 pub use features::Features;
 pub use fill::{Fill, fill};

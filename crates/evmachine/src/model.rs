@@ -6,8 +6,8 @@ use std::sync::{Arc, OnceLock};
 use rayon::prelude::*;
 use serde::Serialize;
 
-use crate::calibration::Calibration;
 use crate::aside::Aside;
+use crate::calibration::Calibration;
 use crate::curve::{Curve, Curves};
 use crate::distance::{self, Columns};
 use crate::error::FeatureError;

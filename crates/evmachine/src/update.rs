@@ -82,8 +82,10 @@ pub(crate) fn exchange(
     sizes: &[usize],
     plans: &mut Vec<Plan>,
 ) -> Result<Option<Exchanged>, Halt> {
+    // Ignored samples stand between the two where there are any.
     let [old, _] = against else { return Ok(None) };
-    if model.tail_memory != TailMemory::Full || model.params.refit == Refit::New {
+    let both = model.tail_memory == TailMemory::Full && model.params.refit != Refit::New;
+    if !both || !model.ignored.is_empty() {
         return Ok(None);
     }
     let vectors = refit::Old::new(model, sizes);

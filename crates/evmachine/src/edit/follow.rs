@@ -17,7 +17,12 @@ const ONE_IN: u64 = 1_000;
 
 impl Editor<'_> {
     /// Brings everything beside the extreme vectors up to rows that went to `class`, or to no class.
-    pub(super) fn follow(&mut self, before: &Evm, rows: &[u64], class: Option<&str>) -> Result<(), EditError> {
+    pub(super) fn follow(
+        &mut self,
+        before: &Evm,
+        rows: &[u64],
+        class: Option<&str>,
+    ) -> Result<(), EditError> {
         let same_classes = self.model.class_names() == before.class_names();
         self.follow_sample(before, rows, class);
         if self.model.classes.len() < 2 {
@@ -54,7 +59,8 @@ impl Editor<'_> {
             (0..classes).filter(|class| !sample.classes.contains(&(*class as u32))).collect();
         if !missing.is_empty() {
             let optimism = old.mean_optimism();
-            let raw: Vec<(u32, u64, Vec<f32>)> = missing.iter().flat_map(|&class| self.raw_rows(class)).collect();
+            let raw: Vec<(u32, u64, Vec<f32>)> =
+                missing.iter().flat_map(|&class| self.raw_rows(class)).collect();
             let new = raw.iter().enumerate().map(|(index, (class, source, _))| NewRow {
                 index,
                 class: *class,
@@ -148,7 +154,8 @@ impl Editor<'_> {
         let points = machine.query_points(&features)?;
         let rows = points.gather(&all);
         let rows = rows.chunks_exact(features.columns()).zip(&raw);
-        let rows = rows.map(|(vector, (_, source, _))| super::Row { vector: vector.to_vec(), source: *source });
+        let rows =
+            rows.map(|(vector, (_, source, _))| super::Row { vector: vector.to_vec(), source: *source });
         let name = self.model.classes[class].name.clone();
         machine.insert(self.run, &name, rows.collect())
     }

@@ -1,8 +1,6 @@
 //! Corrections: with every point kept and whole tails, an edited model is the one of a fit to the corrected rows.
 
-use evmachine::{
-    Edit, Evm, Features, Labels, Params, Run, TailModel, TailSize,
-};
+use evmachine::{Edit, Evm, Features, Labels, Params, RowNames, Run, TailModel, TailSize};
 use proptest::prelude::*;
 
 use crate::common::{Random, Set, any_metric, any_set};
@@ -53,7 +51,8 @@ fn some_rows(set: &Set, seed: u64, most: usize) -> Vec<u64> {
 fn same(edited: &mut Evm, fitted: &mut Evm) -> Result<(), TestCaseError> {
     prop_assert_eq!(parts(edited), parts(fitted));
     let d = edited.dimensions();
-    let more = Features::new((0..6 * d).map(|i| 1.0 + (i % 5) as f32 * 0.9).collect::<Vec<f32>>(), d).unwrap();
+    let more =
+        Features::new((0..6 * d).map(|i| 1.0 + (i % 5) as f32 * 0.9).collect::<Vec<f32>>(), d).unwrap();
     let labels = Labels::new(["new", "new", "newer", "class 0", "class 1", "newer"]).unwrap();
     edited.update(&more, &labels).unwrap();
     fitted.update(&more, &labels).unwrap();
@@ -175,4 +174,176 @@ proptest! {
         evm.update(&others.features, &others.labels).unwrap();
         same(&mut evm, &mut set.fit(&params))?;
     }
+}
+
+/// Two clumps of the plane that touch.
+fn clumps(rows: usize) -> (Features<'static>, Labels) {
+    let mut random = Random(7);
+    let values: Vec<f32> = (0..2 * rows)
+        .flat_map(|row| [random.next() + if row < rows { 0.0 } else { 1.1 }, random.next()])
+        .collect();
+    let labels = Labels::new((0..2 * rows).map(|row| if row < rows { "a" } else { "b" })).unwrap();
+    (Features::new(values, 2).unwrap(), labels)
+}
+
+#[test]
+fn a_model_with_witnesses_and_a_threshold_follows_every_edit() {
+    let mut random = Random(3);
+    let values: Vec<f32> = (0..400)
+        .flat_map(|row| [random.next() + (row % 4) as f32 * 1.2, random.next(), random.next()])
+        .collect();
+    let features = Features::new(values, 3).unwrap();
+    let labels = Labels::new((0..400).map(|row| ["a", "b", "c", "d"][row % 4])).unwrap();
+    let (evm, _) = Evm::fit(&Params::robust(), &features, &labels).unwrap();
+    assert!(evm.shares().is_some() && evm.calibration().is_some());
+    let row = |class: usize| evm.extreme_vectors().find(|vector| vector.class == class).unwrap().source;
+    let rows: Vec<u64> =
+        evm.extreme_vectors().filter(|vector| vector.class == 1).map(|vector| vector.source).collect();
+    let edits = [
+        Edit::Rename { class: "a".into(), to: "z".into() },
+        Edit::Relabel { rows: vec![row(0)], class: "b".into() },
+        Edit::Relabel { rows: vec![row(0)], class: "new".into() },
+        Edit::Split { class: "b".into(), rows: rows[..rows.len() / 2].to_vec(), into: "e".into() },
+        Edit::Merge { class: "c".into(), into: "d".into() },
+        Edit::Unlearn { rows: vec![row(2)] },
+        Edit::Unlearn { rows },
+        Edit::Ignore { rows: vec![row(3)] },
+    ];
+    for edit in edits {
+        let (edited, report) = evm.edited(&Run::new(), &edit).unwrap();
+        let loaded = Evm::from_bytes(&edited.to_bytes().unwrap()).unwrap();
+        assert!(loaded == edited, "{edit:?}");
+        let names: Vec<&str> = edited.classes().map(|class| class.name).collect();
+        let witnesses = edited.witnesses().unwrap();
+        assert_eq!(witnesses.probe.classes(), names.len(), "{edit:?}");
+        let (_, machine) = witnesses.logits.unwrap();
+        assert_eq!(machine.classes().map(|class| class.name).collect::<Vec<_>>(), names, "{edit:?}");
+        let known = edited.decide(&features).unwrap().iter().filter(|known| known.class().is_some()).count();
+        assert!(known > 300, "{known} of 400 are known after {edit:?}, {report:?}");
+        let mut updated = edited.clone();
+        updated.update(&features.select(&[0, 1, 2]), &Labels::new(["z", "b", "d"]).unwrap()).unwrap();
+    }
+}
+
+#[test]
+fn a_query_nearest_to_an_ignored_sample_is_unknown_and_explained() {
+    let (features, labels) = clumps(40);
+    let (mut evm, _) = Evm::fit(&Params::paper(), &features, &labels).unwrap();
+    let query = Features::new(vec![0.5, 0.5], 2).unwrap();
+    assert_eq!(evm.decide(&query).unwrap()[0].class(), Some(0));
+    evm.ignore(&query).unwrap();
+    assert_eq!((evm.ignored_count(), evm.points_seen(), evm.ignored_sources()), (1, 81, &[80][..]));
+    evm.name_rows(80, 1, RowNames { ids: Some(vec!["17".to_owned()]), ..RowNames::default() }).unwrap();
+    let decision = evm.decide(&query).unwrap()[0];
+    assert_eq!((decision.class(), decision.probability()), (None, 0.0));
+    let why = evm.explain(&query, 1).unwrap().remove(0);
+    let ignored = why.ignored.unwrap();
+    assert!(ignored.decides && ignored.distance == 0.0);
+    assert_eq!(evm.origin(ignored.source).id, Some("17"));
+    assert!(evm.decide(&features).unwrap().iter().filter(|known| known.class().is_some()).count() > 70);
+
+    let (alone, report) = Evm::fit_ignoring(
+        &Run::new(),
+        &Params::default(),
+        &features.select(&(0..40).collect::<Vec<_>>()),
+        &Labels::new(vec!["a"; 40]).unwrap(),
+        &features.select(&(40..80).collect::<Vec<_>>()),
+    )
+    .unwrap();
+    assert_eq!((report.alone, alone.is_alone(), alone.classes().len()), (None, false, 1));
+    let decisions = alone.decide(&features).unwrap();
+    assert!(decisions[40..].iter().all(|decision| decision.class().is_none()));
+    assert!(decisions[..40].iter().filter(|decision| decision.class().is_some()).count() > 30);
+    assert!(Evm::from_bytes(&alone.to_bytes().unwrap()).unwrap() == alone);
+}
+
+#[test]
+fn one_class_alone_recognises_its_own_and_not_what_lies_far_off() {
+    let (features, _) = clumps(40);
+    let own = features.select(&(0..40).collect::<Vec<_>>());
+    for params in [Params::default(), Params::paper(), Params::robust()] {
+        let (evm, report) = Evm::fit(&params, &own, &Labels::new(vec!["a"; 40]).unwrap()).unwrap();
+        assert_eq!(report.alone.as_deref(), Some("a"));
+        let known = evm.decide(&own).unwrap().iter().filter(|known| known.class().is_some()).count();
+        assert!(known >= 38, "{known}");
+        let far = Features::new(vec![5.0, 5.0], 2).unwrap();
+        assert_eq!(evm.decide(&far).unwrap()[0].class(), None);
+        assert!(Evm::from_bytes(&evm.to_bytes().unwrap()).unwrap() == evm);
+    }
+    // The first enrolment of a face: a single row, which is all that is recognised.
+    let one = features.select(&[0]);
+    let (mut evm, _) = Evm::fit(&Params::default(), &one, &Labels::new(["a"]).unwrap()).unwrap();
+    assert_eq!(evm.decide(&features.select(&[0, 1])).unwrap()[0].class(), Some(0));
+    assert_eq!(evm.decide(&features.select(&[0, 1])).unwrap()[1].class(), None);
+    evm.update(&features.select(&[1, 60, 61]), &Labels::new(["a", "b", "b"]).unwrap()).unwrap();
+    assert!(!evm.is_alone() && evm.decide(&features.select(&[1])).unwrap()[0].class() == Some(0));
+}
+
+#[test]
+fn rows_are_found_by_id_and_number_and_names_last() {
+    let (features, labels) = clumps(20);
+    let all = Params { cover_threshold: 1.0, ..Params::paper() };
+    let (mut evm, _) = Evm::fit(&all, &features, &labels).unwrap();
+    let ids: Vec<String> = (0..40).map(|row| format!("id {}", row / 2)).collect();
+    let numbers: Vec<u64> = (0..40).map(|row| 2 * row + 1).collect();
+    let names = RowNames {
+        batch: Some("first.csv".to_owned()),
+        time: Some(1_700_000_000),
+        numbers: Some(numbers),
+        ids: Some(ids),
+    };
+    evm.name_rows(0, 40, names).unwrap();
+    evm.update(&features.select(&[3]), &Labels::new(["a"]).unwrap()).unwrap();
+    evm.name_rows(40, 1, RowNames { batch: Some("second.csv".to_owned()), ..RowNames::default() }).unwrap();
+    let evm = Evm::from_bytes(&evm.to_bytes().unwrap()).unwrap();
+    assert_eq!(evm.sources_with_id("id 3"), [6, 7]);
+    assert_eq!(evm.sources_with_number(1, None), [0, 40]);
+    assert_eq!(evm.sources_with_number(1, Some(2)), [40]);
+    let origin = evm.origin(7);
+    assert_eq!((origin.number, origin.id, origin.batch), (15, Some("id 3"), Some(1)));
+    assert_eq!((origin.batch_name, origin.time), (Some("first.csv"), Some(1_700_000_000)));
+    assert_eq!(evm.origin(40).batch_name, Some("second.csv"));
+    let wrong = RowNames { ids: Some(vec![String::new()]), ..RowNames::default() };
+    let mut evm = evm;
+    let error = evm.name_rows(0, 40, wrong).unwrap_err();
+    assert_eq!(error.to_string(), "1 ids for 40 rows; give one for each row, or none");
+    assert!(evm.name_rows(40, 2, RowNames::default()).is_err(), "there is no row 41");
+}
+
+#[test]
+fn what_cannot_be_edited_is_named_and_changes_nothing() {
+    let (features, labels) = clumps(20);
+    let (evm, _) = Evm::fit(&Params::paper(), &features, &labels).unwrap();
+    let first = evm.extreme_vectors().next().unwrap().source;
+    let dropped = (0..40).find(|row| evm.extreme_vectors().all(|vector| vector.source != *row)).unwrap();
+    let of_b = evm.extreme_vectors().find(|vector| vector.class == 1).unwrap().source;
+    let all_of_a: Vec<u64> =
+        evm.extreme_vectors().filter(|vector| vector.class == 0).map(|vector| vector.source).collect();
+    let message = |edit: Edit| {
+        let mut edited = evm.clone();
+        let error = edited.edit(&edit).unwrap_err().to_string();
+        assert!(edited == evm, "{edit:?} changed the model");
+        error
+    };
+    let unknown = message(Edit::Rename { class: "x".into(), to: "y".into() });
+    assert_eq!(unknown, r#"the model has no class "x"; it knows "a", "b""#);
+    let taken = message(Edit::Rename { class: "a".into(), to: "b".into() });
+    assert_eq!(taken, r#"there is a class "b" already; merge the two, or choose another name"#);
+    let gone = message(Edit::Unlearn { rows: vec![first, dropped] });
+    assert!(gone.contains(&format!("1 of the 2 rows asked for, row {}", dropped + 1)), "{gone}");
+    let other = message(Edit::Split { class: "a".into(), rows: vec![of_b], into: "c".into() });
+    assert_eq!(other, format!("1 of the rows are not of class \"a\", row {}", of_b + 1));
+    let nothing = message(Edit::Split { class: "a".into(), rows: all_of_a, into: "c".into() });
+    assert_eq!(nothing, r#"all rows of class "a" are to leave it; rename it instead"#);
+    let everything: Vec<u64> = evm.extreme_vectors().map(|vector| vector.source).collect();
+    assert_eq!(message(Edit::Unlearn { rows: everything }), "no class would be left; a model needs a class");
+    assert_eq!(
+        message(Edit::Merge { class: "a".into(), into: "a".into() }),
+        "class \"a\" cannot be merged with itself"
+    );
+    assert_eq!(
+        message(Edit::Restore { rows: vec![first] }),
+        format!("1 of the rows are not set aside, row {}", first + 1)
+    );
+    assert_eq!(message(Edit::Unlearn { rows: Vec::new() }), "no rows were given");
 }

@@ -120,7 +120,7 @@ fn inconsistent_files_say_what_contradicts_what() {
     };
     assert_eq!(
         replaced(r#"\"format_version\":1"#, r#"\"format_version\":9"#),
-        "model format 9, but this version reads up to 3; update evmachine"
+        "model format 9, but this version reads up to 4; update evmachine"
     );
     assert_eq!(
         replaced(r#""shape":[8,1]"#, r#""shape":[4,2]"#),

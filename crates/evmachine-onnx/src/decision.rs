@@ -37,14 +37,14 @@ fn best_score(builder: &mut Builder, evm: &Evm, scores: &Scores) -> Score {
     // P rises with support, so the best class has the largest.
     let ln_probability = builder.reduce("ReduceMax", &scores.ln_probability, 1, false);
     let params = evm.params();
+    let classes = evm.classes().len();
     let mut raises = Vec::new();
-    if params.contrast > 0.0 {
+    if params.contrast > 0.0 && classes > 1 {
         let second = nth_largest(builder, &scores.support, 1);
         let lead = builder.apply("Sub", &[&support, &second]);
         raises.push(raise(builder, params.contrast, &lead));
     }
-    if params.background > 0.0 {
-        let classes = evm.classes().len();
+    if params.background > 0.0 && classes > 1 {
         // From below it is number classes / 2.
         let median = nth_largest(builder, &scores.support, classes - 1 - classes / 2);
         raises.push(raise(builder, params.background, &median));

@@ -1,4 +1,4 @@
-//! Distances of every query to every extreme vector, as `f64` of shape (rows, extreme vectors).
+//! Distances of every query to every extreme vector and then every ignored sample, as `f64` of shape (rows, both).
 
 use evmachine::{Evm, Metric};
 
@@ -14,8 +14,9 @@ const ROUNDING: f64 = 1e-13;
 const NEAR: f64 = 1.0 / 64.0;
 
 pub(crate) fn distances(builder: &mut Builder, evm: &Evm, features: &str) -> Result<Name, ExportError> {
-    let values: Vec<f32> = evm.extreme_vectors().flat_map(|vector| vector.vector).copied().collect();
-    let shape = vec![evm.extreme_vector_count(), evm.dimensions()];
+    let vectors = evm.extreme_vectors().map(|vector| vector.vector).chain(evm.ignored_vectors());
+    let values: Vec<f32> = vectors.flatten().copied().collect();
+    let shape = vec![values.len() / evm.dimensions(), evm.dimensions()];
     let metric = &evm.params().metric;
     if !matches!(metric, Metric::Euclidean | Metric::Cosine | Metric::Manhattan) {
         return Err(ExportError::CustomMetric { name: metric.name() });
@@ -86,7 +87,7 @@ fn manhattan(builder: &mut Builder, evm: &Evm, queries: &str, vectors: &str) -> 
     let body = Graph {
         name: "manhattan".to_owned(),
         inputs: vec![Value::new("query", Kind::Double, vec![evm.dimensions().to_string()])],
-        outputs: vec![Value::new(sum, Kind::Double, vec![evm.extreme_vector_count().to_string()])],
+        outputs: vec![Value::new(sum, Kind::Double, vec![(evm.extreme_vector_count() + evm.ignored_count()).to_string()])],
         nodes: step.nodes,
         tensors: step.tensors,
     };

@@ -27,7 +27,7 @@
 //!
 //! Classes are compared by support, as in the library, so queries at which every P has underflowed are decided
 //! alike. A query that the library would refuse (not finite, or all zeros under cosine) is unknown, with a
-//! probability that is not a number.
+//! probability that is not a number. Where the model fills missing values, so does the graph: NaN is what is missing.
 //!
 //! Distances differ from the library's in the last bits of an `f32`. Psi moves by at most 0.37 kappa times that: at a
 //! shape of 50 by some 5e-6. So do the logits of witnesses, which are `f64` here and `f32` sums there.
@@ -35,6 +35,7 @@
 mod builder;
 mod decision;
 mod distance;
+mod ignored;
 mod message;
 mod reach;
 mod score;
@@ -86,7 +87,8 @@ pub fn to_onnx(evm: &Evm, unknown_label: &str) -> Result<Vec<u8>, ExportError> {
         return Err(ExportError::UnknownLabel { label: unknown_label.to_owned() });
     }
     let mut builder = Builder::new("");
-    let features = builder.cast("features", Kind::Double);
+    let filled = space::filled(&mut builder, evm, "features");
+    let features = builder.cast(&filled, Kind::Double);
     let alone = score::machine(&mut builder, evm, &features)?;
     let scores = witness::heard(&mut builder, evm, &features, alone)?;
     decision::decision(&mut builder, evm, &scores, unknown_label);

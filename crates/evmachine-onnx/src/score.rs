@@ -5,7 +5,7 @@ use evmachine::{Evm, PsiModel, TailModel};
 use crate::ExportError;
 use crate::builder::{Builder, Name};
 use crate::message::{Attribute, Data};
-use crate::{distance, reach};
+use crate::{distance, ignored, reach};
 
 /// Both of shape (rows, classes).
 pub(crate) struct Scores {
@@ -19,8 +19,10 @@ const SMALL: f64 = -15.0;
 /// The scores of one machine by itself, in the space of its extreme vectors.
 pub(crate) fn machine(builder: &mut Builder, evm: &Evm, features: &str) -> Result<Scores, ExportError> {
     let distances = distance::distances(builder, evm, features)?;
+    let (distances, strangers) = ignored::apart(builder, evm, distances);
     let scores = scores(builder, evm, &distances);
-    reach::within(builder, evm, &distances, scores)
+    let scores = reach::within(builder, evm, &distances, scores)?;
+    Ok(ignored::beside(builder, evm, &distances, strangers, scores))
 }
 
 fn scores(builder: &mut Builder, evm: &Evm, distances: &str) -> Scores {

@@ -11,6 +11,14 @@ const NO_DIRECTION: f32 = 1e-30;
 /// As in the library: logits are cut off here, so that they can be features.
 const LARGEST_LOGIT: f64 = 1e12;
 
+/// Missing values filled, where the model does so.
+pub(crate) fn filled(builder: &mut Builder, evm: &Evm, features: &str) -> Name {
+    let Some(numbers) = evm.fill_values() else { return features.to_owned() };
+    let numbers = builder.constant("fill", vec![numbers.len()], Data::Floats(numbers.to_vec()));
+    let missing = builder.apply("IsNaN", &[features]);
+    builder.apply("Where", &[&missing, &numbers, features])
+}
+
 /// Standardised and whitened, as far as the model does so. Not yet of unit length for cosine.
 pub(crate) fn of_machine(builder: &mut Builder, evm: &Evm, features: &str) -> Name {
     let standardized = standardized(builder, evm, features);

@@ -227,3 +227,22 @@ fn what_a_graph_cannot_hold_is_refused() {
     let evm = fit(&Params::paper());
     assert_eq!(to_onnx(&evm, "top"), Err(ExportError::UnknownLabel { label: "top".to_owned() }));
 }
+
+#[test]
+fn ignored_samples_fillings_and_a_class_alone_are_in_the_graph() {
+    for params in [Params::default(), Params { metric: Metric::Manhattan, ..Params::paper() }, Params::robust()] {
+        let mut evm = fit_many(&params);
+        evm.ignore(&Features::new(vec![9.0, 9.0, 9.0, 9.0, 8.0, 8.0, 8.0, 8.0], 4).unwrap()).unwrap();
+        evm.set_fill_values(Some(vec![1.0, 2.0, 3.0, 4.0])).unwrap();
+        with_graph(&evm, |graph| {
+            assert_eq!(count(graph, &OpType::LessOrEqual), 1);
+            let filled = graph.initializer.iter().find(|tensor| tensor.name().starts_with("fill")).unwrap();
+            assert_eq!(filled.as_f32().unwrap().into_owned(), [1.0, 2.0, 3.0, 4.0]);
+        });
+    }
+    let alone = Labels::new(vec!["low"; 4]).unwrap();
+    let features = Features::new(vec![1.0, 1.5, 2.0, 2.5], 1).unwrap();
+    let params = Params { contrast: 0.5, background: 0.5, ..Params::paper() };
+    let (evm, _) = Evm::fit(&params, &features, &alone).unwrap();
+    with_graph(&evm, |graph| assert_eq!(count(graph, &OpType::TopK), 0));
+}

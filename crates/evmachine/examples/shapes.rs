@@ -1,22 +1,20 @@
 //! Times of a fit at the sizes people come with, by the clock and of processors: `cargo run --release -p evmachine --example shapes -- 60000x512 --tail 1000`.
 
+mod drawn;
 mod processor;
 
 use std::error::Error;
 use std::time::Instant;
 
-use evmachine::{Evm, Features, Labels, Metric, Params, TailSize};
+use evmachine::{Evm, Metric, Params, TailSize};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let option =
-        |name: &str| arguments.iter().position(|argument| argument == name).map(|at| &arguments[at + 1]);
-    let number = |name: &str, or: usize| option(name).map_or(Ok(or), |text| text.parse());
-    let (rows, d) =
-        arguments.first().and_then(|shape| shape.split_once('x')).ok_or("a shape, as 60000x512")?;
-    let (rows, d): (usize, usize) = (rows.parse()?, d.parse()?);
+    let option = |name: &str| drawn::option(&arguments, name);
+    let number = |name: &str, or: usize| drawn::number(&arguments, name, or);
+    let (rows, d) = drawn::shape(&arguments)?;
     let (classes, turns, tail) = (number("--classes", 300)?, number("--turns", 1)?, number("--tail", 0)?);
-    let metric = match option("--metric").map_or("cosine", String::as_str) {
+    let metric = match option("--metric").unwrap_or("cosine") {
         "cosine" => Metric::Cosine,
         "euclidean" => Metric::Euclidean,
         "manhattan" => Metric::Manhattan,
@@ -27,7 +25,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         tail_size: if tail == 0 { TailSize::Auto } else { TailSize::Count(tail) },
         ..Params::paper()
     };
-    let (features, labels) = clumps(rows, d, classes)?;
+    let (features, labels) = drawn::clumps(rows, d, classes)?;
     for _ in 0..turns {
         let (clock, before) = (Instant::now(), processor::seconds());
         let (evm, report) = Evm::fit(&params, &features, &labels)?;
@@ -47,20 +45,4 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
     }
     Ok(())
-}
-
-fn clumps(rows: usize, d: usize, classes: usize) -> Result<(Features<'static>, Labels), Box<dyn Error>> {
-    let mut state = 7u64;
-    let mut random = move || {
-        let mut next = || {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            (state >> 40) as f32 / 16_777_216.0
-        };
-        next() + next() + next() - 1.5
-    };
-    let centres: Vec<f32> = (0..classes * d).map(|_| random()).collect();
-    let values =
-        (0..rows * d).map(|at| centres[at / d % classes * d + at % d] + random()).collect::<Vec<f32>>();
-    let names = (0..rows).map(|row| format!("class {}", row % classes));
-    Ok((Features::new(values, d)?, Labels::new(names)?))
 }

@@ -99,6 +99,11 @@ impl Evm {
         &self.ignored.sources
     }
 
+    /// The ignored samples, as they stand in the model: whitened where whitening is on, of unit length for cosine.
+    pub fn ignored_vectors(&self) -> impl ExactSizeIterator<Item = &[f32]> {
+        self.ignored.vectors.chunks_exact(self.dimensions)
+    }
+
     /// Samples as they stand in the model, from rows as they came.
     pub(crate) fn take_ignored(&mut self, features: &Features<'_>, first: u64) -> Result<(), FeatureError> {
         let points = self.query_points(features)?;

@@ -30,7 +30,8 @@
 //!    and rows that were held out say how much, and where a query becomes unknown ([`Rejection`]).
 //! 7. [`Decision`] is what it says of a query, [`Explanation`] why.
 //! 8. [`UnknownPool`] gathers the unknowns, [`Strategy`] chooses what to label.
-//! 9. [`Evm::update`] learns the labels, and the road begins again.
+//! 9. [`Evm::update`] learns the labels, and the road begins again. [`Evm::edit`] corrects what was learned, [`Evm::ignore`]
+//!    takes samples that stay strangers, [`Evm::doubt`] asks what a decision rests on.
 //!
 //! Models are written to and read from safetensors files ([`Evm::save`], [`Evm::load`]). What takes long comes in two forms:
 //! plain, and `..._with` a [`Run`] that can watch it and stop it. What only a tuner needs is in [`tuning`].
@@ -47,6 +48,8 @@
 //! | [`Evm::calibrate`], [`Evm::calibrate_unknowns`], [`Evm::set_rejection`] | [`CalibrateError`] |
 //! | [`Evm::reduce`] | [`ReduceError`] |
 //! | [`Evm::forget_class`] | [`ForgetError`] |
+//! | [`Evm::edit`], [`Evm::ignore`] | [`EditError`] |
+//! | [`Evm::name_rows`] | [`NamesError`] |
 //! | [`Evm::save`], [`Evm::load`] | [`FormatError`] |
 //! | [`UnknownPool`] | [`PoolError`] |
 //! | [`PsiModel::fit`] | [`MarginError`] |

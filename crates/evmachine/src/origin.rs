@@ -184,6 +184,12 @@ impl Evm {
         held
     }
 
+    /// What a batch is called, by its number from 1; `None` where there is no such batch or it has no name.
+    pub fn batch_name(&self, number: usize) -> Option<&str> {
+        let batch = self.origins.batches.get(number.checked_sub(1)?)?;
+        batch.name.as_deref()
+    }
+
     /// Number of batches that were named.
     pub fn batch_count(&self) -> usize {
         self.origins.batches.len()

@@ -1,0 +1,206 @@
+//! `evmachine edit`
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use evmachine::{Edit, EditReport, Evm};
+
+use crate::console::Console;
+use crate::data::DataArguments;
+use crate::failure::Failure;
+use crate::model;
+use crate::rows::RowArguments;
+
+/// Correct a model: rename, merge and split classes; relabel, unlearn, ignore, set aside and restore rows
+///
+/// With every row kept (--cover-threshold 1) and a tail size given as a number, the result is the model that training on
+/// the corrected data would have given.
+///
+/// Example: evmachine edit relabel letters.safetensors Q --row 17 -o letters.safetensors
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    correction: Correction,
+}
+
+#[derive(Debug, Subcommand)]
+enum Correction {
+    /// Give a class another name
+    ///
+    /// Example: evmachine edit rename letters.safetensors 0 O -o letters.safetensors
+    Rename {
+        #[command(flatten)]
+        files: FileArguments,
+        /// The class.
+        class: String,
+        /// Its new name.
+        to: String,
+        #[command(flatten)]
+        compare: CompareArguments,
+    },
+    /// Make two classes one
+    ///
+    /// Example: evmachine edit merge letters.safetensors Q O -o letters.safetensors
+    Merge {
+        #[command(flatten)]
+        files: FileArguments,
+        /// The class that ends.
+        class: String,
+        /// The class that takes its rows.
+        into: String,
+        #[command(flatten)]
+        compare: CompareArguments,
+    },
+    /// Make some rows of a class a class of their own
+    ///
+    /// Example: evmachine edit split letters.safetensors O Q --ids-from tails.txt -o letters.safetensors
+    Split {
+        #[command(flatten)]
+        files: FileArguments,
+        /// The class.
+        class: String,
+        /// Name of the new class.
+        into: String,
+        #[command(flatten)]
+        rows: RowArguments,
+        #[command(flatten)]
+        compare: CompareArguments,
+    },
+    /// Give rows another label, of a class that is there or of a new one; ignored samples may be among them
+    ///
+    /// Example: evmachine edit relabel letters.safetensors Q --row 17 -o letters.safetensors
+    Relabel {
+        #[command(flatten)]
+        files: FileArguments,
+        /// Their class from now on.
+        class: String,
+        #[command(flatten)]
+        rows: RowArguments,
+        #[command(flatten)]
+        compare: CompareArguments,
+    },
+    /// Take rows out as if they had never been there
+    ///
+    /// Example: evmachine edit unlearn letters.safetensors --id a17 --id a18 -o letters.safetensors
+    Unlearn(OfRows),
+    /// Make rows of classes ignored samples
+    ///
+    /// Example: evmachine edit ignore letters.safetensors --id a17 -o letters.safetensors
+    Ignore(OfRows),
+    /// Take rows out, and keep them beside the model so that they can be restored
+    ///
+    /// Example: evmachine edit set-aside letters.safetensors --row 17 -o letters.safetensors
+    SetAside(OfRows),
+    /// Bring rows back that were set aside
+    ///
+    /// Example: evmachine edit restore letters.safetensors --row 17 -o letters.safetensors
+    Restore(OfRows),
+}
+
+#[derive(Debug, Args)]
+struct OfRows {
+    #[command(flatten)]
+    files: FileArguments,
+    #[command(flatten)]
+    rows: RowArguments,
+    #[command(flatten)]
+    compare: CompareArguments,
+}
+
+#[derive(Debug, Args)]
+struct FileArguments {
+    /// The model.
+    model: PathBuf,
+
+    /// The model file to write; may be the one read.
+    #[arg(short, long, value_name = "MODEL")]
+    output: PathBuf,
+}
+
+#[derive(Debug, Args)]
+struct CompareArguments {
+    /// Data to decide before and after, to see what the edit changes.
+    #[arg(long, value_name = "FILE")]
+    compare: Option<PathBuf>,
+
+    #[command(flatten)]
+    columns: DataArguments,
+}
+
+pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failure> {
+    let (files, compare) = arguments.correction.parts();
+    let (evm, _held) = model::load_to_change(console, &files.model, &files.output)?;
+    let edit = arguments.correction.edit(&evm)?;
+    let progress = console.progress();
+    let (edited, report) = evm.edited(&console.run(&progress), &edit)?;
+    drop(progress);
+    if let Some(path) = &compare.compare {
+        let queries = compare.columns.read_unlabelled(console, path, Some(&evm))?;
+        let progress = console.progress();
+        let differences = evm
+            .differences(&console.run(&progress), &edited, &queries.features)
+            .map_err(|error| queries.failure(error))?;
+        drop(progress);
+        let named = |class: &Option<String>| class.clone().unwrap_or_else(|| "unknown".to_owned());
+        for difference in &differences {
+            let (before, after) = (named(&difference.before), named(&difference.after));
+            console.print(format!("row {}: {before} -> {after}", queries.number(difference.row)))?;
+        }
+        console.say(format!("{} of {} rows are decided differently", differences.len(), queries.features.rows()));
+    }
+    model::save(&edited, &files.output)?;
+    say(console, &edited, &report);
+    console.say(format!("model written to {}", files.output.display()));
+    Ok(())
+}
+
+fn say(console: &Console, edited: &Evm, report: &EditReport) {
+    let list = |what: &str, names: &[String]| {
+        if !names.is_empty() {
+            console.say(format!("{what}: {}", names.join(", ")));
+        }
+    };
+    list("new classes", &report.new_classes);
+    list("ended classes", &report.ended_classes);
+    console.say(format!(
+        "{} rows changed, {} others fitted again; {} extreme vectors of {} classes",
+        report.rows,
+        report.refitted,
+        report.extreme_vectors,
+        edited.classes().len()
+    ));
+    if edited.calibration().is_some() && !report.recalibrated && report.rows > 0 {
+        console.say("so few rows leave the threshold where it is");
+    }
+}
+
+impl Correction {
+    fn parts(&self) -> (&FileArguments, &CompareArguments) {
+        match self {
+            Self::Rename { files, compare, .. }
+            | Self::Merge { files, compare, .. }
+            | Self::Split { files, compare, .. }
+            | Self::Relabel { files, compare, .. } => (files, compare),
+            Self::Unlearn(of) | Self::Ignore(of) | Self::SetAside(of) | Self::Restore(of) => {
+                (&of.files, &of.compare)
+            }
+        }
+    }
+
+    fn edit(&self, evm: &Evm) -> Result<Edit, Failure> {
+        Ok(match self {
+            Self::Rename { class, to, .. } => Edit::Rename { class: class.clone(), to: to.clone() },
+            Self::Merge { class, into, .. } => Edit::Merge { class: class.clone(), into: into.clone() },
+            Self::Split { class, into, rows, .. } => {
+                Edit::Split { class: class.clone(), rows: rows.sources(evm)?, into: into.clone() }
+            }
+            Self::Relabel { class, rows, .. } => {
+                Edit::Relabel { rows: rows.sources(evm)?, class: class.clone() }
+            }
+            Self::Unlearn(of) => Edit::Unlearn { rows: of.rows.sources(evm)? },
+            Self::Ignore(of) => Edit::Ignore { rows: of.rows.sources(evm)? },
+            Self::SetAside(of) => Edit::SetAside { rows: of.rows.sources(evm)? },
+            Self::Restore(of) => Edit::Restore { rows: of.rows.sources(evm)? },
+        })
+    }
+}

@@ -1,0 +1,47 @@
+//! Ignored samples: a query that is nearest to one of them is unknown, as in the library's `ignored`.
+
+use evmachine::Evm;
+
+use crate::builder::{Builder, Name};
+use crate::message::{Attribute, Data};
+use crate::score::{self, Scores};
+
+/// What supports fall by.
+const FALL: f64 = 1e9;
+/// From where they fall at most.
+const MOST_SUPPORT: f64 = 1e8;
+
+/// Distances to extreme vectors, and to ignored samples where there are any, of those to both.
+pub(crate) fn apart(builder: &mut Builder, evm: &Evm, distances: Name) -> (Name, Option<Name>) {
+    if evm.ignored_count() == 0 {
+        return (distances, None);
+    }
+    let sizes = vec![evm.extreme_vector_count(), evm.ignored_count()];
+    let sizes = builder.constant("apart", vec![2], Data::Integers(sizes));
+    let axis = vec![Attribute::Integer("axis", 1)];
+    let mut parts = builder.apply_many("Split", &[&distances, &sizes], axis, 2);
+    let ignored = parts.pop();
+    (parts.swap_remove(0), ignored)
+}
+
+/// The scores, fallen where no extreme vector is nearer than an ignored sample.
+pub(crate) fn beside(
+    builder: &mut Builder,
+    evm: &Evm,
+    distances: &str,
+    ignored: Option<Name>,
+    scores: Scores,
+) -> Scores {
+    let Some(ignored) = ignored else { return scores };
+    let known = builder.reduce("ReduceMin", distances, 1, true);
+    let stranger = builder.reduce("ReduceMin", &ignored, 1, true);
+    let decides = builder.apply("LessOrEqual", &[&stranger, &known]);
+    let (fall, most) = (builder.number(FALL), builder.number(MOST_SUPPORT));
+    let bounded = builder.apply("Min", &[&scores.support, &most]);
+    let fallen = builder.apply("Sub", &[&bounded, &fall]);
+    let fallen_ln = score::ln_psi(builder, evm.params().tail_model, &fallen);
+    Scores {
+        support: builder.apply("Where", &[&decides, &fallen, &scores.support]),
+        ln_probability: builder.apply("Where", &[&decides, &fallen_ln, &scores.ln_probability]),
+    }
+}

@@ -353,7 +353,13 @@ fn model_of(header: Header, tensors: &Tensors<'_>, metric: Option<Metric>) -> Re
         return Err(inconsistent("the classes do not add up to the rows learned from"));
     }
     let whitening = whitening_of(tensors, header.format_version, params.whitening, d)?;
-    let mut vectors = tensors.f32s("vectors", &[count, d], |value| value.abs() <= LARGEST)?.into_iter();
+    let vectors = tensors.f32s("vectors", &[count, d], |value| value.abs() <= LARGEST)?;
+    if params.metric == Metric::Cosine
+        && let Some(at) = vectors.chunks_exact(d).position(|vector| !is_unit(vector))
+    {
+        return Err(inconsistent(format!("extreme vector {at} is not of unit length, which cosine needs")));
+    }
+    let mut vectors = vectors.into_iter();
     let shapes = tensors.f64s("shape", count, |value| value > 0.0)?;
     let scales = tensors.f64s("scale", count, |value| value >= 0.0)?;
     let shifts = tensors.f64s("shift", count, |value| value >= 0.0)?;
@@ -362,6 +368,9 @@ fn model_of(header: Header, tensors: &Tensors<'_>, metric: Option<Metric>) -> Re
     for (i, &status) in statuses.iter().enumerate() {
         let status =
             FitStatus::ALL.get(status as usize).ok_or_else(|| inconsistent(format!("status {status}")))?;
+        if (scales[i] == 0.0) != (*status == FitStatus::ZeroTail) {
+            return Err(inconsistent(format!("scale[{i}] = {} of a fit with {}", scales[i], status.describe())));
+        }
         psi.push(PsiModel { shape: shapes[i], scale: scales[i], shift: shifts[i], status: *status });
     }
     let sources = tensors.u64s("source", count)?;
@@ -417,6 +426,12 @@ fn model_of(header: Header, tensors: &Tensors<'_>, metric: Option<Metric>) -> Re
         return Err(inconsistent(format!("parts of format 3 in a file of format {}", header.format_version)));
     }
     Ok(evm)
+}
+
+/// Of length 1, up to rounding of each value.
+fn is_unit(vector: &[f32]) -> bool {
+    let squared: f64 = vector.iter().map(|&value| f64::from(value) * f64::from(value)).sum();
+    (squared - 1.0).abs() < 1e-5
 }
 
 /// There where the parameters say so, and nowhere else.

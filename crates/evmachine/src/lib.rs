@@ -121,7 +121,7 @@ pub use error::{FeatureError, FitError, ForgetError, LabelError, ParamsError, Pr
 pub use explain::{ClassEvidence, Explanation, Speaker};
 pub use features::Features;
 pub use format::{FORMAT_VERSION, FormatError};
-pub use labels::Labels;
+pub use labels::{Labels, UNKNOWN};
 pub use metric::{Distance, Metric, MetricError};
 pub use model::{ClassInfo, Evm, ExtremeVector};
 pub use params::{

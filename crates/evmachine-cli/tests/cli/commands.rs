@@ -81,7 +81,7 @@ fn calibrating_sets_the_threshold_and_says_what_it_gives() {
     assert_eq!(json["calibration_rows"], 58);
     let predictions =
         place.ok(&["predict", "c.safetensors", "fresh.csv", "--label", "class", "--prior", "0.9"]);
-    assert!(predictions.starts_with("row,label,probability,nearest,p_known,p_class\n"), "{predictions}");
+    assert!(predictions.starts_with("row,label,probability,best,p_known,p_class\n"), "{predictions}");
     assert!(
         place.fails(2, &[&predict[..], &["--prior", "1"]].concat()).contains("--prior 1: must be between")
     );
@@ -100,7 +100,7 @@ fn predictions_are_the_same_whether_all_classes_are_measured_or_the_best_alone()
         let predict = ["predict", "m.safetensors", &letters, "--drop", "class"];
         let best = place.ok(&predict);
         let all = place.ok(&[&predict[..], &["--proba"]].concat());
-        assert!(best.starts_with("row,label,probability,nearest\n"), "{best}");
+        assert!(best.starts_with("row,label,probability,best\n"), "{best}");
         let first_four = |line: &str| line.split(',').take(4).collect::<Vec<_>>().join(",") + "\n";
         assert_eq!(best, all.lines().map(first_four).collect::<String>());
     }

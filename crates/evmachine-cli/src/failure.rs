@@ -256,8 +256,7 @@ impl From<ExportError> for Failure {
 
 impl From<PlotError> for Failure {
     fn from(error: PlotError) -> Self {
-        let kind =
-            if matches!(error, PlotError::UnknownFormat { .. }) { Kind::Usage } else { Kind::Other };
+        let kind = if matches!(error, PlotError::UnknownFormat { .. }) { Kind::Usage } else { Kind::Other };
         Self::new(kind, error.to_string())
     }
 }

@@ -40,8 +40,7 @@ pub fn png_text(text: &str) -> String {
 fn has_letter(letter: char) -> bool {
     static FOUND: OnceLock<Mutex<HashMap<char, bool>>> = OnceLock::new();
     static LACKING: OnceLock<Option<Vec<u8>>> = OnceLock::new();
-    let mut found =
-        FOUND.get_or_init(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner);
+    let mut found = FOUND.get_or_init(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner);
     *found.entry(letter).or_insert_with(|| {
         let lacking = LACKING.get_or_init(|| drawn(NO_LETTER));
         drawn(letter) != *lacking

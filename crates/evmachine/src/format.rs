@@ -369,7 +369,11 @@ fn model_of(header: Header, tensors: &Tensors<'_>, metric: Option<Metric>) -> Re
         let status =
             FitStatus::ALL.get(status as usize).ok_or_else(|| inconsistent(format!("status {status}")))?;
         if (scales[i] == 0.0) != (*status == FitStatus::ZeroTail) {
-            return Err(inconsistent(format!("scale[{i}] = {} of a fit with {}", scales[i], status.describe())));
+            return Err(inconsistent(format!(
+                "scale[{i}] = {} of a fit with {}",
+                scales[i],
+                status.describe()
+            )));
         }
         psi.push(PsiModel { shape: shapes[i], scale: scales[i], shift: shifts[i], status: *status });
     }

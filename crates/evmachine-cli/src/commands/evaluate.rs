@@ -87,7 +87,10 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
     print(table(&["", "value"], lines));
     let as_it_is = Threshold { delta: None, rates: Rates::new(&answers) };
     let lines = std::iter::once(&as_it_is).chain(&thresholds).map(Threshold::line);
-    print(format!("\n{}", table(&["delta", "known named right", "known rejected", "unknown accepted"], lines)));
+    print(format!(
+        "\n{}",
+        table(&["delta", "known named right", "known rejected", "unknown accepted"], lines)
+    ));
     if let Some(path) = &arguments.rivals {
         let train = arguments.columns.read_labelled(console, path, Some(&evm))?;
         print(format!("\n{}", standings(&evm, &evaluation, (&train, &data))?));
@@ -127,8 +130,7 @@ impl Threshold {
 fn thresholds(evm: &Evm, answers: &Answers) -> Vec<Threshold> {
     let model = evm.params().tail_model;
     let supports = RATES.iter().filter_map(|&share| answers.threshold_for_false_unknowns(share));
-    let mut deltas: Vec<f64> =
-        supports.map(|support| three_digits(model.probability_at(support))).collect();
+    let mut deltas: Vec<f64> = supports.map(|support| three_digits(model.probability_at(support))).collect();
     deltas.dedup();
     let given = |delta: f64| {
         let rates = Rates::new(&answers.clone().with_threshold(model.support_at(delta)));

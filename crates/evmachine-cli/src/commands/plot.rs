@@ -100,7 +100,8 @@ impl Arguments {
             return Ok(());
         };
         let message = format!("{} is a model; {idle}", self.input.display());
-        Err(Failure::new(Kind::Usage, message).hint("leave them out, or plot the data the model was trained on"))
+        Err(Failure::new(Kind::Usage, message)
+            .hint("leave them out, or plot the data the model was trained on"))
     }
 }
 

@@ -4,7 +4,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 use evmachine::{ClassScore, Decision, Evm, Explanation, FeatureError, Features, PredictError};
-use evmachine_data::{Batch, ColumnType, ColumnValues, DataError, OutputColumn, OutputFormat, Target, Writer};
+use evmachine_data::{
+    Batch, ColumnType, ColumnValues, DataError, OutputColumn, OutputFormat, Target, Writer,
+};
 
 use crate::console::Console;
 use crate::data::{DataArguments, Located, report_skipped};

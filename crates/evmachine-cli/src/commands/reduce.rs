@@ -7,8 +7,8 @@ use evmachine::Params;
 
 use crate::console::Console;
 use crate::failure::{Failure, Kind};
-use crate::{files, model};
 use crate::parameters::{BudgetArguments, ReductionName, warn_of_budget};
+use crate::{files, model};
 
 /// Make a model smaller
 ///

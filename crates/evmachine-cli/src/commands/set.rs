@@ -47,8 +47,10 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
     let (mut evm, _held) = model::load_to_change(console, &arguments.model, &arguments.output)?;
     if let Some(names) = feature_names {
         let none = names.iter().all(String::is_empty);
-        evm.set_feature_names(if none { Vec::new() } else { names.clone() })
-            .map_err(|error| Failure { kind: Kind::Usage, ..Failure::from(error).about("--feature-names") })?;
+        evm.set_feature_names(if none { Vec::new() } else { names.clone() }).map_err(|error| Failure {
+            kind: Kind::Usage,
+            ..Failure::from(error).about("--feature-names")
+        })?;
     }
     if let Some(n_fused) = n_fused {
         let progress = console.progress();

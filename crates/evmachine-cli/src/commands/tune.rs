@@ -253,7 +253,7 @@ fn summary(tuned: &Tuned, top: usize) -> String {
     let percent = |rate: Option<f64>| rate.map_or("-".to_owned(), |rate| format!("{:.1} %", 100.0 * rate));
     let _ = writeln!(
         text,
-        "on the folds, at {}: {} of known rows rejected, {} accepted and right, {} of unknown rows rejected, F1 {:.4}",
+        "rule: {}; on the folds {} of known rows were rejected, {} accepted and right, {} of unknown rows rejected, F1 {:.4}",
         rejection(tuned.params.rejection_threshold),
         percent(at.false_unknown),
         percent(at.known_accuracy),
@@ -268,8 +268,8 @@ fn rejection(rule: Rejection) -> String {
     let percent = 100.0 * rule.value();
     match rule {
         Rejection::Probability(delta) => format!("delta = {delta:.3}"),
-        Rejection::FalseKnown(_) => format!("{percent:.1} % of unknown rows accepted"),
-        _ => format!("{percent:.1} % of known rows rejected"),
+        Rejection::FalseKnown(_) => format!("at most {percent:.1} % of unknown rows accepted"),
+        _ => format!("at most {percent:.1} % of known rows rejected"),
     }
 }
 

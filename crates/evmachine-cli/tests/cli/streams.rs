@@ -152,7 +152,7 @@ fn an_interruption_ends_a_prediction_in_the_middle_of_a_batch() {
     place.write("labels.txt", labels.join("\n"));
     let keep =
         ["--metric", "manhattan", "--cover-threshold", "1", "--tail-size", "20", "--tail-memory", "none"];
-    for rule in ["--delta", "--max-false-unknown"] {
+    for (rule, signal) in [("--delta", "-INT"), ("--max-false-unknown", "-TERM")] {
         let train =
             ["train", "train.npy", "--labels-file", "labels.txt", "-o", "m.safetensors", rule, "0.05"];
         place.ok(&[&train[..], &keep].concat());
@@ -170,7 +170,7 @@ fn an_interruption_ends_a_prediction_in_the_middle_of_a_batch() {
         input.write_all(&batch).unwrap();
         std::thread::sleep(std::time::Duration::from_millis(100));
         let id = child.id().to_string();
-        assert!(std::process::Command::new("kill").args(["-INT", &id]).status().unwrap().success());
+        assert!(std::process::Command::new("kill").args([signal, &id]).status().unwrap().success());
         let mut code = None;
         for _ in 0..600 {
             code = child.try_wait().unwrap();

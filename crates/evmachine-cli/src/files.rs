@@ -23,7 +23,7 @@ pub(crate) fn refuse_nowhere(output: &Path) -> Result<(), Failure> {
     match output.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.exists()) {
         Some(folder) => {
             let message = format!("{}: the folder {} does not exist", output.display(), folder.display());
-            Err(Failure::new(Kind::Other, message).hint("make it first, or name another with -o"))
+            Err(Failure::new(Kind::Other, message).hint("make it first, or name another"))
         }
         None => Ok(()),
     }

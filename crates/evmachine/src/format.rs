@@ -332,7 +332,9 @@ fn model_of(header: Header, tensors: &Tensors<'_>, metric: Option<Metric>) -> Re
     if d == 0 || header.classes.len() < 2 {
         return Err(inconsistent("a model has at least one dimension and two classes"));
     }
-    if header.points_seen >= MOST_POINTS || !header.dropped.is_possible(header.points_seen) {
+    // Every row learned from is an extreme vector, or counted here, or neither; never both.
+    let dropped = header.points_seen.saturating_sub(count as u64);
+    if header.points_seen >= MOST_POINTS || !header.dropped.is_possible(dropped) {
         return Err(inconsistent("the counts and sums of dropped fits are not possible"));
     }
     if !header.feature_names.is_empty() && header.feature_names.len() != d {
@@ -368,14 +370,16 @@ fn model_of(header: Header, tensors: &Tensors<'_>, metric: Option<Metric>) -> Re
     for (i, &status) in statuses.iter().enumerate() {
         let status =
             FitStatus::ALL.get(status as usize).ok_or_else(|| inconsistent(format!("status {status}")))?;
-        if (scales[i] == 0.0) != (*status == FitStatus::ZeroTail) {
+        let fit = PsiModel { shape: shapes[i], scale: scales[i], shift: shifts[i], status: *status };
+        // Pooling takes its logarithm.
+        if (fit.scale / fit.end() > 0.0) == (fit.status == FitStatus::ZeroTail) {
             return Err(inconsistent(format!(
                 "scale[{i}] = {} of a fit with {}",
-                scales[i],
+                fit.scale,
                 status.describe()
             )));
         }
-        psi.push(PsiModel { shape: shapes[i], scale: scales[i], shift: shifts[i], status: *status });
+        psi.push(fit);
     }
     let sources = tensors.u64s("source", count)?;
     let distinct: HashSet<u64> = sources.iter().copied().collect();

@@ -10,6 +10,7 @@ use crate::console::{Console, output_failure, printed, say_failure};
 use crate::failure::{Failure, Kind};
 use crate::interrupt;
 use crate::megabytes::Megabytes;
+use crate::text::escaped_lines;
 
 /// The flags that stand before or after any command.
 #[derive(Debug, Clone, Args)]
@@ -45,7 +46,13 @@ pub fn run(common: &CommonArguments, command: impl FnOnce(&Console) -> Result<()
 
 /// Help, the version, or what is wrong with the command line; and the exit code.
 pub fn end_unparsed(error: &clap::Error) -> ExitCode {
-    let written = error.print().and_then(|()| std::io::stdout().flush());
+    let text = error.render().to_string();
+    let shown = escaped_lines(&text);
+    let written = if shown == text {
+        error.print().and_then(|()| std::io::stdout().flush())
+    } else {
+        std::io::stderr().write_all(shown.as_bytes())
+    };
     match written {
         Err(failed) if !error.use_stderr() => end(output_failure(&failed)),
         // Nobody is there to be told.

@@ -1,5 +1,7 @@
 //! What unknown rows are called, which no class may be.
 
+use std::path::Path;
+
 use clap::Args;
 use evmachine::{Evm, Labels};
 
@@ -13,10 +15,10 @@ pub(crate) struct UnknownLabel {
 }
 
 impl UnknownLabel {
-    /// Refuses to learn a class of that name.
-    pub(crate) fn check(&self, labels: &Labels) -> Result<(), Failure> {
+    /// Refuses to learn a class of that name from a file.
+    pub(crate) fn check(&self, path: &Path, labels: &Labels) -> Result<(), Failure> {
         labels.refuse_unknown(&self.unknown_label).map_err(|error| {
-            Failure::from(error).hint(
+            Failure::from(error).about(path.display()).hint(
                 "rows that are known to be unknown go to --unknown-data of train, tune or calibrate; where it is a class \
                  indeed, pass --unknown-label \"(unknown)\", to predict too",
             )

@@ -53,7 +53,7 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
         params.check()?;
     }
     let data = arguments.columns.read_labelled(console, &arguments.data, None)?;
-    arguments.unknown.check(&data.labels)?;
+    arguments.unknown.check(&arguments.data, &data.labels)?;
     let progress = console.progress();
     let (mut evm, report) = Evm::fit_with(&console.run(&progress), &params, &data.features, &data.labels)
         .map_err(|error| data.failure(error))?;

@@ -126,7 +126,7 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
     if let Some(path) = &arguments.unknown_data {
         options.unknowns = Some(arguments.columns.read_unlabelled(console, path, None)?.features);
     }
-    arguments.unknown.check(&data.labels)?;
+    arguments.unknown.check(&arguments.data, &data.labels)?;
     let bar = console.bar(Some(1), "tuning");
     let tuned = tune(&data.features, &data.labels, &options, &mut |at| {
         bar.set_length(at.total as u64);

@@ -40,7 +40,7 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
     files::refuse_nowhere(&arguments.output)?;
     let (mut evm, _held) = model::load_to_change(console, &arguments.model, &arguments.output)?;
     let data = arguments.columns.read_labelled(console, &arguments.data, Some(&evm))?;
-    arguments.unknown.check(&data.labels)?;
+    arguments.unknown.check(&arguments.data, &data.labels)?;
     let before = evm.tail_memory();
     let progress = console.progress();
     let report = evm

@@ -286,7 +286,7 @@ fn the_unknown_is_no_class() {
     for arguments in commands {
         let said = place.fails(3, &[arguments, &["--label", "class"]].concat());
         assert!(
-            said.contains("33 rows are of a class \"unknown\"") && said.contains("--unknown-data"),
+            said.contains("mixed.csv: 33 rows are of a class \"unknown\"") && said.contains("--unknown-data"),
             "{said}"
         );
     }

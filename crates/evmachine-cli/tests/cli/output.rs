@@ -50,6 +50,7 @@ fn names_from_files_command_no_terminal() {
     let inspected = place.ok(&["inspect", "u"]);
     assert!(inspected.contains(r"a\u{1b}[2J\u{9b}\u{202e}b\rc"), "{inspected}");
     assert!(inspected.contains(r"\u{1b}]0;new\u{7}") && is_harmless(&inspected), "{inspected}");
+    assert!(is_harmless(&place.fails(2, &["train", "--\u{1b}[2J"])));
     let forgotten = place.fails(2, &["forget", "m", "\u{1b}", "-o", "f"]);
     assert!(is_harmless(&forgotten), "{forgotten:?}");
 }

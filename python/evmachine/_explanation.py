@@ -81,8 +81,8 @@ class Explanation:
     ----------
     label
         What ``predict`` says.
-    nearest
-        The class of highest probability, accepted or not.
+    best
+        The class of highest support, accepted or not; far out not always the nearest one.
     probability : float
         Its probability.
     distance_to_boundary : float
@@ -93,7 +93,7 @@ class Explanation:
     """
 
     label: Any
-    nearest: Any
+    best: Any
     probability: float
     distance_to_boundary: float
     classes: list[ClassEvidence]
@@ -104,7 +104,7 @@ def from_rows(rows: Sequence[Any], labels: Sequence[Any], unknown: Any) -> list[
     return [
         Explanation(
             label=labels[best] if accepted else unknown,
-            nearest=labels[best],
+            best=labels[best],
             probability=probability,
             distance_to_boundary=boundary,
             classes=[

@@ -42,7 +42,7 @@ said = machine.predict(queries)
 print(f"{np.mean(said[~in_scope] == 'out of scope'):.0%} out of scope are rejected:")
 for row in np.flatnonzero(~in_scope)[:6]:
     reason = machine.explain(queries[row : row + 1], n_classes=1)[0]
-    print(f"  {str(texts[row])!r}: {reason.label} (nearest: {reason.nearest})")
+    print(f"  {str(texts[row])!r}: {reason.label} (best: {reason.best})")
 
 assert report["auroc"] > 0.95 and np.mean(said[~in_scope] == "out of scope") > 0.8
 assert after < before and after < 0.1

@@ -216,7 +216,7 @@ def test_explanations_name_the_training_rows(few, strangers):
     machine = ExtremeValueMachine(cover_threshold=1.0, n_fused=2).fit(X, y)
     why = machine.explain(X[:3], n_classes=2)
     for row, explanation in enumerate(why):
-        assert explanation.label == explanation.nearest == y[row]
+        assert explanation.label == explanation.best == y[row]
         best = explanation.classes[0]
         assert best.label == y[row] and len(explanation.classes) == 2 and len(best.speakers) == 2
         speaker = best.speakers[0]
@@ -227,7 +227,7 @@ def test_explanations_name_the_training_rows(few, strangers):
         machine.explain(X, n_classes=0)
     unknown = strangers[0][machine.novelty(strangers[0]) < 0][:1]
     (reason,) = machine.explain(unknown)
-    assert reason.label == "unknown" and reason.nearest in machine.classes_
+    assert reason.label == "unknown" and reason.best in machine.classes_
     assert reason.distance_to_boundary > 0
 
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    calibrate, demo, evaluate, export, forget, inspect, plot, predict, reduce, train, tune, update,
+    calibrate, demo, evaluate, export, forget, inspect, plot, predict, reduce, set, train, tune, update,
 };
 use crate::program::CommonArguments;
 
@@ -39,6 +39,7 @@ pub(crate) enum Command {
     Update(update::Arguments),
     Reduce(reduce::Arguments),
     Forget(forget::Arguments),
+    Set(set::Arguments),
     Calibrate(calibrate::Arguments),
     Tune(tune::Arguments),
     Evaluate(evaluate::Arguments),

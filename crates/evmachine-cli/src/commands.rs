@@ -9,6 +9,7 @@ pub(crate) mod inspect;
 pub(crate) mod plot;
 pub(crate) mod predict;
 pub(crate) mod reduce;
+pub(crate) mod set;
 pub(crate) mod train;
 pub(crate) mod tune;
 pub(crate) mod update;
@@ -18,7 +19,7 @@ use std::path::Path;
 use clap::CommandFactory;
 
 use crate::arguments::{Arguments, Command};
-use crate::console::Console;
+use crate::console::{Console, print_bytes};
 use crate::failure::{Failure, Kind};
 
 pub(crate) fn run(command: &Command, console: &Console) -> Result<(), Failure> {
@@ -29,6 +30,7 @@ pub(crate) fn run(command: &Command, console: &Console) -> Result<(), Failure> {
         Command::Update(arguments) => update::run(arguments, console),
         Command::Reduce(arguments) => reduce::run(arguments, console),
         Command::Forget(arguments) => forget::run(arguments, console),
+        Command::Set(arguments) => set::run(arguments, console),
         Command::Calibrate(arguments) => calibrate::run(arguments, console),
         Command::Tune(arguments) => tune::run(arguments, console),
         Command::Evaluate(arguments) => evaluate::run(arguments, console),
@@ -36,7 +38,9 @@ pub(crate) fn run(command: &Command, console: &Console) -> Result<(), Failure> {
         Command::Plot(arguments) => plot::run(arguments, console),
         Command::Export(arguments) => export::run(arguments, console),
         Command::Completions { shell } => {
-            clap_complete::generate(*shell, &mut Arguments::command(), "evmachine", &mut std::io::stdout());
+            let mut script = Vec::new();
+            clap_complete::generate(*shell, &mut Arguments::command(), "evmachine", &mut script);
+            print_bytes(&script);
             Ok(())
         }
         Command::Man { folder } => man(folder, console),

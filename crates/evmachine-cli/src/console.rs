@@ -1,16 +1,17 @@
 //! Words to the standard error, tables and progress for a person; data alone goes to the standard output.
 
-use std::io::{IsTerminal, Write};
+use std::io::{self, IsTerminal, Write};
 use std::ops::ControlFlow;
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use evmachine::{Observer, Run, Stage};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::failure::Failure;
+use crate::failure::{Failure, Kind};
 use crate::interrupt;
+use crate::text::{escaped, escaped_json, escaped_lines};
 
 /// How much is said.
 #[derive(Debug)]
@@ -24,7 +25,7 @@ pub struct Console {
 
 impl Console {
     pub(crate) fn new(quiet: bool, verbose: bool, memory: Option<usize>) -> Self {
-        Self { quiet, verbose, terminal: std::io::stderr().is_terminal(), memory }
+        Self { quiet, verbose, terminal: io::stderr().is_terminal(), memory }
     }
 
     /// A library call that is watched and keeps to the memory it was given.
@@ -39,7 +40,7 @@ impl Console {
     /// A line for a person.
     pub fn say(&self, line: impl AsRef<str>) {
         if !self.quiet {
-            let _ = writeln!(std::io::stderr(), "{}", line.as_ref());
+            let _ = writeln!(io::stderr(), "{}", escaped_lines(line.as_ref()));
         }
     }
 
@@ -66,20 +67,52 @@ impl Console {
     }
 }
 
-/// Prints a line of what was asked for. A reader that had enough ends the program, and that is no failure.
+/// What went wrong with the standard output, once something did. From then on nothing is written to it.
+static OUTPUT: Mutex<Option<io::Error>> = Mutex::new(None);
+
+/// Prints what was asked for, for a person. Where that fails, [`printed`] knows.
 pub(crate) fn print(text: impl AsRef<str>) {
-    let mut output = std::io::stdout().lock();
-    if writeln!(output, "{}", text.as_ref()).and_then(|()| output.flush()).is_err() {
-        std::process::exit(0);
+    print_bytes((escaped_lines(text.as_ref()) + "\n").as_bytes());
+}
+
+/// As [`print`], for a program.
+pub(crate) fn print_json(json: &serde_json::Value) {
+    print_bytes((escaped_json(&format!("{json:#}")) + "\n").as_bytes());
+}
+
+/// As [`print`], as it is.
+pub(crate) fn print_bytes(bytes: &[u8]) {
+    let mut failed = OUTPUT.lock().unwrap_or_else(PoisonError::into_inner);
+    if failed.is_some() {
+        return;
+    }
+    let mut output = io::stdout().lock();
+    *failed = output.write_all(bytes).and_then(|()| output.flush()).err();
+}
+
+/// Whether all that was printed has arrived. A reader that had enough is no failure, and no reason to leave undone what else the
+/// command does.
+pub(crate) fn printed() -> Result<(), Failure> {
+    match &*OUTPUT.lock().unwrap_or_else(PoisonError::into_inner) {
+        Some(error) => output_failure(error),
+        None => Ok(()),
+    }
+}
+
+/// What an error of the standard output comes to.
+pub(crate) fn output_failure(error: &io::Error) -> Result<(), Failure> {
+    match error.kind() {
+        io::ErrorKind::BrokenPipe => Ok(()),
+        _ => Err(Failure::new(Kind::Other, format!("standard output could not be written: {error}"))),
     }
 }
 
 /// Errors are said however quiet the program is asked to be.
 pub(crate) fn say_failure(failure: &Failure) {
-    let mut error = std::io::stderr();
-    let _ = writeln!(error, "error: {}", failure.message);
+    let mut error = io::stderr();
+    let _ = writeln!(error, "error: {}", escaped_lines(&failure.message));
     if let Some(hint) = &failure.hint {
-        let _ = writeln!(error, "hint: {hint}");
+        let _ = writeln!(error, "hint: {}", escaped_lines(hint));
     }
 }
 
@@ -146,13 +179,14 @@ fn name(stage: Stage) -> &'static str {
     }
 }
 
-/// A table without lines between rows; all columns but the first are numbers and stand to the right.
+/// A table without lines between rows; all columns but the first are numbers and stand to the right. A cell is one line, whatever
+/// names are in it.
 pub(crate) fn table(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {
     let mut table = Table::new();
     table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
-    table.set_header(header.to_vec());
+    table.set_header(header.iter().map(|cell| escaped(cell)));
     for row in rows {
-        table.add_row(row);
+        table.add_row(row.iter().map(|cell| escaped(cell)));
     }
     for column in table.column_iter_mut().skip(1) {
         column.set_cell_alignment(CellAlignment::Right);

@@ -12,6 +12,7 @@ use evmachine_onnx::ExportError;
 use evmachine_plot::PlotError;
 
 use crate::data::typed;
+use crate::text::escaped;
 
 /// Which exit code a failure has; `evmachine --help` lists them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,9 +71,19 @@ impl Failure {
 
 impl From<ParamsError> for Failure {
     fn from(error: ParamsError) -> Self {
-        let flag = error.name.replace('_', "-");
-        Self::new(Kind::Usage, error.to_string()).hint(format!("see --{flag} in `evmachine train --help`"))
+        Self::new(Kind::Usage, error.to_string()).hint(parameter_hint(error.name))
     }
+}
+
+/// The flags that set a parameter.
+fn parameter_hint(name: &str) -> String {
+    let flags = match name {
+        "max_extreme_vectors" => "--max-per-class, --max-total and --vector-ratio".to_owned(),
+        "rejection_threshold" => "--delta, --max-false-unknown and --max-false-known".to_owned(),
+        "background" | "strangers" => return "it is set in the file of --params alone".to_owned(),
+        name => format!("--{}", name.replace('_', "-")),
+    };
+    format!("see {flags} in `evmachine train --help`")
 }
 
 impl From<FeatureError> for Failure {
@@ -150,7 +161,13 @@ impl From<FormatError> for Failure {
 
 impl From<DataError> for Failure {
     fn from(error: DataError) -> Self {
-        let failure = Self::new(Kind::Data, error.to_string());
+        let kind = match &error {
+            DataError::Write { .. } => Kind::Other,
+            DataError::UnknownOutput { .. } => Kind::Usage,
+            _ => Kind::Data,
+        };
+        // Values of the file are quoted in it, and may hold line ends.
+        let failure = Self::new(kind, escaped(&error.to_string()));
         match flags(&error) {
             Some(hint) => failure.hint(hint),
             None => failure,
@@ -239,12 +256,39 @@ impl From<ExportError> for Failure {
 
 impl From<PlotError> for Failure {
     fn from(error: PlotError) -> Self {
-        Self::new(Kind::Other, error.to_string())
+        let kind = if matches!(error, PlotError::UnknownFormat { .. }) { Kind::Usage } else { Kind::Other };
+        Self::new(kind, error.to_string())
     }
 }
 
 impl From<evmachine::LabelError> for Failure {
     fn from(error: evmachine::LabelError) -> Self {
         Self::new(Kind::Data, error.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn hints_name_flags_that_there_are() {
+        let command = crate::arguments::Arguments::command();
+        let train = command.find_subcommand("train").expect("a command");
+        let known = |flag: &str| {
+            train.get_arguments().any(|argument| {
+                let aliases = argument.get_visible_aliases().unwrap_or_default();
+                argument.get_long() == Some(flag) || aliases.contains(&flag)
+            })
+        };
+        let params = serde_json::to_value(evmachine::Params::robust()).expect("parameters can be written");
+        for name in params.as_object().expect("an object").keys() {
+            let hint = parameter_hint(name);
+            for word in hint.split([' ', ',']).filter_map(|word| word.strip_prefix("--")) {
+                assert!(word.contains('`') || known(word), "{name}: {hint}");
+            }
+        }
     }
 }

@@ -18,6 +18,17 @@ pub(crate) fn are_same(one: &Path, other: &Path) -> bool {
     }
 }
 
+/// Refuses a name in a folder that is not there, before anything is computed for it.
+pub(crate) fn refuse_nowhere(output: &Path) -> Result<(), Failure> {
+    match output.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.exists()) {
+        Some(folder) => {
+            let message = format!("{}: the folder {} does not exist", output.display(), folder.display());
+            Err(Failure::new(Kind::Other, message).hint("make it first, or name another"))
+        }
+        None => Ok(()),
+    }
+}
+
 /// Refuses to write over what is read.
 pub(crate) fn refuse_over<'a>(
     output: &Path,

@@ -1,4 +1,4 @@
-//! Ctrl-C: the running call is told to stop, and nothing half-written is left behind.
+//! Ctrl-C, or the signal to terminate: the running call is told to stop, and nothing half-written is left behind.
 
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};

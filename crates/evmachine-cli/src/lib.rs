@@ -15,10 +15,13 @@ pub mod letter;
 mod megabytes;
 mod model;
 mod parameters;
+mod picture;
 mod principal;
 pub mod program;
 mod rejection;
 mod report;
+mod text;
+mod unknown;
 
 use std::process::ExitCode;
 
@@ -26,6 +29,10 @@ use clap::Parser;
 
 /// What `evmachine` does with its arguments.
 pub fn main() -> ExitCode {
-    let arguments = arguments::Arguments::parse();
-    program::run(&arguments.common, |console| commands::run(&arguments.command, console))
+    match arguments::Arguments::try_parse() {
+        Ok(arguments) => {
+            program::run(&arguments.common, |console| commands::run(&arguments.command, console))
+        }
+        Err(error) => program::end_unparsed(&error),
+    }
 }

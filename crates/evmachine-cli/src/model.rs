@@ -38,6 +38,13 @@ pub(crate) fn load_to_change(
     Ok((load(path)?, held))
 }
 
+/// The support below which a row is unknown, and the rule that it comes of.
+pub(crate) fn threshold(evm: &Evm) -> String {
+    let rule = evm.params().rejection_threshold;
+    let rows = evm.calibration().map_or(String::new(), |info| format!(", by {} held-out rows", info.rows));
+    format!("support {:.4} ({rule}{rows})", evm.threshold())
+}
+
 pub(crate) fn save(model: &Evm, path: &Path) -> Result<(), Failure> {
     model.save(path).map_err(|error| Failure { kind: Kind::Other, ..named(error, path) })
 }

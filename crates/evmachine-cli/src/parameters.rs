@@ -5,9 +5,10 @@ use std::str::FromStr;
 
 use clap::{Args, ValueEnum};
 use evmachine::{
-    Budget, Metric, Params, ReduceWhen, Reduction, Refit, TailMemory, TailModel, TailSize, Weight,
+    Budget, Evm, Metric, Params, ReduceWhen, Reduction, Refit, TailMemory, TailModel, TailSize, Weight,
 };
 
+use crate::console::Console;
 use crate::failure::{Failure, Kind};
 use crate::megabytes::Megabytes;
 
@@ -83,7 +84,7 @@ impl FromStr for WeightText {
 }
 
 /// How to train. Flags override `--params`, which overrides `--preset`.
-#[derive(Debug, Clone, Args, Default)]
+#[derive(Debug, Clone, Args, Default, PartialEq)]
 #[command(next_help_heading = "Parameters")]
 pub(crate) struct ParameterArguments {
     /// Where to start from; paper unless given.
@@ -181,18 +182,18 @@ pub(crate) struct ParameterArguments {
 }
 
 /// At most one limit on the number of extreme vectors.
-#[derive(Debug, Clone, Copy, Args, Default)]
+#[derive(Debug, Clone, Copy, Args, Default, PartialEq)]
 #[group(id = "budget", multiple = false)]
 pub(crate) struct BudgetArguments {
     /// Keep at most so many extreme vectors of each class.
     #[arg(long, value_name = "N")]
     pub(crate) max_per_class: Option<usize>,
 
-    /// Keep at most so many extreme vectors in all.
+    /// Keep at most so many extreme vectors in all, and one of each class at least.
     #[arg(long, value_name = "N")]
     pub(crate) max_total: Option<usize>,
 
-    /// Keep this fraction of all training points.
+    /// Keep this fraction of all training points, and one of each class at least.
     #[arg(long, value_name = "RATIO")]
     pub(crate) vector_ratio: Option<f64>,
 }
@@ -201,6 +202,24 @@ impl BudgetArguments {
     pub(crate) fn budget(&self) -> Option<Budget> {
         let per_class = self.max_per_class.map(Budget::PerClass);
         per_class.or(self.max_total.map(Budget::Total)).or(self.vector_ratio.map(Budget::Ratio))
+    }
+}
+
+/// Says where a budget was not kept to, because every class keeps an extreme vector.
+pub(crate) fn warn_of_budget(console: &Console, evm: &Evm) {
+    let classes = evm.classes().len();
+    let rows: u64 = evm.classes().map(|class| class.points_seen).sum();
+    let allowed = match evm.params().max_extreme_vectors {
+        Some(Budget::Total(count)) => count as f64,
+        Some(Budget::Ratio(ratio)) => ratio * rows as f64,
+        Some(Budget::PerClass(_)) | None => return,
+    };
+    if allowed < classes as f64 {
+        console.warn(format!(
+            "{allowed} extreme vectors are fewer than the {classes} classes, each of which keeps one at least; \
+             {} are in the model",
+            evm.extreme_vector_count()
+        ));
     }
 }
 

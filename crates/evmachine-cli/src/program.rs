@@ -1,13 +1,16 @@
 //! What every program here has in common, whatever its commands are.
 
+use std::io::Write as _;
 use std::process::ExitCode;
+use std::thread::available_parallelism;
 
 use clap::Args;
 
-use crate::console::{Console, say_failure};
+use crate::console::{Console, output_failure, printed, say_failure};
 use crate::failure::{Failure, Kind};
 use crate::interrupt;
 use crate::megabytes::Megabytes;
+use crate::text::escaped_lines;
 
 /// The flags that stand before or after any command.
 #[derive(Debug, Clone, Args)]
@@ -20,7 +23,7 @@ pub struct CommonArguments {
     #[arg(short, long, global = true, conflicts_with = "quiet")]
     verbose: bool,
 
-    /// Number of threads; all cores unless given. The result does not depend on it.
+    /// Number of threads, four for each core at most; one for each core unless given. The result does not depend on it.
     #[arg(long, global = true, value_name = "N")]
     threads: Option<usize>,
 
@@ -34,10 +37,30 @@ pub struct CommonArguments {
 pub fn run(common: &CommonArguments, command: impl FnOnce(&Console) -> Result<(), Failure>) -> ExitCode {
     let memory = common.memory.map(|memory| memory.bytes);
     let console = Console::new(common.quiet, common.verbose, memory);
-    let done = prepare(common).and_then(|()| command(&console));
+    let done = prepare(common, &console).and_then(|()| command(&console)).and_then(|()| printed());
     if let Some(megabytes) = peak_memory() {
         console.detail(format!("peak memory {megabytes:.0} MB"));
     }
+    end(done)
+}
+
+/// Help, the version, or what is wrong with the command line; and the exit code.
+pub fn end_unparsed(error: &clap::Error) -> ExitCode {
+    let text = error.render().to_string();
+    let shown = escaped_lines(&text);
+    let written = if shown == text {
+        error.print().and_then(|()| std::io::stdout().flush())
+    } else {
+        std::io::stderr().write_all(shown.as_bytes())
+    };
+    match written {
+        Err(failed) if !error.use_stderr() => end(output_failure(&failed)),
+        // Nobody is there to be told.
+        _ => ExitCode::from(error.exit_code() as u8),
+    }
+}
+
+fn end(done: Result<(), Failure>) -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
@@ -47,16 +70,25 @@ pub fn run(common: &CommonArguments, command: impl FnOnce(&Console) -> Result<()
     }
 }
 
-fn prepare(common: &CommonArguments) -> Result<(), Failure> {
+/// More threads than this for each core gain nothing, and thousands of them exhaust the machine.
+const THREADS_PER_CORE: usize = 4;
+
+fn prepare(common: &CommonArguments, console: &Console) -> Result<(), Failure> {
     interrupt::listen();
-    let Some(threads) = common.threads else { return Ok(()) };
-    if threads == 0 {
+    let Some(asked) = common.threads else { return Ok(()) };
+    if asked == 0 {
         return Err(Failure::new(Kind::Usage, "--threads 0: at least one thread is needed"));
+    }
+    let cores = available_parallelism().map_or(1, usize::from);
+    let threads = asked.min(THREADS_PER_CORE * cores);
+    if threads < asked {
+        console.warn(format!("--threads {asked}: there are {cores} cores; {threads} threads are used"));
     }
     rayon::ThreadPoolBuilder::new()
         .num_threads(threads)
         .build_global()
-        .map_err(|error| Failure::new(Kind::Other, error.to_string()))
+        .map_err(|error| Failure::new(Kind::Other, error.to_string()))?;
+    interrupt::check()
 }
 
 /// The largest resident size of this process so far; where the system does not say, nothing.

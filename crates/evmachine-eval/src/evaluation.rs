@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use crate::answers::Answers;
 use crate::curves;
+use crate::rates::Rates;
 
 /// A summary of [`Answers`]. Rates over nothing are `None`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -19,6 +20,8 @@ pub struct Evaluation {
     pub closed_accuracy: Option<f64>,
     /// Rate of known queries accepted as the right class (AKS).
     pub known_accuracy: Option<f64>,
+    /// Rate of known queries rejected.
+    pub false_unknown: Option<f64>,
     /// Rate of unknown queries rejected (AUS).
     pub unknown_accuracy: Option<f64>,
     /// Mean of the two (Mendes Junior et al. 2017), unknowns weighing as much as knowns.
@@ -76,12 +79,13 @@ impl Evaluation {
             accuracy: rate(right + rejected_unknown, answers.len()).unwrap_or(0.0),
             closed_accuracy: rate(closed, known),
             known_accuracy: aks,
+            false_unknown: Rates::new(answers).false_unknown,
             unknown_accuracy: aus,
             normalized_accuracy: both.map(|(aks, aus)| f64::midpoint(aks, aus)),
             harmonic_normalized_accuracy: both
                 .map(|(aks, aus)| if aks + aus > 0.0 { 2.0 * aks * aus / (aks + aus) } else { 0.0 }),
             f1_micro: total.f1(),
-            f1_macro: occurring.iter().sum::<f64>() / occurring.len().max(1) as f64,
+            f1_macro: occurring.iter().fold(0.0, |sum, f1| sum + f1) / occurring.len().max(1) as f64,
             auroc: curves::auroc(answers),
             oscr: curves::oscr(answers),
             fpr95: curves::fpr_at_tpr(answers, 0.95),
@@ -144,7 +148,7 @@ mod tests {
         assert_eq!(found.accuracy, 4.0 / 7.0);
         assert_eq!(found.closed_accuracy, Some(0.75));
         assert_eq!(found.known_accuracy, Some(0.5));
-        assert_eq!(found.unknown_accuracy, Some(2.0 / 3.0));
+        assert_eq!((found.unknown_accuracy, found.false_unknown), (Some(2.0 / 3.0), Some(0.25)));
         assert_eq!(found.normalized_accuracy, Some(f64::midpoint(0.5, 2.0 / 3.0)));
         let harmonic = found.harmonic_normalized_accuracy.unwrap();
         assert!((harmonic - 2.0 / (2.0 + 1.5)).abs() < 1e-15);
@@ -161,5 +165,6 @@ mod tests {
     fn nothing_at_all_is_no_division_by_zero() {
         let found = Evaluation::new(&Answers::default(), 2);
         assert_eq!((found.accuracy, found.f1_micro, found.closed_accuracy), (0.0, 0.0, None));
+        assert!(found.f1_macro.is_sign_positive(), "a sum over nothing is 0, not -0");
     }
 }

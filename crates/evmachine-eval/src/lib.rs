@@ -3,7 +3,7 @@
 //! 1. [`Answers`] puts what a classifier said beside what was true, unknowns included.
 //! 2. [`Evaluation`] sums it up: accuracy, F1, normalised accuracy, AUROC, OSCR, FPR at 95 % TPR, the
 //!    confusion matrix.
-//! 3. [`Reliability`] says whether confidences mean what they say.
+//! 3. [`Rates`] says what a threshold comes to, [`Reliability`] whether confidences mean what they say.
 //! 4. [`folds`](mod@folds) divides data for cross-class validation: classes left out in turn act as unknowns.
 //! 5. [`Rival`] is what a practitioner would reach for instead: nearest neighbours, class means, Mahalanobis' distance,
 //!    the scores of a linear classifier.
@@ -17,6 +17,7 @@ pub mod evaluation;
 pub mod folds;
 mod objective;
 pub mod openness;
+mod rates;
 pub mod reliability;
 pub mod rivals;
 pub mod space;
@@ -26,6 +27,7 @@ mod voices;
 pub use answers::Answers;
 pub use evaluation::Evaluation;
 pub use folds::{Fold, FoldError};
+pub use rates::Rates;
 pub use reliability::{Reliability, ReliabilityError};
 pub use rivals::{Contest, Linear, Rival, RivalError};
 pub use space::Space;

@@ -1,6 +1,6 @@
 //! Files that appear under their name only once they are complete: written under a temporary name in the same folder, brought
 //! to the disk, and renamed. Whoever stops half-way leaves what was there before; what a killed process left behind, the next one that
-//! writes there removes. Whoever reads a file, changes it and writes it again holds it meanwhile ([`Held`]).
+//! writes there removes, however soon it comes. Whoever reads a file, changes it and writes it again holds it meanwhile ([`Held`]).
 
 mod held;
 mod stale;
@@ -50,18 +50,7 @@ impl Draft {
         let folder = folder_of(&target);
         fs::metadata(folder)?;
         stale::remove(folder);
-        let mut builder = tempfile::Builder::new();
-        builder.prefix(PREFIX).suffix(SUFFIX);
-        // Temporary files are private by default; a new file is not. The umask applies.
-        #[cfg(unix)]
-        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(match &before {
-            Some(_) => 0o600,
-            None => 0o666,
-        }));
-        // The kind alone: the error itself names the temporary file.
-        let temporary = builder.tempfile_in(folder).map_err(|error| io::Error::from(error.kind()))?;
-        // Says that somebody is at it. Where files cannot be locked, they are not removed either.
-        let _ = temporary.as_file().try_lock();
+        let temporary = staged(folder, before.is_some())?;
         if let Some(before) = &before {
             take_over(temporary.as_file(), before)?;
         }
@@ -108,6 +97,27 @@ pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
 pub fn write_with_folder(path: &Path, bytes: &[u8]) -> io::Result<()> {
     fs::create_dir_all(folder_of(path))?;
     write(path, bytes)
+}
+
+/// A temporary file in the folder, locked so that nobody takes it for one that was left behind.
+fn staged(folder: &Path, private: bool) -> io::Result<NamedTempFile> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(PREFIX).suffix(SUFFIX);
+    // Temporary files are private by default; a new file is not. The umask applies.
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(if private { 0o600 } else { 0o666 }));
+    #[cfg(not(unix))]
+    let _ = private;
+    loop {
+        // The kind alone: the error itself names the temporary file.
+        let temporary = builder.tempfile_in(folder).map_err(|error| io::Error::from(error.kind()))?;
+        // Where files cannot be locked, none is removed.
+        let _ = temporary.as_file().lock();
+        // Before it was locked, another process may have taken it for abandoned.
+        if temporary.path().try_exists().unwrap_or(true) {
+            return Ok(temporary);
+        }
+    }
 }
 
 /// Gives a file the owner, if that may be, and the mode of the one that it will replace.

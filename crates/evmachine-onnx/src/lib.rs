@@ -50,7 +50,7 @@ use crate::builder::Builder;
 use crate::message::{Graph, Kind, Model, Value};
 
 /// What unknown queries are called unless another label is given.
-pub const UNKNOWN_LABEL: &str = "unknown";
+pub const UNKNOWN_LABEL: &str = evmachine::UNKNOWN;
 
 /// A model that cannot be written as a graph.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]

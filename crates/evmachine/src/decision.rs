@@ -13,6 +13,7 @@ use crate::params::{Params, TailModel};
 use crate::points::Points;
 use crate::progress::{Run, Stage};
 use crate::support::{Best, Scratch, keep_largest};
+use crate::threshold::CalibrateError;
 
 /// Queries that witnesses are asked about at once.
 const QUERIES: usize = 4096;
@@ -29,6 +30,7 @@ const QUERIES: usize = 4096;
 /// assert_eq!(written[0]["verdict"], "known");
 /// assert_eq!(written[0]["class"], 1);
 /// assert_eq!(written[1]["verdict"], "unknown");
+/// assert_eq!(written[1]["best"], decisions[1].best());
 /// assert_eq!(written[1]["score"]["support"], decisions[1].score().support);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -45,8 +47,8 @@ pub enum Decision {
     },
     /// No class reaches the rejection threshold.
     Unknown {
-        /// The class that comes closest.
-        nearest: usize,
+        /// The class of highest support. Far out that is the one whose curve falls slowest, which need not be the nearest.
+        best: usize,
         /// Its score, raised as above.
         score: ClassScore,
     },
@@ -61,11 +63,11 @@ impl Decision {
         }
     }
 
-    /// The class of highest probability, known or not.
+    /// The class of highest support, known or not.
     pub fn best(&self) -> usize {
         match *self {
             Decision::Known { class, .. } => class,
-            Decision::Unknown { nearest, .. } => nearest,
+            Decision::Unknown { best, .. } => best,
         }
     }
 
@@ -290,6 +292,33 @@ impl Evm {
         self.params.n_fused.min(self.classes.iter().map(ClassModel::len).max().unwrap_or(1))
     }
 
+    /// Changes k, how many of a class's largest psi are averaged ([`Params::n_fused`]). A calibrated threshold is set anew on the rows
+    /// that the model keeps for that; [`calibrate`](Self::calibrate) on fresh rows is more exact.
+    ///
+    /// ```
+    /// # use evmachine::{Evm, Features, Labels, Params};
+    /// # let features = Features::new(vec![0.0, 0.1, 0.2, 5.0, 5.1, 5.2], 1)?;
+    /// # let labels = Labels::new(["low", "low", "low", "high", "high", "high"])?;
+    /// let all = Params { cover_threshold: 1.0, ..Params::paper() };
+    /// let (mut evm, _) = Evm::fit(&all, &features, &labels)?;
+    /// evm.set_n_fused(2)?;
+    /// let (trained, _) = Evm::fit(&Params { n_fused: 2, ..all }, &features, &labels)?;
+    /// assert_eq!(evm, trained);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn set_n_fused(&mut self, n_fused: usize) -> Result<(), CalibrateError> {
+        self.set_n_fused_with(&Run::new(), n_fused)
+    }
+
+    /// As [`set_n_fused`](Self::set_n_fused), watched and sized by `run`. On an error the model is as it was.
+    pub fn set_n_fused_with(&mut self, run: &Run<'_>, n_fused: usize) -> Result<(), CalibrateError> {
+        let params = Params { n_fused, ..Params::clone(&self.params) }.check()?;
+        let mut model = Evm { params, ..self.clone() };
+        model.recalibrate(run)?;
+        *self = model;
+        Ok(())
+    }
+
     /// The decision that follows from the scores of one query, one for each class.
     ///
     /// # Panics
@@ -322,7 +351,7 @@ impl Evm {
         if score.support >= self.threshold_of(class) {
             Decision::Known { class, score }
         } else {
-            Decision::Unknown { nearest: class, score }
+            Decision::Unknown { best: class, score }
         }
     }
 }

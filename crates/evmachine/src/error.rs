@@ -129,6 +129,17 @@ pub enum LabelError {
         /// Row, from 0.
         row: usize,
     },
+    /// A class with the name of what is of none.
+    #[error(
+        "{rows} rows are of a class {name:?}, which is what unknown rows are called; leave them out, name their class, or \
+         call unknown rows otherwise"
+    )]
+    NamedUnknown {
+        /// The name.
+        name: String,
+        /// Rows that have it.
+        rows: usize,
+    },
     /// As many labels as rows are needed.
     #[error("{rows} rows of features but {labels} labels; there must be one label for each row")]
     Count {

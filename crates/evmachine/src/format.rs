@@ -341,7 +341,9 @@ fn model_of(header: Header, tensors: &Tensors<'_>, metric: Option<Metric>) -> Re
     if d == 0 || header.classes.len() < fewest {
         return Err(inconsistent("a model has at least one dimension, and two classes or one in format 4"));
     }
-    if header.points_seen >= MOST_POINTS || !header.dropped.is_possible(header.points_seen) {
+    // Every row learned from is an extreme vector, or counted here, or neither; never both.
+    let dropped = header.points_seen.saturating_sub(count as u64);
+    if header.points_seen >= MOST_POINTS || !header.dropped.is_possible(dropped) {
         return Err(inconsistent("the counts and sums of dropped fits are not possible"));
     }
     if !header.feature_names.is_empty() && header.feature_names.len() != d {
@@ -362,7 +364,13 @@ fn model_of(header: Header, tensors: &Tensors<'_>, metric: Option<Metric>) -> Re
         return Err(inconsistent("the classes do not add up to the rows learned from"));
     }
     let whitening = whitening_of(tensors, header.format_version, params.whitening, d)?;
-    let mut vectors = tensors.f32s("vectors", &[count, d], |value| value.abs() <= LARGEST)?.into_iter();
+    let vectors = tensors.f32s("vectors", &[count, d], |value| value.abs() <= LARGEST)?;
+    if params.metric == Metric::Cosine
+        && let Some(at) = vectors.chunks_exact(d).position(|vector| !is_unit(vector))
+    {
+        return Err(inconsistent(format!("extreme vector {at} is not of unit length, which cosine needs")));
+    }
+    let mut vectors = vectors.into_iter();
     let shapes = tensors.f64s("shape", count, |value| value > 0.0)?;
     let scales = tensors.f64s("scale", count, |value| value >= 0.0)?;
     let shifts = tensors.f64s("shift", count, |value| value >= 0.0)?;
@@ -371,13 +379,23 @@ fn model_of(header: Header, tensors: &Tensors<'_>, metric: Option<Metric>) -> Re
     for (i, &status) in statuses.iter().enumerate() {
         let status =
             FitStatus::ALL.get(status as usize).ok_or_else(|| inconsistent(format!("status {status}")))?;
-        if *status == FitStatus::WithinClass && header.format_version < 4 {
+        let guessed = *status == FitStatus::WithinClass;
+        if guessed && header.format_version < 4 {
             return Err(inconsistent(format!(
                 "status {} in format {}",
                 *status as u8, header.format_version
             )));
         }
-        psi.push(PsiModel { shape: shapes[i], scale: scales[i], shift: shifts[i], status: *status });
+        let fit = PsiModel { shape: shapes[i], scale: scales[i], shift: shifts[i], status: *status };
+        // Pooling takes its logarithm, but for guesses.
+        if (fit.scale / fit.end() > 0.0) == (fit.status == FitStatus::ZeroTail) && !guessed {
+            return Err(inconsistent(format!(
+                "scale[{i}] = {} of a fit with {}",
+                fit.scale,
+                status.describe()
+            )));
+        }
+        psi.push(fit);
     }
     let sources = tensors.u64s("source", count)?;
     let distinct: HashSet<u64> = sources.iter().copied().collect();
@@ -445,6 +463,12 @@ fn model_of(header: Header, tensors: &Tensors<'_>, metric: Option<Metric>) -> Re
         return Err(inconsistent(format!("parts of format 3 in a file of format {}", header.format_version)));
     }
     Ok(evm)
+}
+
+/// Of length 1, up to rounding of each value.
+fn is_unit(vector: &[f32]) -> bool {
+    let squared: f64 = vector.iter().map(|&value| f64::from(value) * f64::from(value)).sum();
+    (squared - 1.0).abs() < 1e-5
 }
 
 /// There where the parameters say so, and nowhere else.

@@ -4,6 +4,9 @@ use std::collections::HashMap;
 
 use crate::error::LabelError;
 
+/// What predictions call a query that no class supports, unless they are told otherwise.
+pub const UNKNOWN: &str = "unknown";
+
 /// One class name per row, as numbers into a list of distinct names in order of first appearance.
 ///
 /// ```
@@ -50,6 +53,24 @@ impl Labels {
     /// Names of which none is empty, as whoever calls this has made sure.
     pub(crate) fn checked(rows: Vec<String>) -> Self {
         Self::new(rows).expect("no name is empty")
+    }
+
+    /// Refuses rows whose class has the name that predictions have for unknown ones. Whoever learns from predictions that a person
+    /// corrected in part would have the unknown learned as a class.
+    ///
+    /// ```
+    /// use evmachine::{LabelError, Labels, UNKNOWN};
+    ///
+    /// let labels = Labels::new(["cat", "unknown", "unknown"])?;
+    /// let refused = LabelError::NamedUnknown { name: UNKNOWN.to_owned(), rows: 2 };
+    /// assert_eq!(labels.refuse_unknown(UNKNOWN), Err(refused));
+    /// assert_eq!(labels.refuse_unknown("?"), Ok(()));
+    /// # Ok::<(), LabelError>(())
+    /// ```
+    pub fn refuse_unknown(&self, unknown: &str) -> Result<(), LabelError> {
+        let class = self.names.iter().position(|name| name == unknown);
+        let rows = self.ids.iter().filter(|&&id| Some(id as usize) == class).count();
+        if rows == 0 { Ok(()) } else { Err(LabelError::NamedUnknown { name: unknown.to_owned(), rows }) }
     }
 
     /// Distinct names, in order of first appearance.

@@ -138,7 +138,7 @@ pub use features::Features;
 pub use fill::{Fill, fill};
 pub use format::{FORMAT_VERSION, FormatError};
 pub use ignored::IgnoredNearby;
-pub use labels::Labels;
+pub use labels::{Labels, UNKNOWN};
 pub use metric::{Distance, Metric, MetricError};
 pub use model::{ClassInfo, Evm, ExtremeVector};
 pub use origin::{NamesError, RowNames, RowOrigin};

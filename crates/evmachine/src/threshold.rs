@@ -319,8 +319,9 @@ impl Evm {
     pub(crate) fn optimism(&self, run: &Run<'_>, honest: &[f64]) -> Result<Vec<f64>, Halt> {
         let Some((now, _)) = self.rescored(run)? else { return Ok(Vec::new()) };
         let lacks = |(honest, now): (&f64, &Scored)| {
-            let difference = honest - now.score;
-            if difference.is_finite() { difference } else { 0.0 }
+            // A row at an extreme vector itself, or where no psi is left, has no score to compare.
+            let has_score = |score: f64| score.abs() < f64::MAX;
+            if has_score(*honest) && has_score(now.score) { honest - now.score } else { 0.0 }
         };
         Ok(honest.iter().zip(&now).map(lacks).collect())
     }

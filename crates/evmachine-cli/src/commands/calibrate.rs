@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use evmachine::{Evm, Features, Labels, Rejection};
+use evmachine_eval::{Answers, Rates};
 
 use crate::calibration::{Seen, diagram, reliability};
 use crate::console::{Console, print, rate, table};
@@ -11,7 +12,7 @@ use crate::data::DataArguments;
 use crate::failure::Failure;
 use crate::files;
 use crate::rejection::RejectionArguments;
-use crate::{interrupt, model};
+use crate::{interrupt, model, picture};
 
 /// Shares of known rows rejected that the table shows.
 const RATES: [f64; 6] = [0.01, 0.02, 0.05, 0.1, 0.2, 0.3];
@@ -52,6 +53,8 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failure> {
     let inputs = [Some(&arguments.data), arguments.unknown_data.as_ref()];
     files::refuse_over(&arguments.output, inputs.into_iter().flatten().map(PathBuf::as_path))?;
+    files::refuse_nowhere(&arguments.output)?;
+    picture::check(arguments.plot.as_deref())?;
     let (mut evm, _held) = model::load_to_change(console, &arguments.model, &arguments.output)?;
     let data = arguments.columns.read_labelled(console, &arguments.data, Some(&evm))?;
     let progress = console.progress();
@@ -86,8 +89,7 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
         print(format!("the closest pair of classes: {pair}"));
     }
     if let Some(path) = &arguments.plot {
-        diagram(&seen)?.save(path)?;
-        console.say(format!("picture written to {}", path.display()));
+        picture::save(console, &diagram(&seen)?, path)?;
     }
     model::save(&evm, &arguments.output)?;
     console.say(format!("model written to {}", arguments.output.display()));
@@ -108,26 +110,18 @@ fn thresholds(
     for rule in RATES.map(Rejection::FalseUnknown).into_iter().chain([evm.params().rejection_threshold]) {
         let mut evm = evm.clone();
         evm.set_rejection(rule)?;
-        let decisions = evm.decide_with(&interrupt::run(), &known)?;
-        let rows = decisions.len().max(1) as f64;
-        let rejected = decisions.iter().filter(|decision| decision.class().is_none()).count() as f64;
-        let right = decisions.iter().enumerate().filter(|(row, decision)| {
-            decision.class().is_some_and(|class| evm.class_name(class) == names.name(*row))
-        });
-        let accepted = if unknown.rows() == 0 {
-            None
-        } else {
-            let decisions = evm.decide_with(&interrupt::run(), unknown)?;
-            let accepted = decisions.iter().filter(|decision| decision.class().is_some()).count();
-            Some(accepted as f64 / unknown.rows() as f64)
-        };
+        let mut answers = Answers::ask(&interrupt::run(), &evm, &known, &names)?;
+        for decision in evm.decide_with(&interrupt::run(), unknown)? {
+            answers.push(None, decision.best(), decision.score().support, decision.class().is_some());
+        }
+        let rates = Rates::new(&answers);
         let name = if lines.len() == RATES.len() { format!("{rule} (chosen)") } else { rule.to_string() };
         lines.push(vec![
             name,
             format!("{:.4}", evm.threshold()),
-            rate(Some(rejected / rows)),
-            rate(Some(right.count() as f64 / rows)),
-            rate(accepted),
+            rate(rates.false_unknown),
+            rate(rates.known_accuracy),
+            rate(rates.false_known),
         ]);
     }
     let header = ["rule", "support", "known rejected", "known named right", "unknown accepted"];

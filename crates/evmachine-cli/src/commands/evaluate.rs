@@ -5,16 +5,19 @@ use std::path::PathBuf;
 use clap::Args;
 use evmachine::{CalibrateError, Evm, Probe};
 use evmachine_eval::evaluation::confusion;
-use evmachine_eval::{Answers, Contest, Evaluation, Linear, Rival, rivals};
+use evmachine_eval::{Answers, Contest, Evaluation, Linear, Rates, Rival, rivals};
+use serde::Serialize;
 
 use crate::calibration::{Seen, diagram, reliability};
-use crate::console::{Console, print, rate, table};
+use crate::console::{Console, print, print_json, rate, table};
 use crate::data::{DataArguments, Labelled};
 use crate::failure::{Failure, Kind};
 use crate::rejection::RejectionArguments;
-use crate::{interrupt, model};
+use crate::{interrupt, model, picture};
 
 /// Measure a model on labelled rows; a class that it never saw counts as unknown
+///
+/// The second table says what other thresholds would give on these rows; `evmachine set` keeps one of them.
 ///
 /// Example: evmachine evaluate letters.safetensors test.csv --label 0
 #[derive(Debug, Args)]
@@ -33,14 +36,14 @@ pub(crate) struct Arguments {
     confusion: bool,
 
     /// Measure the rivals too: what a practitioner would use instead, trained on this file of labelled rows.
-    #[arg(long, value_name = "TRAINING")]
+    #[arg(long, value_name = "TRAINING", conflicts_with = "json")]
     rivals: Option<PathBuf>,
 
     /// A reliability diagram to draw, .png or .svg; for a calibrated model.
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
 
-    /// Print JSON, with the confusion matrix.
+    /// Print JSON, with the confusion matrix and the table of thresholds.
     #[arg(long)]
     json: bool,
 
@@ -49,6 +52,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failure> {
+    picture::check(arguments.plot.as_deref())?;
     let evm = model::load_to_decide(&arguments.model, &arguments.rejection)?;
     let data = arguments.columns.read_labelled(console, &arguments.data, Some(&evm))?;
     let progress = console.progress();
@@ -59,25 +63,34 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
     let evaluation = Evaluation::new(&answers, classes);
     let mut names: Vec<&str> = evm.classes().map(|class| class.name).collect();
     names.push("unknown");
-    if arguments.json {
-        let matrix = confusion(&answers, classes);
-        let json = serde_json::json!({ "evaluation": evaluation, "classes": names, "confusion": matrix });
-        print(format!("{json:#}"));
-        return Ok(());
-    }
     let mut lines = rows(&evaluation);
     if evm.calibration().is_some() {
         let unknown: Vec<usize> = (0..answers.len()).filter(|&row| answers.truth[row].is_none()).collect();
         let seen = Seen::new(&evm, &data.features, &data.labels, &data.features.select(&unknown))?;
         lines.extend(reliability(&seen)?);
         if let Some(path) = &arguments.plot {
-            diagram(&seen)?.save(path)?;
-            console.say(format!("picture written to {}", path.display()));
+            picture::save(console, &diagram(&seen)?, path)?;
         }
     } else if arguments.plot.is_some() {
         return Err(CalibrateError::NotCalibrated.into());
     }
+    let thresholds = thresholds(&evm, &answers);
+    if arguments.json {
+        print_json(&serde_json::json!({
+            "evaluation": evaluation,
+            "thresholds": thresholds,
+            "classes": names,
+            "confusion": confusion(&answers, classes),
+        }));
+        return Ok(());
+    }
     print(table(&["", "value"], lines));
+    let as_it_is = Threshold { delta: None, rates: Rates::new(&answers) };
+    let lines = std::iter::once(&as_it_is).chain(&thresholds).map(Threshold::line);
+    print(format!(
+        "\n{}",
+        table(&["delta", "known named right", "known rejected", "unknown accepted"], lines)
+    ));
     if let Some(path) = &arguments.rivals {
         let train = arguments.columns.read_labelled(console, path, Some(&evm))?;
         print(format!("\n{}", standings(&evm, &evaluation, (&train, &data))?));
@@ -91,6 +104,47 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
         print(format!("\n{}", table(&header, lines)));
     }
     Ok(())
+}
+
+/// Shares of known rows rejected for which the table has a threshold.
+const RATES: [f64; 7] = [0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3];
+
+/// A threshold, and what it gives.
+#[derive(Serialize)]
+struct Threshold {
+    /// As `--delta` takes it; `None` for the rule of the model.
+    delta: Option<f64>,
+    #[serde(flatten)]
+    rates: Rates,
+}
+
+impl Threshold {
+    fn line(&self) -> Vec<String> {
+        let Rates { known_accuracy, false_unknown, false_known, .. } = self.rates;
+        let name = self.delta.map_or_else(|| "as it is".to_owned(), |delta| format!("{delta:?}"));
+        std::iter::once(name).chain([known_accuracy, false_unknown, false_known].map(rate)).collect()
+    }
+}
+
+/// The thresholds at which these rows come to [`RATES`], and what `--delta` gives at each.
+fn thresholds(evm: &Evm, answers: &Answers) -> Vec<Threshold> {
+    let model = evm.params().tail_model;
+    let supports = RATES.iter().filter_map(|&share| answers.threshold_for_false_unknowns(share));
+    let mut deltas: Vec<f64> = supports.map(|support| three_digits(model.probability_at(support))).collect();
+    deltas.dedup();
+    let given = |delta: f64| {
+        let rates = Rates::new(&answers.clone().with_threshold(model.support_at(delta)));
+        Threshold { delta: Some(delta), rates }
+    };
+    deltas.into_iter().map(given).collect()
+}
+
+/// The first three digits, so that what a person types is what was measured.
+fn three_digits(value: f64) -> f64 {
+    let text = format!("{value:e}");
+    let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
+    let digits = &digits[..digits.len().min("0.00".len())];
+    format!("{digits}e{exponent}").parse().unwrap_or(value)
 }
 
 /// The model beside rivals that were trained on the same rows.
@@ -128,6 +182,7 @@ pub(crate) fn rows(evaluation: &Evaluation) -> Vec<Vec<String>> {
         line("accuracy", rate(Some(evaluation.accuracy))),
         line("closed-set accuracy", rate(evaluation.closed_accuracy)),
         line("known rows accepted and right", rate(evaluation.known_accuracy)),
+        line("known rows rejected", rate(evaluation.false_unknown)),
         line("unknown rows rejected", rate(evaluation.unknown_accuracy)),
         line("normalised accuracy", rate(evaluation.normalized_accuracy)),
         line("harmonic normalised accuracy", rate(evaluation.harmonic_normalized_accuracy)),

@@ -6,7 +6,7 @@ use clap::Args;
 
 use crate::console::Console;
 use crate::failure::Failure;
-use crate::model;
+use crate::{files, model};
 
 /// Remove a class from a model
 ///
@@ -25,6 +25,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failure> {
+    files::refuse_nowhere(&arguments.output)?;
     let (mut evm, _held) = model::load_to_change(console, &arguments.model, &arguments.output)?;
     let progress = console.progress();
     evm.forget_class_with(&console.run(&progress), &arguments.class)?;

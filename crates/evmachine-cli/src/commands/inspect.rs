@@ -6,9 +6,9 @@ use clap::Args;
 use evmachine::{Evm, Params, StatusCounts};
 use evmachine_plot::{Histograms, Panel, histograms};
 
-use crate::console::{Console, print, table};
+use crate::console::{Console, print, print_json, table};
 use crate::failure::{Failure, Kind};
-use crate::model;
+use crate::{model, picture};
 
 /// Show what is inside a model: classes, extreme vectors, shapes and scales, fits, parameters
 ///
@@ -28,17 +28,17 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failure> {
+    picture::check(arguments.plot.as_deref())?;
     let evm = model::load(&arguments.model)?;
     if arguments.json {
-        print(format!("{:#}", json(&evm)));
+        print_json(&json(&evm));
     } else {
         print_tables(&evm)?;
     }
     if let Some(path) = &arguments.plot {
         let shapes: Vec<f64> = evm.extreme_vectors().map(|vector| vector.psi.shape).collect();
         let scales: Vec<f64> = evm.extreme_vectors().map(|vector| vector.psi.scale).collect();
-        parameter_histograms(&shapes, &scales)?.save(path)?;
-        console.say(format!("picture written to {}", path.display()));
+        picture::save(console, &parameter_histograms(&shapes, &scales)?, path)?;
     }
     Ok(())
 }
@@ -68,13 +68,6 @@ fn spread(mut values: Vec<f64>) -> String {
     }
 }
 
-/// The rule, and the support that it comes to.
-fn threshold(evm: &Evm) -> String {
-    let rule = evm.params().rejection_threshold;
-    let rows = evm.calibration().map_or(String::new(), |info| format!(", by {} held-out rows", info.rows));
-    format!("support {:.4} ({rule}{rows})", evm.threshold())
-}
-
 fn shares(evm: &Evm) -> String {
     let alone = (1.0, 0.0, 0.0);
     let (features, logits, probe) =
@@ -95,7 +88,7 @@ fn print_tables(evm: &Evm) -> Result<(), Failure> {
         line("shape: smallest / median / largest", spread(vectors.iter().map(|psi| psi.shape).collect())),
         line("scale: smallest / median / largest", spread(vectors.iter().map(|psi| psi.scale).collect())),
         line("fits", statuses.to_string()),
-        line("unknown below", threshold(evm)),
+        line("unknown below", model::threshold(evm)),
         line("features / logits / probe", shares(evm)),
         line("tail memory", format!("{:?}", evm.tail_memory()).to_lowercase()),
     ];

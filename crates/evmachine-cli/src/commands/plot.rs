@@ -6,16 +6,15 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use evmachine::{Evm, FeatureError, Features, PredictError};
+use evmachine::{Evm, FeatureError, Features, Metric, PredictError};
 use evmachine_plot::{Picture, Plane, PointClass, Projection, plane, projection};
 
 use crate::console::Console;
 use crate::data::{DataArguments, Labelled};
 use crate::failure::{Failure, Kind};
-use crate::files;
-use crate::model;
 use crate::parameters::ParameterArguments;
-use crate::{interrupt, principal};
+use crate::picture::{self, Letters};
+use crate::{files, interrupt, model, principal};
 
 /// Points drawn of each class; more would hide each other.
 const SHOWN_PER_CLASS: usize = 400;
@@ -23,7 +22,7 @@ const SHOWN_PER_CLASS: usize = 400;
 /// Draw a model or a data set
 ///
 /// In two dimensions: the points, the extreme vectors and the contours of psi. In more: the two principal
-/// components. A data set is trained on first; the parameters say how.
+/// components. A data set is trained on first; the parameters say how. By cosine, all is drawn at unit length.
 ///
 /// Example: evmachine plot letters.csv --label 0 -o letters.png
 #[derive(Debug, Args)]
@@ -53,7 +52,9 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failure> {
     let inputs = [Some(&arguments.input), arguments.queries.as_ref()];
     files::refuse_over(&arguments.output, inputs.into_iter().flatten().map(PathBuf::as_path))?;
+    files::refuse_nowhere(&arguments.output)?;
     let (evm, data) = if is_model(&arguments.input)? {
+        arguments.refuse_idle()?;
         (model::load(&arguments.input)?, None)
     } else {
         let params = arguments.parameters.build()?;
@@ -71,14 +72,37 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
     let name =
         arguments.input.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
     let title = arguments.title.clone().unwrap_or(name);
-    let picture = if evm.dimensions() == 2 {
-        contours(&evm, data.as_ref(), &unknown, &title)?
-    } else {
-        components(&evm, data.as_ref(), &unknown, &title)?
-    };
-    picture.save(&arguments.output)?;
-    console.say(format!("picture written to {}", arguments.output.display()));
+    let mut letters = Letters::new(&arguments.output);
+    let drawn = Drawn { evm: &evm, data: data.as_ref(), unknown: &unknown, title: letters.drawn(&title) };
+    let picture =
+        if evm.dimensions() == 2 { drawn.contours(&mut letters)? } else { drawn.components(&mut letters)? };
+    picture::save(console, &picture, &arguments.output)?;
+    letters.warn(console);
     Ok(())
+}
+
+impl Arguments {
+    /// A model is drawn as it is, and has nothing to do with flags about training or, without queries, about data.
+    fn refuse_idle(&self) -> Result<(), Failure> {
+        let columns = &self.columns;
+        let names_columns = columns.label.is_some()
+            || columns.id.is_some()
+            || columns.labels_file.is_some()
+            || columns.format.is_some()
+            || columns.skip_bad_rows
+            || !columns.features.is_empty()
+            || !columns.drop.is_empty();
+        let idle = if self.parameters != ParameterArguments::default() {
+            "parameters say how data is trained on"
+        } else if names_columns && self.queries.is_none() {
+            "flags about columns are for data, or for --queries"
+        } else {
+            return Ok(());
+        };
+        let message = format!("{} is a model; {idle}", self.input.display());
+        Err(Failure::new(Kind::Usage, message)
+            .hint("leave them out, or plot the data the model was trained on"))
+    }
 }
 
 /// Whether a file is a model, by the JSON header that safetensors begin with.
@@ -103,56 +127,104 @@ fn unknowns(
     Ok(queries.features.select(&unknown))
 }
 
-/// By class, the rows to draw: of the data, or the extreme vectors.
-fn points_by_class(evm: &Evm, data: Option<&Labelled>) -> Vec<(String, Vec<Vec<f32>>)> {
-    let mut classes: Vec<(String, Vec<Vec<f32>>)> =
-        evm.classes().map(|class| (class.name.to_owned(), Vec::new())).collect();
-    match data {
-        Some(data) => {
-            for (row, &id) in data.labels.ids().iter().enumerate() {
-                classes[id as usize].1.push(data.features.row(row).to_vec());
-            }
-        }
-        None => {
-            for vector in evm.extreme_vectors() {
-                classes[vector.class].1.push(evm.in_feature_space(vector.vector));
-            }
-        }
-    }
-    for (_, rows) in &mut classes {
-        let step = rows.len().div_ceil(SHOWN_PER_CLASS).max(1);
-        *rows = rows.iter().step_by(step).cloned().collect();
-    }
-    classes
+/// What is in a picture.
+struct Drawn<'a> {
+    evm: &'a Evm,
+    data: Option<&'a Labelled>,
+    unknown: &'a Features<'a>,
+    title: String,
 }
 
-fn contours(
-    evm: &Evm,
-    data: Option<&Labelled>,
-    unknown: &Features<'_>,
-    title: &str,
-) -> Result<Picture, Failure> {
-    let pair = |row: &[f32]| [f64::from(row[0]), f64::from(row[1])];
-    let classes: Vec<(String, Vec<[f64; 2]>)> = points_by_class(evm, data)
-        .into_iter()
-        .map(|(name, rows)| (name, rows.iter().map(|row| pair(row)).collect()))
-        .collect();
-    let classes: Vec<PointClass<'_>> =
-        classes.iter().map(|(name, points)| PointClass { name, points }).collect();
-    let vectors: Vec<[f64; 2]> =
-        evm.extreme_vectors().map(|vector| pair(&evm.in_feature_space(vector.vector))).collect();
-    let queries: Vec<[f64; 2]> = (0..unknown.rows()).map(|row| pair(unknown.row(row))).collect();
-    let psi = |points: &[[f64; 2]]| psi(evm, points);
-    Ok(plane(&Plane {
-        title,
-        x_label: data.map_or("x", |data| data.schema.feature_names[0].as_str()),
-        y_label: data.map_or("y", |data| data.schema.feature_names[1].as_str()),
-        classes: &classes,
-        extreme_vectors: &vectors,
-        queries: &queries,
-        psi: Some(&psi),
-        ..Plane::default()
-    })?)
+/// A class and where its points are.
+type Class = (String, Vec<[f64; 2]>);
+
+impl Drawn<'_> {
+    /// As the metric sees it: of unit length by cosine.
+    fn seen(&self, row: &[f32]) -> Vec<f32> {
+        let squared: f64 = row.iter().map(|&value| f64::from(value) * f64::from(value)).sum();
+        match self.evm.params().metric {
+            Metric::Cosine if squared > 0.0 => {
+                row.iter().map(|&value| (f64::from(value) / squared.sqrt()) as f32).collect()
+            }
+            _ => row.to_vec(),
+        }
+    }
+
+    fn extreme_vectors(&self) -> impl Iterator<Item = (usize, Vec<f32>)> {
+        let vectors = self.evm.extreme_vectors();
+        vectors.map(|vector| (vector.class, self.seen(&self.evm.in_feature_space(vector.vector))))
+    }
+
+    /// By class, the rows to draw: of the data, or the extreme vectors.
+    fn rows_by_class(&self) -> Vec<(&str, Vec<Vec<f32>>)> {
+        let mut classes: Vec<(&str, Vec<Vec<f32>>)> =
+            self.evm.classes().map(|class| (class.name, Vec::new())).collect();
+        match self.data {
+            Some(data) => {
+                for (row, &id) in data.labels.ids().iter().enumerate() {
+                    classes[id as usize].1.push(self.seen(data.features.row(row)));
+                }
+            }
+            None => self.extreme_vectors().for_each(|(class, vector)| classes[class].1.push(vector)),
+        }
+        for (_, rows) in &mut classes {
+            let step = rows.len().div_ceil(SHOWN_PER_CLASS).max(1);
+            *rows = rows.iter().step_by(step).cloned().collect();
+        }
+        classes
+    }
+
+    fn unknown(&self) -> impl Iterator<Item = Vec<f32>> {
+        (0..self.unknown.rows()).map(|row| self.seen(self.unknown.row(row)))
+    }
+
+    fn contours(&self, letters: &mut Letters) -> Result<Picture, Failure> {
+        let pair = |row: &[f32]| [f64::from(row[0]), f64::from(row[1])];
+        let classes: Vec<Class> = (self.rows_by_class().into_iter())
+            .map(|(name, rows)| (letters.drawn(name), rows.iter().map(|row| pair(row)).collect()))
+            .collect();
+        let vectors: Vec<[f64; 2]> = self.extreme_vectors().map(|(_, vector)| pair(&vector)).collect();
+        let queries: Vec<[f64; 2]> = self.unknown().map(|row| pair(&row)).collect();
+        let psi = |points: &[[f64; 2]]| psi(self.evm, points);
+        let unit = if self.evm.params().metric == Metric::Cosine { ", unit length" } else { "" };
+        let names: Option<&[String]> = self.data.map(|data| data.schema.feature_names.as_slice());
+        let axis = |column: usize, otherwise| {
+            let name = names.and_then(|names| names.get(column)).map_or(otherwise, String::as_str);
+            format!("{name}{unit}")
+        };
+        Ok(plane(&Plane {
+            title: &self.title,
+            x_label: &letters.drawn(&axis(0, "x")),
+            y_label: &letters.drawn(&axis(1, "y")),
+            classes: &point_classes(&classes),
+            extreme_vectors: &vectors,
+            queries: &queries,
+            psi: Some(&psi),
+            ..Plane::default()
+        })?)
+    }
+
+    fn components(&self, letters: &mut Letters) -> Result<Picture, Failure> {
+        let classes = self.rows_by_class();
+        let rows: Vec<f32> = classes.iter().flat_map(|(_, rows)| rows.iter().flatten().copied()).collect();
+        let axes = principal::Plane::new(&Features::new(rows, self.evm.dimensions())?);
+        let classes: Vec<Class> = classes
+            .into_iter()
+            .map(|(name, rows)| (letters.drawn(name), rows.iter().map(|row| axes.project(row)).collect()))
+            .collect();
+        let unknowns: Vec<[f64; 2]> = self.unknown().map(|row| axes.project(&row)).collect();
+        Ok(projection(&Projection {
+            title: &self.title,
+            x_label: "first principal component",
+            y_label: "second principal component",
+            classes: &point_classes(&classes),
+            unknowns: &unknowns,
+        })?)
+    }
+}
+
+fn point_classes(classes: &[Class]) -> Vec<PointClass<'_>> {
+    classes.iter().map(|(name, points)| PointClass { name, points }).collect()
 }
 
 /// The largest psi at each point. One without a direction is far from all that have one.
@@ -171,29 +243,4 @@ fn psi(evm: &Evm, points: &[[f64; 2]]) -> Result<Vec<f64>, Box<dyn Error + Send 
         psi[point] = decision.probability();
     }
     Ok(psi)
-}
-
-fn components(
-    evm: &Evm,
-    data: Option<&Labelled>,
-    unknown: &Features<'_>,
-    title: &str,
-) -> Result<Picture, Failure> {
-    let classes = points_by_class(evm, data);
-    let rows: Vec<f32> = classes.iter().flat_map(|(_, rows)| rows.iter().flatten().copied()).collect();
-    let axes = principal::Plane::new(&Features::new(rows, evm.dimensions())?);
-    let classes: Vec<(String, Vec<[f64; 2]>)> = classes
-        .into_iter()
-        .map(|(name, rows)| (name, rows.iter().map(|row| axes.project(row)).collect()))
-        .collect();
-    let classes: Vec<PointClass<'_>> =
-        classes.iter().map(|(name, points)| PointClass { name, points }).collect();
-    let unknowns: Vec<[f64; 2]> = (0..unknown.rows()).map(|row| axes.project(unknown.row(row))).collect();
-    Ok(projection(&Projection {
-        title,
-        x_label: "first principal component",
-        y_label: "second principal component",
-        classes: &classes,
-        unknowns: &unknowns,
-    })?)
 }

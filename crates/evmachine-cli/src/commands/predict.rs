@@ -4,20 +4,23 @@ use std::path::PathBuf;
 
 use clap::Args;
 use evmachine::{ClassScore, Decision, Evm, Explanation, FeatureError, Features, PredictError};
-use evmachine_data::{Batch, ColumnType, ColumnValues, OutputColumn, OutputFormat, Target, Writer};
+use evmachine_data::{
+    Batch, ColumnType, ColumnValues, DataError, OutputColumn, OutputFormat, Target, Writer,
+};
 
 use crate::console::Console;
 use crate::data::{DataArguments, Located, report_skipped};
 use crate::failure::{Failure, Kind};
 use crate::files;
 use crate::rejection::RejectionArguments;
+use crate::unknown::UnknownLabel;
 use crate::{interrupt, model};
 
 /// Name the class of each row, or call it unknown
 ///
 /// Streams, so that files larger than memory work. Writes a row for each input row, in the same order: its number
-/// or identifier, the label, the score that is compared with the threshold as a probability (psi), and the nearest class
-/// whether accepted or not; for a calibrated model also P(known) and P(nearest class | known).
+/// or identifier, the label, the score that is compared with the threshold as a probability (psi), and the best class, that of
+/// highest support, whether accepted or not; for a calibrated model also P(known) and P(best class | known).
 ///
 /// Example: evmachine predict letters.safetensors new.csv -o predictions.csv
 #[derive(Debug, Args)]
@@ -52,9 +55,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "SHARE", default_value_t = 0.5)]
     prior: f64,
 
-    /// What to write for unknown rows.
-    #[arg(long, value_name = "TEXT", default_value = "unknown")]
-    unknown_label: String,
+    #[command(flatten)]
+    unknown: UnknownLabel,
 
     #[command(flatten)]
     columns: DataArguments,
@@ -63,13 +65,10 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failure> {
     if let Target::Path(output) = &arguments.output {
         files::refuse_over(output, [arguments.model.as_path(), arguments.data.as_path()])?;
+        files::refuse_nowhere(output)?;
     }
     let evm = model::load_to_decide(&arguments.model, &arguments.rejection)?;
-    if evm.class_index(&arguments.unknown_label).is_some() {
-        let name = &arguments.unknown_label;
-        return Err(Failure::new(Kind::Usage, format!("the model has a class named {name:?}"))
-            .hint("give unknown rows another name, such as --unknown-label \"(unknown)\""));
-    }
+    arguments.unknown.check_model(&evm)?;
     if !(arguments.prior > 0.0 && arguments.prior < 1.0) {
         return Err(Failure::new(
             Kind::Usage,
@@ -84,7 +83,8 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
     }
     let named_ids = reader.schema().id_name.clone();
     let mut writer =
-        Writer::create(&arguments.output, arguments.format()?, &arguments.header(&evm, named_ids))?;
+        Writer::create(&arguments.output, arguments.format()?, &arguments.header(&evm, named_ids))
+            .map_err(not_written)?;
     let bar = console.bar(None, "predicting");
     let (mut rows, mut unknown) = (0u64, 0u64);
     for batch in reader.by_ref() {
@@ -94,7 +94,7 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
         let count = values.first().map_or(0, ColumnValues::len) as u64;
         if let Err(error) = writer.write(values) {
             // Whoever read our output had enough; that is no failure.
-            return if error.is_broken_pipe() { Ok(()) } else { Err(error.into()) };
+            return if error.is_broken_pipe() { Ok(()) } else { Err(not_written(error)) };
         }
         rows += count;
         unknown += rejected;
@@ -102,11 +102,16 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
     }
     bar.finish_and_clear();
     if let Err(error) = writer.finish() {
-        return if error.is_broken_pipe() { Ok(()) } else { Err(error.into()) };
+        return if error.is_broken_pipe() { Ok(()) } else { Err(not_written(error)) };
     }
     report_skipped(console, reader.skipped());
     console.say(format!("{rows} rows, {unknown} of them unknown"));
     Ok(())
+}
+
+/// That the predictions could not be written is no fault of the data.
+fn not_written(error: DataError) -> Failure {
+    Failure { kind: Kind::Other, ..error.into() }
 }
 
 /// Rows that are explained between two looks at whether to go on.
@@ -139,7 +144,7 @@ impl Arguments {
             id,
             OutputColumn::new("label", ColumnType::Text),
             OutputColumn::new("probability", ColumnType::Float),
-            OutputColumn::new("nearest", ColumnType::Text),
+            OutputColumn::new("best", ColumnType::Text),
         ];
         if evm.calibration().is_some() {
             columns.push(OutputColumn::new("p_known", ColumnType::Float));
@@ -183,7 +188,7 @@ impl Arguments {
         let decisions = || answers.iter().map(|answer| &answer.decision);
         let label = |decision: &Decision| match decision.class() {
             Some(class) => evm.class_name(class).to_owned(),
-            None => self.unknown_label.clone(),
+            None => self.unknown.unknown_label.clone(),
         };
         let number = |&row: &u64| i64::try_from(row).expect("no file has 2^63 rows");
         let ids = match batch.ids {

@@ -7,8 +7,8 @@ use evmachine::Params;
 
 use crate::console::Console;
 use crate::failure::{Failure, Kind};
-use crate::model;
-use crate::parameters::{BudgetArguments, ReductionName};
+use crate::parameters::{BudgetArguments, ReductionName, warn_of_budget};
+use crate::{files, model};
 
 /// Make a model smaller
 ///
@@ -35,6 +35,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failure> {
+    files::refuse_nowhere(&arguments.output)?;
     let (mut evm, _held) = model::load_to_change(console, &arguments.model, &arguments.output)?;
     let (budget, threshold) = (arguments.budget.budget(), arguments.cover_threshold);
     if budget.is_none() && threshold.is_none() {
@@ -57,6 +58,7 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
         evm.extreme_vector_count(),
         evm.vector_ratio()
     ));
+    warn_of_budget(console, &evm);
     console.say(format!("model written to {}", arguments.output.display()));
     Ok(())
 }

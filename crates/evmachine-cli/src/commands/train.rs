@@ -3,15 +3,16 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use evmachine::{Evm, FitStatus, Params, Report, Shares, TailMemory};
+use evmachine::{Evm, FitStatus, Report, Shares, TailMemory};
 
 use crate::console::Console;
 use crate::data::{DataArguments, feature_names};
 use crate::failure::Failure;
 use crate::files;
 use crate::model;
-use crate::parameters::ParameterArguments;
+use crate::parameters::{ParameterArguments, warn_of_budget};
 use crate::rejection::RejectionArguments;
+use crate::unknown::UnknownLabel;
 
 /// Train a model on a labelled feature file
 ///
@@ -30,6 +31,9 @@ pub(crate) struct Arguments {
     unknown_data: Option<PathBuf>,
 
     #[command(flatten)]
+    unknown: UnknownLabel,
+
+    #[command(flatten)]
     columns: DataArguments,
 
     #[command(flatten)]
@@ -42,12 +46,14 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failure> {
     let inputs = [Some(&arguments.data), arguments.unknown_data.as_ref()];
     files::refuse_over(&arguments.output, inputs.into_iter().flatten().map(PathBuf::as_path))?;
+    files::refuse_nowhere(&arguments.output)?;
     let mut params = arguments.parameters.build()?;
     if let Some(rule) = arguments.rejection.rule() {
         params.rejection_threshold = rule;
         params.check()?;
     }
     let data = arguments.columns.read_labelled(console, &arguments.data, None)?;
+    arguments.unknown.check(&arguments.data, &data.labels)?;
     let progress = console.progress();
     let (mut evm, report) = Evm::fit_with(&console.run(&progress), &params, &data.features, &data.labels)
         .map_err(|error| data.failure(error))?;
@@ -58,11 +64,8 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
         evm.calibrate_unknowns(&unknown.features).map_err(|error| unknown.failure(error))?;
     }
     model::save(&evm, &arguments.output)?;
-    if evm.class_index("unknown").is_some() {
-        console.warn("there is a class named \"unknown\"; predict will need another --unknown-label");
-    }
     console.say(format!("{} features in each row", evm.dimensions()));
-    say_report(console, evm.params(), &report);
+    say_report(console, &evm, TailMemory::Full, &report);
     let rule = evm.params().rejection_threshold;
     if rule.is_calibrated() {
         match evm.calibration() {
@@ -75,8 +78,9 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
     Ok(())
 }
 
-/// What a fit or an update did, in a few lines.
-pub(crate) fn say_report(console: &Console, params: &Params, report: &Report) {
+/// What a fit or an update did, in a few lines; `before` is what the model remembered of its tails until then.
+pub(crate) fn say_report(console: &Console, evm: &Evm, before: TailMemory, report: &Report) {
+    let params = evm.params();
     let (rows, classes, vectors) = (report.rows, report.classes, report.extreme_vectors);
     console.say(format!(
         "learned from {rows} rows; {classes} classes, {vectors} extreme vectors, vector ratio {:.3}",
@@ -107,7 +111,9 @@ pub(crate) fn say_report(console: &Console, params: &Params, report: &Report) {
             100.0 * probe
         ));
     }
-    if params.tail_memory == TailMemory::Full && report.tail_memory != TailMemory::Full {
+    warn_of_budget(console, evm);
+    let whole = params.tail_memory == TailMemory::Full && before == TailMemory::Full;
+    if whole && report.tail_memory != TailMemory::Full {
         console.warn(format!(
             "whole tails take more than the {} MB of --tail-memory-limit, so the model remembers less of them and updates \
              are no longer exact; train with a larger --tail-memory-limit to keep them so",

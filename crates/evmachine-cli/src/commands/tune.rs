@@ -13,6 +13,7 @@ use crate::console::{Console, print, table};
 use crate::data::DataArguments;
 use crate::failure::{Failure, Kind};
 use crate::parameters::ParameterArguments;
+use crate::unknown::UnknownLabel;
 use crate::{files, interrupt};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -108,6 +109,9 @@ pub(crate) struct Arguments {
     top: usize,
 
     #[command(flatten)]
+    unknown: UnknownLabel,
+
+    #[command(flatten)]
     columns: DataArguments,
 
     #[command(flatten)]
@@ -122,6 +126,7 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
     if let Some(path) = &arguments.unknown_data {
         options.unknowns = Some(arguments.columns.read_unlabelled(console, path, None)?.features);
     }
+    arguments.unknown.check(&arguments.data, &data.labels)?;
     let bar = console.bar(Some(1), "tuning");
     let tuned = tune(&data.features, &data.labels, &options, &mut |at| {
         bar.set_length(at.total as u64);
@@ -248,8 +253,9 @@ fn summary(tuned: &Tuned, top: usize) -> String {
     let percent = |rate: Option<f64>| rate.map_or("-".to_owned(), |rate| format!("{:.1} %", 100.0 * rate));
     let _ = writeln!(
         text,
-        "at {}: {} of known rows accepted and right, {} of unknown rows rejected, F1 {:.4}",
+        "rule: {}; on the folds {} of known rows were rejected, {} accepted and right, {} of unknown rows rejected, F1 {:.4}",
         rejection(tuned.params.rejection_threshold),
+        percent(at.false_unknown),
         percent(at.known_accuracy),
         percent(at.unknown_accuracy),
         at.f1_micro
@@ -262,8 +268,8 @@ fn rejection(rule: Rejection) -> String {
     let percent = 100.0 * rule.value();
     match rule {
         Rejection::Probability(delta) => format!("delta = {delta:.3}"),
-        Rejection::FalseKnown(_) => format!("{percent:.1} % of unknown rows accepted"),
-        _ => format!("{percent:.1} % of known rows rejected"),
+        Rejection::FalseKnown(_) => format!("at most {percent:.1} % of unknown rows accepted"),
+        _ => format!("at most {percent:.1} % of known rows rejected"),
     }
 }
 

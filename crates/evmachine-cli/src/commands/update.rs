@@ -10,6 +10,8 @@ use crate::data::DataArguments;
 use crate::failure::Failure;
 use crate::files;
 use crate::model;
+use crate::text::escaped;
+use crate::unknown::UnknownLabel;
 
 /// Learn new rows, of known classes or new ones, without retraining
 ///
@@ -27,13 +29,19 @@ pub(crate) struct Arguments {
     output: PathBuf,
 
     #[command(flatten)]
+    unknown: UnknownLabel,
+
+    #[command(flatten)]
     columns: DataArguments,
 }
 
 pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failure> {
     files::refuse_over(&arguments.output, [arguments.data.as_path()])?;
+    files::refuse_nowhere(&arguments.output)?;
     let (mut evm, _held) = model::load_to_change(console, &arguments.model, &arguments.output)?;
     let data = arguments.columns.read_labelled(console, &arguments.data, Some(&evm))?;
+    arguments.unknown.check(&arguments.data, &data.labels)?;
+    let before = evm.tail_memory();
     let progress = console.progress();
     let report = evm
         .update_with(&console.run(&progress), &data.features, &data.labels)
@@ -41,13 +49,14 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
     drop(progress);
     model::save(&evm, &arguments.output)?;
     if !report.new_classes.is_empty() {
-        console.say(format!("new classes: {}", report.new_classes.join(", ")));
+        let names: Vec<_> = report.new_classes.iter().map(|name| escaped(name)).collect();
+        console.say(format!("new classes: {}", names.join(", ")));
     }
     console.say(format!(
         "{} extreme vectors added, {} dropped, {} refitted",
         report.added, report.dropped, report.refitted
     ));
-    say_report(console, evm.params(), &report);
+    say_report(console, &evm, before, &report);
     console.say(format!("model written to {}", arguments.output.display()));
     Ok(())
 }

@@ -81,7 +81,7 @@ fn calibrating_sets_the_threshold_and_says_what_it_gives() {
     assert_eq!(json["calibration_rows"], 58);
     let predictions =
         place.ok(&["predict", "c.safetensors", "fresh.csv", "--label", "class", "--prior", "0.9"]);
-    assert!(predictions.starts_with("row,label,probability,nearest,p_known,p_class\n"), "{predictions}");
+    assert!(predictions.starts_with("row,label,probability,best,p_known,p_class\n"), "{predictions}");
     assert!(
         place.fails(2, &[&predict[..], &["--prior", "1"]].concat()).contains("--prior 1: must be between")
     );
@@ -100,7 +100,7 @@ fn predictions_are_the_same_whether_all_classes_are_measured_or_the_best_alone()
         let predict = ["predict", "m.safetensors", &letters, "--drop", "class"];
         let best = place.ok(&predict);
         let all = place.ok(&[&predict[..], &["--proba"]].concat());
-        assert!(best.starts_with("row,label,probability,nearest\n"), "{best}");
+        assert!(best.starts_with("row,label,probability,best\n"), "{best}");
         let first_four = |line: &str| line.split(',').take(4).collect::<Vec<_>>().join(",") + "\n";
         assert_eq!(best, all.lines().map(first_four).collect::<String>());
     }
@@ -132,7 +132,7 @@ fn a_model_that_forgets_its_tails_says_so() {
             && said.contains("updates are no longer exact"),
         "{said}"
     );
-    assert!(update().contains("updates are no longer exact"));
+    assert!(!update().contains("updates are no longer exact"), "once is enough");
     let inspected: serde_json::Value =
         serde_json::from_str(&place.ok(&["inspect", "m.safetensors", "--json"])).unwrap();
     assert_eq!(inspected["tail_memory"], "max");
@@ -269,7 +269,195 @@ fn what_looks_wrong_is_warned_of() {
     };
     assert!(warned("a,class\n1,x\n1,x\n1,y\n1,y\n").contains("4 of 4 rows are equally far"));
     assert!(warned("a,class\n1,x\n2,y\n3,z\n4,v\n").contains("is --label the right column?"));
-    assert!(warned("a,class\n1,x\n2,x\n5,unknown\n6,unknown\n").contains("--unknown-label"));
+}
+
+/// Who corrects some predictions and learns from all of them must not have the unknown learned as a class.
+#[test]
+fn the_unknown_is_no_class() {
+    let place = Place::new();
+    let letters = fixture("letters.csv");
+    trained(&place);
+    place.write("mixed.csv", keep(&["A", "B", "C"]).replace("\nC,", "\nunknown,"));
+    let commands: [&[&str]; 3] = [
+        &["train", "mixed.csv", "-o", "m"],
+        &["update", "model.safetensors", "mixed.csv", "-o", "m"],
+        &["tune", "mixed.csv", "-o", "p.toml"],
+    ];
+    for arguments in commands {
+        let said = place.fails(3, &[arguments, &["--label", "class"]].concat());
+        assert!(
+            said.contains("mixed.csv: 33 rows are of a class \"unknown\"") && said.contains("--unknown-data"),
+            "{said}"
+        );
+    }
+    // Where it is one, unknown rows are called otherwise.
+    let otherwise = ["--label", "class", "--unknown-label", "?"];
+    place.ok(&[&["train", "mixed.csv", "-o", "m"], &otherwise[..]].concat());
+    place.ok(&[&["update", "model.safetensors", "mixed.csv", "-o", "u"], &otherwise[..]].concat());
+    assert!(place.fails(2, &["predict", "m", &letters, "--label", "class"]).contains("--unknown-label"));
+    place.ok(&["predict", "m", &letters, "--label", "class", "--unknown-label", "?"]);
+    // To evaluate by and to calibrate on, such rows are what they say.
+    let json: serde_json::Value = serde_json::from_str(&place.ok(&[
+        "evaluate",
+        "model.safetensors",
+        "mixed.csv",
+        "--label",
+        "class",
+        "--json",
+    ]))
+    .unwrap();
+    assert_eq!(json["evaluation"]["unknown"], 33);
+}
+
+/// Far from everything the widest curve has the highest support, wherever its class lies.
+#[test]
+fn what_is_called_best_is_the_class_of_highest_support() {
+    let place = Place::new();
+    let mut text = "x,class\n".to_owned();
+    for (centre, name, width) in [(0.0, "zero", 0.1), (3.0, "three", 0.1), (6.0, "six", 0.1)] {
+        for row in 0..20 {
+            let _ = writeln!(text, "{},{name}", centre + width * f64::from(row));
+        }
+    }
+    place.write("blobs.csv", text);
+    place.write("far.csv", "x\n50\n");
+    place.ok(&["train", "blobs.csv", "--label", "class", "-o", "m"]);
+    place.ok(&["predict", "m", "far.csv", "--proba", "-o", "far.jsonl"]);
+    let row: serde_json::Value = serde_json::from_str(&place.read("far.jsonl")).unwrap();
+    assert_eq!(row["label"], "unknown");
+    assert!(row["nearest"].is_null() && row["best"].is_string(), "{row}");
+}
+
+#[test]
+fn settings_are_kept_without_training() {
+    let place = Place::new();
+    let letters = fixture("letters.csv");
+    place.ok(&["train", &letters, "--label", "class", "--cover-threshold", "1", "-o", "m"]);
+    let inspect = |name: &str| -> serde_json::Value {
+        serde_json::from_str(&place.ok(&["inspect", name, "--json"])).unwrap()
+    };
+    place.ok(&["set", "m", "--delta", "0.25", "-o", "d"]);
+    assert_eq!(inspect("d")["params"]["rejection_threshold"], 0.25);
+    let predict = ["--label", "class"];
+    assert_eq!(
+        place.ok(&[&["predict", "d", &letters], &predict[..]].concat()),
+        place.ok(&[&["predict", "m", &letters, "--delta", "0.25"], &predict[..]].concat()),
+        "as the flag of a single run"
+    );
+    place.ok(&["set", "m", "--max-false-unknown", "0.2", "--per-class", "-o", "s"]);
+    assert_eq!(inspect("s")["params"]["rejection_threshold"]["false_unknown_per_class"], 0.2);
+    place.ok(&["set", "m", "-k", "3", "-o", "k"]);
+    assert_eq!(inspect("k")["params"]["n_fused"], 3);
+    assert_ne!(inspect("k")["threshold"], inspect("m")["threshold"], "set anew");
+    place.ok(&["set", "m", "--feature-names", "", "-o", "n"]);
+    place.ok(&["set", "m", "-k", "2", "-o", "m"]);
+    assert_eq!(inspect("m")["params"]["n_fused"], 2);
+    assert!(place.fails(2, &["set", "m", "-o", "x"]).contains("nothing to set"));
+    assert!(place.fails(2, &["set", "m", "-k", "0", "-o", "x"]).contains("--n-fused"));
+    let said = place.fails(2, &["set", "m", "--feature-names", "a,b", "-o", "x"]);
+    assert!(said.contains("--feature-names: 2 feature names for 16 columns"), "{said}");
+}
+
+#[test]
+fn a_threshold_of_the_table_gives_what_the_table_says() {
+    let place = Place::new();
+    place.write("three.csv", keep(&["A", "B", "C"]));
+    place.ok(&["train", "three.csv", "--label", "class", "--delta", "0.05", "-o", "m"]);
+    let letters = fixture("letters.csv");
+    let json = |name: &str| -> serde_json::Value {
+        serde_json::from_str(&place.ok(&["evaluate", name, &letters, "--label", "class", "--json"])).unwrap()
+    };
+    let table = json("m")["thresholds"].as_array().unwrap().clone();
+    assert!(table.len() >= 4, "{table:?}");
+    for line in &table {
+        place.ok(&["set", "m", "--delta", &line["delta"].to_string(), "-o", "set"]);
+        let found = &json("set")["evaluation"];
+        for rate in ["known_accuracy", "false_unknown"] {
+            assert_eq!(found[rate], line[rate], "{line} {found}");
+        }
+        let false_known = 1.0 - found["unknown_accuracy"].as_f64().unwrap();
+        assert!((false_known - line["false_known"].as_f64().unwrap()).abs() < 1e-12, "{line} {found}");
+    }
+    assert!(table.is_sorted_by_key(|line| line["false_unknown"].as_f64().unwrap()));
+}
+
+#[test]
+fn rows_of_unknown_classes_alone_have_no_negative_figures() {
+    let place = Place::new();
+    trained(&place);
+    place.write("strangers.csv", keep(&["A"]).replace("\nA,", "\nZ,"));
+    let said = place.ok(&["evaluate", "model.safetensors", "strangers.csv", "--label", "class"]);
+    assert!(!said.contains("-0.0") && said.contains("F1, macro"), "{said}");
+}
+
+#[test]
+fn a_budget_below_one_for_each_class_is_said() {
+    let place = Place::new();
+    trained(&place);
+    let said = |arguments: &[&str]| {
+        let output = place.run(arguments);
+        assert!(output.status.success());
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let fewer = "3 extreme vectors are fewer than the 4 classes, each of which keeps one at least; 4 are in the model";
+    assert!(said(&["reduce", "model.safetensors", "--max-total", "3", "-o", "m"]).contains(fewer));
+    let letters = fixture("letters.csv");
+    assert!(said(&["train", &letters, "--label", "class", "--max-total", "3", "-o", "m"]).contains(fewer));
+    assert!(!said(&["reduce", "model.safetensors", "--max-total", "4", "-o", "m"]).contains("fewer"));
+    let none = place.fails(2, &["reduce", "model.safetensors", "--max-per-class", "0", "-o", "m"]);
+    assert!(none.contains("see --max-per-class, --max-total and --vector-ratio"), "{none}");
+}
+
+#[test]
+fn flags_that_a_picture_has_no_use_for_are_refused() {
+    let place = Place::new();
+    trained(&place);
+    for flags in
+        [&["--tail-size", "20"][..], &["--preset", "robust"], &["--label", "class"], &["--drop", "0"]]
+    {
+        let said = place.fails(2, &[&["plot", "model.safetensors", "-o", "p.svg"], flags].concat());
+        assert!(said.contains("model.safetensors is a model"), "{flags:?}: {said}");
+    }
+    let letters = fixture("letters.csv");
+    place.ok(&["plot", "model.safetensors", "--queries", &letters, "--label", "class", "-o", "p.svg"]);
+}
+
+/// By cosine a model knows directions: a query far out lies where its direction is.
+#[test]
+fn by_cosine_everything_is_drawn_at_unit_length() {
+    let place = Place::new();
+    let mut text = "x,y,class\n".to_owned();
+    for row in 0..30 {
+        let angle = f64::from(row % 15) * 0.01 + if row < 15 { 0.1 } else { 1.4 };
+        let length = 1.0 + f64::from(row) * 10.0;
+        let _ = writeln!(text, "{},{},{}", length * angle.cos(), length * angle.sin(), row / 15);
+    }
+    place.write("rays.csv", text);
+    place.write("near.csv", "x,y\n-1,-1\n");
+    place.write("far.csv", "x,y\n-900,-900\n");
+    let flags = ["--metric", "cosine", "--label", "class", "--title", "rays"];
+    let mut pictures = Vec::new();
+    for queries in ["near.csv", "far.csv"] {
+        let command = ["plot", "rays.csv", "--queries", queries, "-o", "p.svg"];
+        place.ok(&[&command[..], &flags].concat());
+        pictures.push(place.read("p.svg"));
+    }
+    assert_eq!(pictures[0], pictures[1]);
+    assert!(pictures[0].contains("x, unit length"));
+}
+
+#[test]
+fn letters_that_a_png_lacks_are_escaped_and_told() {
+    let place = Place::new();
+    place.write("names.csv", "x,y,class\n0,0,日本\n0,1,日本\n5,5,größe\n5,6,größe\n");
+    let plot = |name: &str| {
+        let output = place.run(&["plot", "names.csv", "--label", "class", "-o", name]);
+        assert!(output.status.success());
+        String::from_utf8(output.stderr).unwrap()
+    };
+    assert!(plot("p.png").contains("lacks letters"));
+    assert!(!plot("p.svg").contains("lacks letters"));
+    assert!(place.read("p.svg").contains("日本"));
 }
 
 #[test]

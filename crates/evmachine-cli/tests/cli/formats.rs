@@ -39,7 +39,7 @@ fn every_format_gives_the_same_model_and_predictions() {
     assert!(models[5] == models[6] && named[5] < named[0], "{named:?}");
     assert!(predictions.iter().all(|text| *text == predictions[0]));
     let lines: Vec<&str> = predictions[0].lines().collect();
-    assert_eq!(lines[0], "row,label,probability,nearest,p_known,p_class");
+    assert_eq!(lines[0], "row,label,probability,best,p_known,p_class");
     assert_eq!(lines.len(), 161);
     assert!(lines[1].starts_with("1,D,"), "{}", lines[1]);
 }
@@ -72,7 +72,7 @@ fn predictions_can_be_written_in_every_format_and_keep_identifiers() {
     }
     let text = place.read("out.csv");
     let lines: Vec<&str> = text.lines().collect();
-    assert_eq!(lines[0], "name,label,probability,nearest,p_known,p_class");
+    assert_eq!(lines[0], "name,label,probability,best,p_known,p_class");
     assert!(lines[1].starts_with("first,A,"), "{text}");
     assert!(lines[2].starts_with("\"a, b\",unknown,0.0,"), "{text}");
     let json: Vec<serde_json::Value> =

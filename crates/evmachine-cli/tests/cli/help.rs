@@ -2,7 +2,7 @@
 
 use crate::Place;
 
-const COMMANDS: [&str; 14] = [
+const COMMANDS: [&str; 15] = [
     "demo",
     "calibrate",
     "train",
@@ -10,6 +10,7 @@ const COMMANDS: [&str; 14] = [
     "update",
     "reduce",
     "forget",
+    "set",
     "tune",
     "evaluate",
     "inspect",
@@ -78,6 +79,7 @@ fn every_example_runs() {
         "update",
         "reduce",
         "forget",
+        "set",
         "inspect",
         "plot",
         "export",

@@ -4,6 +4,7 @@
 //! - `formats`: train, predict, evaluate on real files of every format;
 //! - `commands`: calibrate, update, reduce, forget, tune, inspect, plot, export, demo;
 //! - `files`: what becomes of the files that commands write;
+//! - `output`: what arrives at the standard output, and what a terminal gets to see;
 //! - `errors`: bad usage, bad data, bad models: message and exit code;
 //! - `streams`: pipes, large files, interruption.
 
@@ -14,6 +15,7 @@ mod errors;
 mod files;
 mod formats;
 mod help;
+mod output;
 mod streams;
 
 use std::path::{Path, PathBuf};

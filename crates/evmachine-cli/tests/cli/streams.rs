@@ -42,7 +42,7 @@ fn a_reader_that_had_enough_is_no_error() {
         .unwrap();
     let mut first = String::new();
     BufReader::new(child.stdout.take().unwrap()).read_line(&mut first).unwrap();
-    assert_eq!(first, "row,label,probability,nearest,p_known,p_class\n");
+    assert_eq!(first, "row,label,probability,best,p_known,p_class\n");
     let mut said = String::new();
     child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(0), "{said}");
@@ -152,7 +152,7 @@ fn an_interruption_ends_a_prediction_in_the_middle_of_a_batch() {
     place.write("labels.txt", labels.join("\n"));
     let keep =
         ["--metric", "manhattan", "--cover-threshold", "1", "--tail-size", "20", "--tail-memory", "none"];
-    for rule in ["--delta", "--max-false-unknown"] {
+    for (rule, signal) in [("--delta", "-INT"), ("--max-false-unknown", "-TERM")] {
         let train =
             ["train", "train.npy", "--labels-file", "labels.txt", "-o", "m.safetensors", rule, "0.05"];
         place.ok(&[&train[..], &keep].concat());
@@ -170,7 +170,7 @@ fn an_interruption_ends_a_prediction_in_the_middle_of_a_batch() {
         input.write_all(&batch).unwrap();
         std::thread::sleep(std::time::Duration::from_millis(100));
         let id = child.id().to_string();
-        assert!(std::process::Command::new("kill").args(["-INT", &id]).status().unwrap().success());
+        assert!(std::process::Command::new("kill").args([signal, &id]).status().unwrap().success());
         let mut code = None;
         for _ in 0..600 {
             code = child.try_wait().unwrap();

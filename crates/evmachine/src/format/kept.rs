@@ -7,10 +7,11 @@ use safetensors::tensor::Dtype;
 use serde::{Deserialize, Serialize};
 
 use super::tensors::{Column, Tensors, f32s, u64s};
-use super::{FormatError, inconsistent};
+use super::{FormatError, inconsistent, is_unit};
 use crate::aside::Aside;
 use crate::features::LARGEST;
 use crate::ignored::Ignored;
+use crate::metric::Metric;
 use crate::model::Evm;
 use crate::origin::{Batch, Called, Origins};
 use crate::psi::FitStatus;
@@ -115,6 +116,10 @@ impl Evm {
             let rows = kept.aside_classes.into_iter().zip(sources).zip(vectors.chunks_exact(d));
             let rows = rows.map(|((class, source), vector)| Aside { class, source, vector: vector.to_vec() });
             self.aside = Arc::new(rows.collect());
+        }
+        let mut vectors = self.ignored_vectors().chain(self.aside.iter().map(|row| &row.vector[..]));
+        if self.params.metric == Metric::Cosine && !vectors.all(is_unit) {
+            return Err(inconsistent("an ignored sample or a row set aside is not of unit length, which cosine needs"));
         }
         let mut distinct = HashSet::new();
         let extreme = self.classes.iter().flat_map(|class| &class.sources);

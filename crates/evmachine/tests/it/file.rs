@@ -2,7 +2,8 @@
 
 use crate::common::{any_params, any_set};
 use evmachine::{
-    Decision, Evm, FeatureError, Features, FormatError, Labels, Metric, Params, Shares, TailMemory, TailSize,
+    Budget, Decision, Evm, FeatureError, Features, FormatError, Labels, Metric, Params, Refit, Rejection,
+    Shares, TailMemory, TailSize, Weight,
 };
 use proptest::prelude::*;
 
@@ -28,6 +29,39 @@ proptest! {
         let loaded = Evm::from_bytes_with_metric(&bytes, params.metric.clone()).unwrap();
         prop_assert_eq!(&loaded, &evm);
         prop_assert_eq!(loaded.decide(&set.features).unwrap(), evm.decide(&set.features).unwrap());
+    }
+
+    #[test]
+    fn what_is_left_after_forgetting_survives_its_file(
+        set in any_set(), params in any_params(), forgotten in any::<prop::sample::Index>(),
+        memory in prop::sample::select(vec![TailMemory::Full, TailMemory::Max, TailMemory::None]),
+        refit in prop::sample::select(vec![Refit::New, Refit::Affected, Refit::All]),
+        held_out in any::<bool>(), probe in prop::sample::select(vec![0.0, 0.0, 1.0]), standardize in any::<bool>(),
+    ) {
+        let rejection = if held_out { Rejection::FalseUnknown(0.1) } else { params.rejection_threshold };
+        let weight = Weight::Fixed(probe);
+        let params = Params {
+            tail_memory: memory, refit, rejection_threshold: rejection, logit_weight: weight, probe_weight: weight,
+            standardize, ..params
+        };
+        // Standard columns may leave a row without a direction, which cosine refuses.
+        let first: Vec<usize> = (0..set.len()).step_by(2).chain(1..8.min(set.len())).collect();
+        let Ok((mut evm, _)) = Evm::fit(&params, &set.features.select(&first), &set.labels.select(&first)) else {
+            return Ok(());
+        };
+        let saved = |evm: &Evm| Evm::from_bytes_with_metric(&evm.to_bytes().unwrap(), params.metric.clone());
+        if evm.update(&set.features, &set.labels).is_ok() {
+            prop_assert_eq!(&saved(&evm).unwrap(), &evm);
+        }
+        let budget = Params { max_extreme_vectors: Some(Budget::Ratio(0.5)), ..params.clone() };
+        if evm.reduce(&budget).is_ok() {
+            prop_assert_eq!(&saved(&evm).unwrap(), &evm);
+        }
+        while evm.classes().len() > 2 {
+            let name = evm.class_name(forgotten.index(evm.classes().len())).to_owned();
+            evm.forget_class(&name).unwrap();
+            prop_assert_eq!(&saved(&evm).unwrap(), &evm);
+        }
     }
 
     #[test]
@@ -174,10 +208,52 @@ fn numbers_that_cannot_be_are_refused() {
     };
     let sums = replaced(r#"\"count\":0"#, r#"\"count\":18446744073709551615"#);
     assert!(said(sums).contains("dropped fits"));
+    // All 8 rows are extreme vectors.
+    assert!(said(replaced(r#"\"count\":0"#, r#"\"count\":1"#)).contains("dropped fits"));
     assert!(
         said(replaced(r#"\"tail_memory\":\"full\",\"dropped"#, r#"\"tail_memory\":\"none\",\"dropped"#))
             .contains("under None")
     );
+}
+
+/// The first number of a tensor, by its place in the file.
+fn with_first(evm: &Evm, name: &'static str, number: &[u8]) -> String {
+    tampered_with(evm, |header, data| {
+        let json: serde_json::Value = serde_json::from_str(header).unwrap();
+        let start = json[name]["data_offsets"][0].as_u64().unwrap() as usize;
+        data[start..start + number.len()].copy_from_slice(number);
+    })
+    .to_string()
+}
+
+#[test]
+fn a_scale_of_zero_is_that_of_a_tail_of_zeros() {
+    let said = with_first(&model(), "scale", &0.0f64.to_le_bytes());
+    assert!(said.contains("scale[0] = 0 of a fit with converged"), "{said}");
+    let said = with_first(&model(), "status", &[3]);
+    assert!(said.contains("of a fit with all margins zero"), "{said}");
+    // What vanishes beside the shift has no logarithm either.
+    let said = tampered(|header, data| {
+        let json: serde_json::Value = serde_json::from_str(header).unwrap();
+        for (name, number) in [("scale", 1e-300f64), ("shift", 1e300)] {
+            let start = json[name]["data_offsets"][0].as_u64().unwrap() as usize;
+            data[start..start + 8].copy_from_slice(&number.to_le_bytes());
+        }
+    });
+    assert!(said.to_string().contains("scale[0] = "), "{said}");
+}
+
+#[test]
+fn directions_are_of_unit_length() {
+    let features = Features::new(vec![1.0, 0.1, 1.0, 0.2, 0.1, 1.0, 0.2, 1.0], 2).unwrap();
+    let labels = Labels::new(["right", "right", "up", "up"]).unwrap();
+    let params = Params { metric: Metric::Cosine, cover_threshold: 1.0, ..Params::paper() };
+    let (evm, _) = Evm::fit(&params, &features, &labels).unwrap();
+    assert_eq!(Evm::from_bytes(&evm.to_bytes().unwrap()).unwrap(), evm);
+    for value in [0.0f32, 3.0, 0.99] {
+        let said = with_first(&evm, "vectors", &value.to_le_bytes());
+        assert!(said.contains("extreme vector 0 is not of unit length"), "{value}: {said}");
+    }
 }
 
 #[test]

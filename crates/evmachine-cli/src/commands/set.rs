@@ -1,0 +1,64 @@
+//! `evmachine set`
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::console::Console;
+use crate::failure::{Failure, Kind};
+use crate::rejection::RejectionArguments;
+use crate::{files, model};
+
+/// Change what a model decides by, without training
+///
+/// Other commands take the same flags for a single run; here they stay with the model. `evmachine evaluate` says what each
+/// threshold gives.
+///
+/// Example: evmachine set letters.safetensors --delta 0.2 -o letters.safetensors
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// The model.
+    model: PathBuf,
+
+    /// The model file to write; may be the one read.
+    #[arg(short, long, value_name = "MODEL")]
+    output: PathBuf,
+
+    #[command(flatten)]
+    rejection: RejectionArguments,
+
+    /// How many of a class's largest psi are averaged (k); a calibrated threshold is set anew on rows that the model keeps.
+    #[arg(short = 'k', long, value_name = "K")]
+    n_fused: Option<usize>,
+
+    /// Names of the features, one for each column in its order, by which columns of data files are found; none at all ("")
+    /// takes them by position.
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    feature_names: Option<Vec<String>>,
+}
+
+pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failure> {
+    files::refuse_nowhere(&arguments.output)?;
+    let Arguments { rejection, n_fused, feature_names, .. } = arguments;
+    if rejection.rule().is_none() && n_fused.is_none() && feature_names.is_none() {
+        return Err(Failure::new(Kind::Usage, "nothing to set")
+            .hint("give --delta, --max-false-unknown, --max-false-known, --n-fused or --feature-names"));
+    }
+    let (mut evm, _held) = model::load_to_change(console, &arguments.model, &arguments.output)?;
+    if let Some(names) = feature_names {
+        let none = names.iter().all(String::is_empty);
+        evm.set_feature_names(if none { Vec::new() } else { names.clone() }).map_err(|error| Failure {
+            kind: Kind::Usage,
+            ..Failure::from(error).about("--feature-names")
+        })?;
+    }
+    if let Some(n_fused) = n_fused {
+        let progress = console.progress();
+        evm.set_n_fused_with(&console.run(&progress), *n_fused)?;
+    }
+    rejection.apply(&mut evm)?;
+    model::save(&evm, &arguments.output)?;
+    console.say(format!("unknown is what lies below {}", model::threshold(&evm)));
+    console.say(format!("model written to {}", arguments.output.display()));
+    Ok(())
+}

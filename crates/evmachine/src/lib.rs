@@ -80,7 +80,7 @@ mod fit;
 mod forget;
 mod format;
 mod holdout;
-mod labels;
+pub mod labels;
 #[cfg(test)]
 mod laws;
 mod level;

@@ -10,6 +10,7 @@ use crate::calibration::Calibration;
 use crate::curve::{Curve, Curves};
 use crate::distance::{self, Columns};
 use crate::error::FeatureError;
+use crate::labels;
 use crate::metric::MetricError;
 use crate::params::{CheckedParams, TailMemory};
 use crate::points::Points;
@@ -240,9 +241,9 @@ impl Evm {
         &self.classes[class].name
     }
 
-    /// The position of a class.
+    /// The position of the class of a name, or of another name of the same [`key`](labels::key).
     pub fn class_index(&self, name: &str) -> Option<usize> {
-        self.classes.iter().position(|class| class.name == name)
+        self.classes.iter().position(|class| labels::are_same(&class.name, name))
     }
 
     /// All extreme vectors, class by class, in order of choice within a class.

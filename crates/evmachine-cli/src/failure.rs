@@ -82,7 +82,7 @@ impl From<FeatureError> for Failure {
             FeatureError::Dimensions { .. } => failure.hint(
                 "name the columns that are not features with --label, --id or --drop, or the features with --features",
             ),
-            FeatureError::ZeroVector { .. } => failure.hint("use --metric euclidean, or remove the row"),
+            FeatureError::ZeroVector { .. } => failure.hint("train with --metric euclidean, or remove the row"),
             _ => failure,
         }
     }
@@ -182,6 +182,13 @@ fn flags(error: &DataError) -> Option<String> {
         DataError::BadRow { problem: RowProblem::NotANumber { column, .. }, .. } => {
             let column = typed(&ColumnRef::Name(column.clone()));
             format!("{}; --skip-bad-rows leaves such rows out", apart(&column))
+        }
+        DataError::BadRow { problem: RowProblem::ZeroVector, .. } => {
+            "--skip-bad-rows leaves such rows out; a model trained with --metric euclidean takes them"
+                .to_owned()
+        }
+        DataError::MissingFeatures { .. } => {
+            "pass --features COLUMNS to take these in the place of the model's, in its order".to_owned()
         }
         DataError::BadRow { .. } => "--skip-bad-rows leaves such rows out".to_owned(),
         DataError::UnknownOutput { .. } => "name the format with --output-format, such as csv".to_owned(),

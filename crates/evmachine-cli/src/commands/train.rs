@@ -1,6 +1,7 @@
 //! `evmachine train`
 
 use std::path::PathBuf;
+use std::slice::from_ref;
 
 use clap::Args;
 use evmachine::{Evm, FitStatus, Params, Report, Shares, TailMemory};
@@ -18,8 +19,10 @@ use crate::rejection::RejectionArguments;
 /// Example: evmachine train letters.csv --label 0 -o letters.safetensors
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// The data: CSV, TSV, NPY, NPZ, Parquet, Arrow or LIBSVM; - for standard input.
-    data: PathBuf,
+    /// The data: CSV, TSV, JSON lines, NPY, NPZ, Parquet, Arrow or LIBSVM, the texts also as .gz or .zst; - for standard input.
+    /// Several files, or a pattern such as 'part-*.csv', must have the same columns.
+    #[arg(required = true, value_name = "DATA")]
+    data: Vec<PathBuf>,
 
     /// The model file to write.
     #[arg(short, long, value_name = "MODEL")]
@@ -40,21 +43,21 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failure> {
-    let inputs = [Some(&arguments.data), arguments.unknown_data.as_ref()];
-    files::refuse_over(&arguments.output, inputs.into_iter().flatten().map(PathBuf::as_path))?;
+    files::refuse_over(&arguments.output, arguments.data.iter().chain(&arguments.unknown_data))?;
     let mut params = arguments.parameters.build()?;
     if let Some(rule) = arguments.rejection.rule() {
         params.rejection_threshold = rule;
         params.check()?;
     }
-    let data = arguments.columns.read_labelled(console, &arguments.data, None)?;
+    let columns = arguments.columns.learned_with(&params);
+    let data = columns.read_labelled(console, &arguments.data, None)?;
     let progress = console.progress();
     let (mut evm, report) = Evm::fit_with(&console.run(&progress), &params, &data.features, &data.labels)
         .map_err(|error| data.failure(error))?;
     drop(progress);
     evm.set_feature_names(feature_names(&data.schema))?;
     if let Some(path) = &arguments.unknown_data {
-        let unknown = arguments.columns.read_unlabelled(console, path, Some(&evm))?;
+        let unknown = columns.read_unlabelled(console, from_ref(path), Some(&evm))?;
         evm.calibrate_unknowns(&unknown.features).map_err(|error| unknown.failure(error))?;
     }
     model::save(&evm, &arguments.output)?;

@@ -19,8 +19,9 @@ pub(crate) struct Arguments {
     /// The model to start from.
     model: PathBuf,
 
-    /// The new, labelled data.
-    data: PathBuf,
+    /// The new, labelled data; several files, or a pattern such as 'part-*.csv', must have the same columns.
+    #[arg(required = true, value_name = "DATA")]
+    data: Vec<PathBuf>,
 
     /// The model file to write; may be the one read.
     #[arg(short, long, value_name = "MODEL")]
@@ -31,7 +32,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failure> {
-    files::refuse_over(&arguments.output, [arguments.data.as_path()])?;
+    files::refuse_over(&arguments.output, &arguments.data)?;
     let (mut evm, _held) = model::load_to_change(console, &arguments.model, &arguments.output)?;
     let data = arguments.columns.read_labelled(console, &arguments.data, Some(&evm))?;
     let progress = console.progress();

@@ -16,7 +16,7 @@ const FIXTURES: [(&str, &[&str], &[&str]); 4] = [
 ];
 
 /// A corpus, a name, the label to ask for, and the text.
-const TEXTS: [(&str, &str, &str, &str); 13] = [
+const TEXTS: [(&str, &str, &str, &str); 19] = [
     ("csv", "comma", "", "1,2,3\n4,5,6\n7,8.5,-9e3\n"),
     ("csv", "header", "label", "a,b,label\n1,2,cat\n3,4,dog\n\n5,6,cat\n"),
     ("csv", "semicolon", "-1", "x;y;class\n1.5;2.5;1.0\n3.5;4.5;2.0\n"),
@@ -26,6 +26,12 @@ const TEXTS: [(&str, &str, &str, &str); 13] = [
     ("csv", "bad_rows", "-1", "1,2,a\n1,NA,b\n1,2\nnan,2,c\n1e39,2,d\n3,4,e\n"),
     ("csv", "counted", "label", "0,1,2,3,4,5,6,7,label\n5,6,7,8,9,9,9,9,x\n"),
     ("csv", "mark", "", "\u{feff}a,b\n1,2\n"),
+    ("csv", "index", "", ",0,1\n0,5,6\n1,7,8\n"),
+    ("csv", "open_quote", "0", "a,b\n\"1,2\n3,4\n"),
+    ("jsonl", "flat", "y", "{\"y\":\"cat\",\"b\":2,\"a\":1.5}\n\n{\"a\":-3,\"y\":1.0,\"b\":true}\n"),
+    ("jsonl", "vectors", "label", "{\"v\":[1,2.5],\"label\":true}\n{\"label\":false,\"v\":[3,4]}\n"),
+    ("jsonl", "nested", "class", "{\"class\":1,\"x\":{\"a\":[[]]},\"v\":[]}\n{\"v\":[1]}\n"),
+    ("jsonl", "bad_rows", "", "{\"a\":1}\n{\"a\":null}\n{\"a\":\"x\"}\n[1]\n{\"a\":1e300}\n{\"a\":2\n"),
     ("libsvm", "from_one", "", "+1 1:0.5 7:2\n-1 2:1e-3 # note\n+1\n"),
     ("libsvm", "from_zero", "", "# heading\n3 qid:4 0:1 2:-1\n2.0 1:inf\n"),
     ("libsvm", "bad_rows", "label", "1 1:1 1:2\n1 x:2\n1 2:y\ncat 3:4\n1:5\n"),

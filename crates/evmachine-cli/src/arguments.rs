@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    calibrate, demo, evaluate, export, forget, inspect, plot, predict, reduce, set, train, tune, update,
+    calibrate, demo, doubt, edit, evaluate, export, forget, inspect, plot, predict, reduce, rows, set, train,
+    tune, update,
 };
 use crate::program::CommonArguments;
 
@@ -39,6 +40,9 @@ pub(crate) enum Command {
     Update(update::Arguments),
     Reduce(reduce::Arguments),
     Forget(forget::Arguments),
+    Edit(edit::Arguments),
+    Doubt(doubt::Arguments),
+    Rows(rows::Arguments),
     Set(set::Arguments),
     Calibrate(calibrate::Arguments),
     Tune(tune::Arguments),

@@ -2,6 +2,8 @@
 
 pub(crate) mod calibrate;
 pub(crate) mod demo;
+pub(crate) mod doubt;
+pub(crate) mod edit;
 pub(crate) mod evaluate;
 pub(crate) mod export;
 pub(crate) mod forget;
@@ -9,6 +11,7 @@ pub(crate) mod inspect;
 pub(crate) mod plot;
 pub(crate) mod predict;
 pub(crate) mod reduce;
+pub(crate) mod rows;
 pub(crate) mod set;
 pub(crate) mod train;
 pub(crate) mod tune;
@@ -30,6 +33,9 @@ pub(crate) fn run(command: &Command, console: &Console) -> Result<(), Failure> {
         Command::Update(arguments) => update::run(arguments, console),
         Command::Reduce(arguments) => reduce::run(arguments, console),
         Command::Forget(arguments) => forget::run(arguments, console),
+        Command::Edit(arguments) => edit::run(arguments, console),
+        Command::Doubt(arguments) => doubt::run(arguments, console),
+        Command::Rows(arguments) => rows::run(arguments),
         Command::Set(arguments) => set::run(arguments, console),
         Command::Calibrate(arguments) => calibrate::run(arguments, console),
         Command::Tune(arguments) => tune::run(arguments, console),

@@ -1,20 +1,24 @@
-//! The flags that say what a data file holds, and the files themselves.
+//! The flags that say what data files hold, and the files themselves.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
-use evmachine::{CalibrateError, Evm, FeatureError, Features, FitError, Labels, PredictError};
-use evmachine_data::{Batch, ColumnRef, Format, Header, ReadOptions, Reader, Schema, Skipped};
+use evmachine::{Evm, Features, Labels, Metric, Params};
+use evmachine_data::{
+    Batch, ColumnRef, Format, Gathering, Header, Notice, ReadOptions, Schema, Series, Skipped,
+};
 
 use crate::console::Console;
 use crate::failure::{Failure, Kind};
+use crate::inputs::expand;
 use crate::interrupt;
+use crate::origin::{FileRows, Located, Origin};
 
 /// What a data file holds.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Data")]
 pub struct DataArguments {
-    /// The column with the class, by name or by number from 0 (-1 is the last).
+    /// The column with the class, by name or by number from 0 (-1 is the last). Labels 1, 1.0 and "1" are one class.
     #[arg(long, value_name = "COLUMN", allow_hyphen_values = true)]
     pub label: Option<ColumnRef>,
 
@@ -22,8 +26,8 @@ pub struct DataArguments {
     #[arg(long, value_name = "COLUMN", allow_hyphen_values = true)]
     pub id: Option<ColumnRef>,
 
-    /// The feature columns: names, numbers or ranges such as 4:20; unless given, all but --label, --id and --drop, which
-    /// must then be numeric.
+    /// The feature columns: names, numbers or ranges such as 4:20; unless given, those that the model was trained on, by
+    /// name, and without a model or names all but --label, --id and --drop, which must then be numeric.
     #[arg(long, value_name = "COLUMNS", value_delimiter = ',', allow_hyphen_values = true)]
     pub features: Vec<ColumnRef>,
 
@@ -31,11 +35,12 @@ pub struct DataArguments {
     #[arg(long, value_name = "COLUMNS", value_delimiter = ',', allow_hyphen_values = true)]
     pub drop: Vec<ColumnRef>,
 
-    /// Whether a text file begins with column names: auto, yes or no.
+    /// Whether a text file begins with column names: auto, yes or no. Rows are counted from 1 without them.
     #[arg(long, value_name = "WHEN", default_value = "auto")]
     pub header: Header,
 
-    /// The format, where it shows neither in the content nor in the name: csv, tsv, npy, npz, parquet, arrow, libsvm.
+    /// The format, where it shows neither in the content nor in the name: csv, tsv, jsonl, npy, npz, parquet, arrow,
+    /// libsvm.
     #[arg(long, value_name = "FORMAT")]
     pub format: Option<Format>,
 
@@ -43,17 +48,21 @@ pub struct DataArguments {
     #[arg(long, value_name = "FILE")]
     pub labels_file: Option<PathBuf>,
 
-    /// Leave out rows with missing or impossible values instead of stopping at the first; they are counted.
+    /// Leave out rows with missing or impossible values, and rows of zeros where the metric is cosine, instead of stopping
+    /// at the first; they are counted, and the others keep their numbers.
     #[arg(long)]
     pub skip_bad_rows: bool,
+
+    /// Whether rows must have a direction, as the cosine asks.
+    #[arg(skip)]
+    pub(crate) directed: bool,
 }
 
-/// A whole file, ready for the library.
+/// Whole files, ready for the library.
 #[derive(Debug)]
 pub struct Labelled {
-    path: PathBuf,
-    /// For each row, its number in the file, from 1.
-    row_numbers: Vec<u64>,
+    /// Where the rows come from.
+    pub origin: Origin,
     /// The features.
     pub features: Features<'static>,
     /// As many labels.
@@ -62,131 +71,72 @@ pub struct Labelled {
 }
 
 impl Labelled {
-    /// A failure of the library with these rows, told by the file and its own row numbers.
+    /// A failure of the library with these rows, told by their files and row numbers.
     pub(crate) fn failure(&self, failure: impl Into<Located>) -> Failure {
-        failure.into().in_file(&self.path, &self.row_numbers)
+        self.origin.failure(failure)
     }
 }
 
-/// A whole file of rows without a class.
+/// Whole files of rows without a class.
 pub(crate) struct Unlabelled {
-    path: PathBuf,
-    /// For each row, its number in the file, from 1.
-    row_numbers: Vec<u64>,
+    pub(crate) origin: Origin,
     pub(crate) features: Features<'static>,
 }
 
 impl Unlabelled {
     /// As [`Labelled::failure`].
     pub(crate) fn failure(&self, failure: impl Into<Located>) -> Failure {
-        failure.into().in_file(&self.path, &self.row_numbers)
-    }
-}
-
-/// An error of the library that may name a row of a batch.
-pub(crate) enum Located {
-    Row(FeatureError),
-    Other(Failure),
-}
-
-impl Located {
-    /// Rows of a file are counted from 1, and some may have been left out.
-    pub(crate) fn in_file(self, path: &Path, row_numbers: &[u64]) -> Failure {
-        let number = |row: usize| row_numbers[row] as usize;
-        let failure = match self {
-            Located::Other(failure) => failure,
-            Located::Row(error) => error.map_row(number).into(),
-        };
-        failure.about(path.display())
-    }
-}
-
-impl From<FeatureError> for Located {
-    fn from(error: FeatureError) -> Self {
-        Located::Row(error)
-    }
-}
-
-impl From<FitError> for Located {
-    fn from(error: FitError) -> Self {
-        match error {
-            FitError::Features(error) => Located::Row(error),
-            other => Located::Other(other.into()),
-        }
-    }
-}
-
-impl From<CalibrateError> for Located {
-    fn from(error: CalibrateError) -> Self {
-        match error {
-            CalibrateError::Features(error) => Located::Row(error),
-            other => Located::Other(other.into()),
-        }
-    }
-}
-
-impl From<PredictError> for Located {
-    fn from(error: PredictError) -> Self {
-        match error {
-            PredictError::Features(error) => Located::Row(error),
-            other => Located::Other(other.into()),
-        }
+        self.origin.failure(failure)
     }
 }
 
 impl DataArguments {
-    /// `dimensions`: those of a model, which a sparse file cannot tell.
-    pub(crate) fn options(&self, dimensions: Option<usize>) -> ReadOptions {
+    /// The same for rows that are learned with these parameters.
+    pub(crate) fn learned_with(&self, params: &Params) -> Self {
+        Self { directed: needs_direction(params), ..self.clone() }
+    }
+
+    /// `evm`: the model that rows are read for.
+    fn options(&self, evm: Option<&Evm>) -> ReadOptions {
         ReadOptions {
             label: self.label.clone(),
             id: self.id.clone(),
             features: self.features.clone(),
+            expected: evm.map_or(Vec::new(), |evm| evm.feature_names().to_vec()),
             drop: self.drop.clone(),
             header: self.header,
             format: self.format,
             skip_bad_rows: self.skip_bad_rows,
+            directed: self.directed || evm.is_some_and(|evm| needs_direction(evm.params())),
             labels_file: self.labels_file.clone(),
-            libsvm_columns: dimensions,
+            // A sparse file does not tell how many columns it has.
+            libsvm_columns: evm.map(Evm::dimensions),
             ..ReadOptions::default()
         }
     }
 
-    pub(crate) fn open(&self, path: &Path, dimensions: Option<usize>) -> Result<Reader, Failure> {
-        Ok(evmachine_data::open(path, &self.options(dimensions))?)
-    }
-
-    /// Opens a file for a model: its columns by name, where both have names.
-    pub(crate) fn open_for(&self, console: &Console, path: &Path, evm: &Evm) -> Result<Reader, Failure> {
-        let reader = self.open(path, Some(evm.dimensions()))?;
-        let (expected, found) = (evm.feature_names(), feature_names(reader.schema()));
-        if expected.is_empty() || found.is_empty() || expected == found {
-            return Ok(reader);
+    /// Opens files, for a model where there is one: its features by name, where both have names.
+    pub(crate) fn open(
+        &self,
+        console: &Console,
+        paths: &[PathBuf],
+        evm: Option<&Evm>,
+    ) -> Result<Series, Failure> {
+        let series = Series::open(&expand(paths)?, &self.options(evm))?;
+        let shown = series.paths()[0].display();
+        for notice in &series.schema().notices {
+            console.warn(format!("{shown}: {notice}; {}", settling_flag(notice)));
         }
-        let sorted = |names: &[String]| {
-            let mut names = names.to_vec();
-            names.sort();
-            names
-        };
-        if sorted(expected) == sorted(&found) {
-            if path == Path::new("-") {
-                let message = "the columns of standard input are in another order than those of the model";
-                return Err(
-                    Failure::new(Kind::Data, message).hint("give a file, or name them with --features")
-                );
-            }
-            console.detail("the columns are in another order than the model's and were taken by name");
-            let by_name = expected.iter().map(|name| ColumnRef::Name(name.clone())).collect();
-            return Self { features: by_name, ..self.clone() }.open(path, Some(evm.dimensions()));
-        }
-        if let Some((expected, found)) =
-            expected.iter().zip(&found).find(|(expected, found)| expected != found)
+        let found = feature_names(series.schema());
+        let expected = evm.map_or(&[][..], |evm| evm.feature_names());
+        if !found.is_empty()
+            && let Some((expected, found)) = expected.iter().zip(&found).find(|(one, other)| one != other)
         {
             console.warn(format!(
-                "{}: column {found:?} stands where the model was trained on {expected:?}; are these the same features?",
-                path.display()
+                "{shown}: column {found:?} stands where the model was trained on {expected:?}; are these the same features?"
             ));
         }
-        Ok(reader)
+        Ok(series)
     }
 
     /// The flags as they were typed, for a command to come.
@@ -210,85 +160,118 @@ impl DataArguments {
         .concat()
     }
 
-    /// Reads the features of a file whose rows are of no known class; it may lack the column of the labels.
+    /// Reads the features of files whose rows are of no known class; they may lack the column of the labels.
     pub(crate) fn read_unlabelled(
         &self,
         console: &Console,
-        path: &Path,
+        paths: &[PathBuf],
         evm: Option<&Evm>,
     ) -> Result<Unlabelled, Failure> {
-        let open = |arguments: &Self| match evm {
-            Some(evm) => arguments.open_for(console, path, evm),
-            None => arguments.open(path, None),
-        };
         let fits =
-            |reader: &Reader| evm.is_none_or(|evm| reader.schema().feature_names.len() == evm.dimensions());
+            |series: &Series| evm.is_none_or(|evm| series.schema().feature_names.len() == evm.dimensions());
         let without = Self { label: None, labels_file: None, ..self.clone() };
-        let mut reader = match open(self) {
-            Ok(reader) if fits(&reader) => reader,
+        let (arguments, series) = match self.open(console, paths, evm) {
+            Ok(series) if fits(&series) => (self, series),
             // Without the label column a number names a feature, and a name nothing. What is said is what the flags
             // as given come to.
-            first => match open(&without) {
-                Ok(reader) if fits(&reader) => reader,
-                _ => first?,
+            first => match without.open(console, paths, evm) {
+                Ok(series) if fits(&series) => (&without, series),
+                _ => (self, first?),
             },
         };
-        let (features, _, row_numbers) = collect(console, path, &mut reader)?;
-        Ok(Unlabelled { path: path.to_owned(), row_numbers, features })
+        let (batch, origin, _) = collect(console, series, &arguments.options(evm))?;
+        let features = Features::new(batch.features, batch.columns)?;
+        Ok(Unlabelled { origin, features })
     }
 
-    /// Reads a file with labels into memory; for a model, where there is one already.
+    /// As [`read_unlabelled`](Self::read_unlabelled), for rows that are learned beside those of this schema.
+    pub(crate) fn read_strangers(
+        &self,
+        console: &Console,
+        paths: &[PathBuf],
+        schema: &Schema,
+    ) -> Result<Unlabelled, Failure> {
+        let features = if schema.named && self.features.is_empty() {
+            schema.feature_names.iter().cloned().map(ColumnRef::Name).collect()
+        } else {
+            self.features.clone()
+        };
+        Self { features, ..self.clone() }.read_unlabelled(console, paths, None)
+    }
+
+    /// Reads files with labels into memory; for a model, where there is one already.
     pub fn read_labelled(
         &self,
         console: &Console,
-        path: &Path,
+        paths: &[PathBuf],
         evm: Option<&Evm>,
     ) -> Result<Labelled, Failure> {
-        let mut reader = match evm {
-            Some(evm) => self.open_for(console, path, evm)?,
-            None => self.open(path, None)?,
-        };
-        let (features, names, row_numbers) = collect(console, path, &mut reader)?;
-        if names.len() < features.rows() {
-            return Err(no_labels(reader.schema()));
-        }
+        let series = self.open(console, paths, evm)?;
+        let (batch, origin, schema) = collect(console, series, &self.options(evm))?;
+        let Some(names) = batch.labels else { return Err(no_labels(&schema)) };
+        let features = Features::new(batch.features, batch.columns)?;
         let labels = Labels::new(names)?;
-        let schema = reader.schema().clone();
         console.detail(format!(
             "{}: {} rows of {} features, {} classes, read as {}",
-            path.display(),
+            origin.name(),
             features.rows(),
             features.columns(),
             labels.names().len(),
             schema.format
         ));
-        Ok(Labelled { path: path.to_owned(), row_numbers, features, labels, schema })
+        Ok(Labelled { origin, features, labels, schema })
     }
 }
 
-/// All rows of a reader: features, labels as far as there are any, and numbers in the file.
+/// All rows of some files and where they come from. The reader took no row that [`Features`] would refuse.
 fn collect(
     console: &Console,
-    path: &Path,
-    reader: &mut Reader,
-) -> Result<(Features<'static>, Vec<String>, Vec<u64>), Failure> {
+    mut series: Series,
+    options: &ReadOptions,
+) -> Result<(Batch, Origin, Schema), Failure> {
     let bar = console.bar(None, "reading");
-    let (mut values, mut names, mut row_numbers) = (Vec::new(), Vec::new(), Vec::new());
-    let mut columns = reader.schema().feature_names.len();
-    for batch in reader.by_ref() {
+    let mut gathering = Gathering::new(options);
+    let columns = series.schema().feature_names.len();
+    let mut files: Vec<FileRows> = Vec::new();
+    while let Some(next) = series.next() {
         interrupt::check()?;
-        let batch: Batch = batch?;
-        columns = batch.columns;
+        let (file, batch) = next?;
         bar.inc(batch.rows as u64);
-        values.extend(batch.features);
-        row_numbers.extend(batch.row_numbers);
-        names.extend(batch.labels.into_iter().flatten());
+        let path = &series.paths()[file];
+        let name = path.display().to_string();
+        if files.len() <= file
+            && let Some(rows) = series.announced()
+        {
+            gathering.expect(&name, rows, columns)?;
+        }
+        FileRows::extend(&mut files, path, file, batch.rows);
+        gathering.add(&name, batch)?;
     }
     bar.finish_and_clear();
-    report_skipped(console, reader.skipped());
-    let features =
-        Features::new(values, columns).map_err(|error| Failure::from(error).about(path.display()))?;
-    Ok((features, names, row_numbers))
+    report_skipped(console, &series);
+    let schema = series.schema().clone();
+    let mut batch = gathering.finish();
+    let numbers = std::mem::take(&mut batch.row_numbers);
+    let ids = batch.ids.take();
+    Ok((batch, Origin { files, numbers, ids }, schema))
+}
+
+/// Whether a row of zeros has a distance to nothing. Standardised rows are others, and the library judges them.
+fn needs_direction(params: &Params) -> bool {
+    params.metric == Metric::Cosine && !params.standardize
+}
+
+/// What to type where a reader was wrong.
+fn settling_flag(notice: &Notice) -> String {
+    match notice {
+        Notice::IndexColumn { column } => {
+            format!(
+                "--id {column} keeps it in predictions, --drop {column} settles it, --features names it if it is one"
+            )
+        }
+        Notice::DoubtfulHeader => "--header yes or --header no settles it".to_owned(),
+        _ => "see --help".to_owned(),
+    }
 }
 
 /// The names of the features, where the file gives them.
@@ -317,12 +300,20 @@ fn no_labels(schema: &Schema) -> Failure {
     Failure::new(Kind::Usage, "the rows have no labels, and this command needs them").hint(hint)
 }
 
-pub(crate) fn report_skipped(console: &Console, skipped: &Skipped) {
-    if skipped.rows == 0 {
+/// Says how many rows were left out, and why the first of them.
+pub(crate) fn report_skipped(console: &Console, series: &Series) {
+    let several = series.paths().len() > 1;
+    let rows: u64 = series.skipped().map(|(_, skipped)| skipped.rows).sum();
+    if rows == 0 {
         return;
     }
-    console.warn(format!("{} bad rows were left out", skipped.rows));
-    for (place, problem) in &skipped.reasons {
-        console.say(format!("  {place}: {problem}"));
+    console.warn(format!("{rows} bad rows were left out"));
+    let mut reasons = Vec::new();
+    for (path, skipped) in series.skipped() {
+        let file = if several { format!("{}: ", path.display()) } else { String::new() };
+        reasons.extend(skipped.reasons.iter().map(|(place, problem)| format!("  {file}{place}: {problem}")));
+    }
+    for reason in reasons.iter().take(Skipped::KEPT) {
+        console.say(reason);
     }
 }

@@ -3,8 +3,8 @@
 use std::process::ExitCode;
 
 use evmachine::{
-    CalibrateError, FeatureError, FitError, ForgetError, FormatError, ParamsError, PoolError, PredictError,
-    ReduceError,
+    CalibrateError, EditError, FeatureError, FitError, ForgetError, FormatError, ParamsError, PoolError,
+    PredictError, ReduceError,
 };
 use evmachine_data::{ColumnRef, DataError, Format, RowProblem};
 use evmachine_eval::TuneError;
@@ -93,7 +93,7 @@ impl From<FeatureError> for Failure {
             FeatureError::Dimensions { .. } => failure.hint(
                 "name the columns that are not features with --label, --id or --drop, or the features with --features",
             ),
-            FeatureError::ZeroVector { .. } => failure.hint("use --metric euclidean, or remove the row"),
+            FeatureError::ZeroVector { .. } => failure.hint("train with --metric euclidean, or remove the row"),
             _ => failure,
         }
     }
@@ -200,6 +200,13 @@ fn flags(error: &DataError) -> Option<String> {
             let column = typed(&ColumnRef::Name(column.clone()));
             format!("{}; --skip-bad-rows leaves such rows out", apart(&column))
         }
+        DataError::BadRow { problem: RowProblem::ZeroVector, .. } => {
+            "--skip-bad-rows leaves such rows out; a model trained with --metric euclidean takes them"
+                .to_owned()
+        }
+        DataError::MissingFeatures { .. } => {
+            "pass --features COLUMNS to take these in the place of the model's, in its order".to_owned()
+        }
         DataError::BadRow { .. } => "--skip-bad-rows leaves such rows out".to_owned(),
         DataError::UnknownOutput { .. } => "name the format with --output-format, such as csv".to_owned(),
         _ => return None,
@@ -212,10 +219,26 @@ impl From<ForgetError> for Failure {
         match error {
             ForgetError::Stopped => Self::interrupted(),
             ForgetError::Features(error) => error.into(),
-            ForgetError::UnknownClass { .. } | ForgetError::TooFewClasses { .. } => {
+            ForgetError::UnknownClass { .. } | ForgetError::LastClass { .. } => {
                 Self::new(Kind::Usage, error.to_string()).hint("`evmachine inspect MODEL` lists the classes")
             }
             other => Self::new(Kind::Data, other.to_string()),
+        }
+    }
+}
+
+impl From<EditError> for Failure {
+    fn from(error: EditError) -> Self {
+        match error {
+            EditError::Stopped => Self::interrupted(),
+            EditError::Features(error) => error.into(),
+            EditError::Fit(error) => error.into(),
+            EditError::Metric(error) => Self::new(Kind::Data, error.to_string()),
+            EditError::UnknownClass { .. } => {
+                Self::new(Kind::Usage, error.to_string()).hint("`evmachine inspect MODEL` lists the classes")
+            }
+            other => Self::new(Kind::Usage, other.to_string())
+                .hint("`evmachine rows MODEL` lists what can be edited"),
         }
     }
 }

@@ -1,8 +1,10 @@
 //! Files, written whole or not at all.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::slice::from_ref;
 
 use crate::failure::{Failure, Kind};
+use crate::inputs::expand;
 
 /// Writes to a temporary name beside `path` and renames it; makes the folder if it is not there.
 pub fn write(path: &Path, content: impl AsRef<[u8]>) -> Result<(), Failure> {
@@ -32,9 +34,11 @@ pub(crate) fn refuse_nowhere(output: &Path) -> Result<(), Failure> {
 /// Refuses to write over what is read.
 pub(crate) fn refuse_over<'a>(
     output: &Path,
-    inputs: impl IntoIterator<Item = &'a Path>,
+    inputs: impl IntoIterator<Item = &'a PathBuf>,
 ) -> Result<(), Failure> {
-    match inputs.into_iter().find(|input| are_same(output, input)) {
+    // A pattern that matches nothing is for its reader to report.
+    let mut inputs = inputs.into_iter().flat_map(|input| expand(from_ref(input)).unwrap_or_default());
+    match inputs.find(|input| are_same(output, input)) {
         Some(input) => Err(Failure::new(
             Kind::Usage,
             format!("{} would be written over {}, which is read", output.display(), input.display()),

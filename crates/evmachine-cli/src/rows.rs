@@ -43,7 +43,10 @@ impl RowArguments {
                         found.iter().map(|&source| place(&evm.origin(source))).collect();
                     return Err(Failure::new(
                         Kind::Usage,
-                        format!("there are several rows {number}: {}; say which with --batch", places.join("; ")),
+                        format!(
+                            "there are several rows {number}: {}; say which with --batch",
+                            places.join("; ")
+                        ),
                     ));
                 }
             }

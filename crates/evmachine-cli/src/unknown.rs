@@ -1,11 +1,10 @@
 //! What unknown rows are called, which no class may be.
 
-use std::path::Path;
-
 use clap::Args;
 use evmachine::{Evm, Labels};
 
 use crate::failure::{Failure, Kind};
+use crate::origin::Origin;
 
 #[derive(Debug, Clone, Args)]
 pub(crate) struct UnknownLabel {
@@ -15,10 +14,10 @@ pub(crate) struct UnknownLabel {
 }
 
 impl UnknownLabel {
-    /// Refuses to learn a class of that name from a file.
-    pub(crate) fn check(&self, path: &Path, labels: &Labels) -> Result<(), Failure> {
+    /// Refuses to learn a class of that name from files.
+    pub(crate) fn check(&self, origin: &Origin, labels: &Labels) -> Result<(), Failure> {
         labels.refuse_unknown(&self.unknown_label).map_err(|error| {
-            Failure::from(error).about(path.display()).hint(
+            Failure::from(error).about(origin.name()).hint(
                 "rows that are known to be unknown go to --unknown-data of train, tune or calibrate; where it is a class \
                  indeed, pass --unknown-label \"(unknown)\", to predict too",
             )

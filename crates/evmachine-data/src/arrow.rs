@@ -10,6 +10,7 @@ use arrow_ipc::{Block, Message, root_as_footer, root_as_message};
 use crate::columnar::{Layout, RecordBatches, arrow_error, contained};
 use crate::error::DataError;
 use crate::format::Format;
+use crate::memory::{self, NoRoom};
 use crate::options::ReadOptions;
 use crate::reader::Opened;
 use crate::source::Source;
@@ -38,7 +39,7 @@ fn open_file(file: &str, source: &Source, options: &ReadOptions) -> Result<Opene
         return Err(DataError::NotStreamable { file: file.to_owned(), format: Format::Arrow });
     };
     let open = || File::open(path).map_err(|error| DataError::opening(file, error));
-    contained(file, || check_lengths(file, open()?))?;
+    contained(file, || check_lengths(file, open()?, options))?;
     let read = |projection: Option<Vec<usize>>| {
         let opened = open()?;
         contained(file, || {
@@ -51,7 +52,7 @@ fn open_file(file: &str, source: &Source, options: &ReadOptions) -> Result<Opene
 }
 
 fn open_stream(file: &str, source: Source, options: &ReadOptions) -> Result<Opened, DataError> {
-    let bytes = Guarded::new(BufReader::with_capacity(1 << 17, source.into_bytes()));
+    let bytes = Guarded::new(BufReader::with_capacity(1 << 17, source.into_bytes()), memory::limit(options));
     let reader =
         contained(file, || StreamReader::try_new(bytes, None).map_err(|error| arrow_error(file, error)))?;
     let layout = Layout::new(file, &reader.schema(), options)?;
@@ -63,10 +64,11 @@ fn open_stream(file: &str, source: Source, options: &ReadOptions) -> Result<Open
 /// Refuses a file whose parts reach beyond its end, or in which a compressed buffer claims to be larger than
 /// the file justifies. The decoder allocates at once what they claim, and a failed allocation ends the
 /// process. Most other damage is left for the decoder to report.
-fn check_lengths(name: &str, mut file: File) -> Result<(), DataError> {
-    match greatest_length(&mut file) {
-        Ok(Some((length, size))) => {
-            check_length(length, size).map_err(|error| DataError::reading(name, error))
+fn check_lengths(name: &str, mut file: File, options: &ReadOptions) -> Result<(), DataError> {
+    match greatest_lengths(&mut file) {
+        Ok(Some((lengths, size))) => {
+            check_length(lengths.greatest, size).map_err(|error| DataError::reading(name, error))?;
+            memory::check(name, lengths.sum, options)
         }
         Ok(None) => Ok(()),
         Err(error) => Err(DataError::reading(name, error)),
@@ -85,8 +87,22 @@ fn damaged(detail: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, detail)
 }
 
-/// The greatest uncompressed length and the size of the file; `None` when the structure is broken.
-fn greatest_length(file: &mut File) -> io::Result<Option<(u64, u64)>> {
+/// The uncompressed lengths that a message claims.
+#[derive(Debug, Clone, Copy, Default)]
+struct Lengths {
+    greatest: u64,
+    sum: u64,
+}
+
+impl Lengths {
+    fn add(&mut self, length: u64) {
+        self.greatest = self.greatest.max(length);
+        self.sum = self.sum.saturating_add(length);
+    }
+}
+
+/// The greatest lengths, each of some message, and the size of the file; `None` when the structure is broken.
+fn greatest_lengths(file: &mut File) -> io::Result<Option<(Lengths, u64)>> {
     let size = file.metadata()?.len();
     let mut end = [0; 10];
     let Some(end_start) = size.checked_sub(end.len() as u64) else { return Ok(None) };
@@ -96,14 +112,16 @@ fn greatest_length(file: &mut File) -> io::Result<Option<(u64, u64)>> {
     let mut footer = vec![0; (end_start - footer_start) as usize];
     read_at(file, footer_start, &mut footer)?;
     let Ok(footer) = root_as_footer(&footer) else { return Ok(None) };
-    let mut greatest = 0;
+    let mut all = Lengths::default();
     for block in footer.dictionaries().into_iter().chain(footer.recordBatches()).flatten() {
-        greatest = greatest.max(greatest_in_block(file, size, block)?);
+        let lengths = lengths_in_block(file, size, block)?;
+        all.greatest = all.greatest.max(lengths.greatest);
+        all.sum = all.sum.max(lengths.sum);
     }
-    Ok(Some((greatest, size)))
+    Ok(Some((all, size)))
 }
 
-fn greatest_in_block(file: &mut File, size: u64, block: &Block) -> io::Result<u64> {
+fn lengths_in_block(file: &mut File, size: u64, block: &Block) -> io::Result<Lengths> {
     let unsigned = |number: i64| u64::try_from(number).unwrap_or(u64::MAX);
     let (offset, metadata_length) = (unsigned(block.offset()), unsigned(block.metaDataLength().into()));
     let body = offset.saturating_add(metadata_length);
@@ -116,16 +134,16 @@ fn greatest_in_block(file: &mut File, size: u64, block: &Block) -> io::Result<u6
     // The decoder would look for the rest of a message that is not whole here in the body.
     let message = metadata.get(prefix..).and_then(|message| root_as_message(message).ok());
     let message = message.ok_or_else(|| damaged("a message in it is not readable"))?;
-    let mut greatest = 0;
+    let mut lengths = Lengths::default();
     for start in compressed_buffers(message) {
         let Some(start) = body.checked_add(start).filter(|start| size.saturating_sub(*start) >= 8) else {
             continue;
         };
         let mut length = [0; 8];
         read_at(file, start, &mut length)?;
-        greatest = greatest.max(claimed(length));
+        lengths.add(claimed(length));
     }
-    Ok(greatest)
+    Ok(lengths)
 }
 
 /// Where in the body of a message its compressed buffers begin. Each begins with its uncompressed length.
@@ -155,11 +173,25 @@ struct Guarded<R> {
     position: u64,
     /// Where in that body compressed buffers begin, ascending.
     buffers: VecDeque<u64>,
+    /// What the present message takes so far once it is decoded, and the most it may.
+    decoded: u64,
+    limit: u64,
 }
 
 impl<R: Read> Guarded<R> {
-    fn new(bytes: R) -> Self {
-        Self { bytes, seen: Cursor::default(), body: 0, position: 0, buffers: VecDeque::new() }
+    fn new(bytes: R, limit: u64) -> Self {
+        let (seen, buffers) = (Cursor::default(), VecDeque::new());
+        Self { bytes, seen, body: 0, position: 0, buffers, decoded: 0, limit }
+    }
+
+    /// Counts what the decoder makes room for at once.
+    fn take_room(&mut self, bytes: u64) -> io::Result<()> {
+        self.decoded = self.decoded.saturating_add(bytes);
+        if self.decoded > self.limit {
+            let error = NoRoom { needed: self.decoded, limit: self.limit };
+            return Err(io::Error::new(io::ErrorKind::OutOfMemory, error));
+        }
+        Ok(())
     }
 
     /// Reads up to `count` bytes more to look at.
@@ -169,7 +201,7 @@ impl<R: Read> Guarded<R> {
 
     /// Reads the next message up to its body. What is wrong with it is left for the decoder to report.
     fn next_message(&mut self) -> io::Result<()> {
-        (self.body, self.position) = (0, 0);
+        (self.body, self.position, self.decoded) = (0, 0, 0);
         self.buffers.clear();
         self.look(4)?;
         if *self.seen.get_ref() == CONTINUATION {
@@ -179,13 +211,18 @@ impl<R: Read> Guarded<R> {
         let Some(length) = self.seen.get_ref().last_chunk().map(|length| i32::from_le_bytes(*length)) else {
             return Ok(());
         };
-        self.look(u64::try_from(length).unwrap_or(0))?;
+        let length = u64::try_from(length).unwrap_or(0);
+        self.look(length)?;
+        if ((self.seen.get_ref().len() - start) as u64) < length {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
         if let Ok(message) = root_as_message(&self.seen.get_ref()[start..]) {
-            self.body = u64::try_from(message.bodyLength()).unwrap_or(0);
+            let body = u64::try_from(message.bodyLength()).unwrap_or(0);
             let mut buffers = compressed_buffers(message);
             buffers.sort_unstable();
             buffers.dedup();
-            self.buffers = buffers.into();
+            (self.body, self.buffers) = (body, buffers.into());
+            self.take_room(body)?;
         }
         Ok(())
     }
@@ -198,7 +235,11 @@ impl<R: Read> Guarded<R> {
         self.buffers.pop_front();
         self.look((self.body - self.position).min(8))?;
         self.position += self.seen.get_ref().len() as u64;
-        self.seen.get_ref().first_chunk().map_or(Ok(()), |length| check_length(claimed(*length), self.body))
+        let Some(length) = self.seen.get_ref().first_chunk().map(|length| claimed(*length)) else {
+            return Ok(());
+        };
+        check_length(length, self.body)?;
+        self.take_room(length)
     }
 }
 

@@ -2,8 +2,11 @@
 
 use std::borrow::Cow;
 
+use evmachine::{FeatureError, Features};
+
 use crate::error::DataError;
 use crate::labels::LabelStream;
+use crate::options::ReadOptions;
 use crate::problem::{Place, RowProblem, Skipped};
 
 /// The most bytes of features in a batch.
@@ -29,20 +32,18 @@ pub struct Batch {
 }
 
 impl Batch {
-    /// Adds the rows of another batch of the same file.
-    pub(crate) fn append(&mut self, other: Self) {
-        if self.rows == 0 {
-            *self = other;
-            return;
+    /// Removes a row, at its position in this batch.
+    ///
+    /// # Panics
+    ///
+    /// If there are not so many rows.
+    pub fn remove(&mut self, row: usize) {
+        self.features.drain(row * self.columns..(row + 1) * self.columns);
+        self.row_numbers.remove(row);
+        for texts in self.labels.iter_mut().chain(&mut self.ids) {
+            texts.remove(row);
         }
-        self.rows += other.rows;
-        self.features.extend(other.features);
-        self.row_numbers.extend(other.row_numbers);
-        for (mine, others) in [(&mut self.labels, other.labels), (&mut self.ids, other.ids)] {
-            if let (Some(mine), Some(others)) = (mine, others) {
-                mine.extend(others);
-            }
-        }
+        self.rows -= 1;
     }
 }
 
@@ -60,6 +61,8 @@ pub(crate) struct Collector {
     names: Vec<String>,
     capacity: usize,
     skip_bad_rows: bool,
+    /// Whether rows of zeros are bad.
+    directed: bool,
     /// Labels or ids that come from elsewhere, one for each row, good or bad.
     pub(crate) label_stream: Option<LabelStream>,
     pub(crate) id_stream: Option<LabelStream>,
@@ -77,14 +80,8 @@ pub(crate) struct Wanted {
 }
 
 impl Collector {
-    pub(crate) fn new(
-        file: &str,
-        names: Vec<String>,
-        wanted: Wanted,
-        batch_rows: usize,
-        skip_bad_rows: bool,
-    ) -> Self {
-        let capacity = (BATCH_BYTES / (4 * names.len().max(1))).min(batch_rows).max(1);
+    pub(crate) fn new(file: &str, names: Vec<String>, wanted: Wanted, options: &ReadOptions) -> Self {
+        let capacity = (BATCH_BYTES / (4 * names.len().max(1))).min(options.batch_rows).max(1);
         let batch = Batch {
             columns: names.len(),
             labels: wanted.labels.then(Vec::new),
@@ -95,7 +92,8 @@ impl Collector {
             file: file.to_owned(),
             names,
             capacity,
-            skip_bad_rows,
+            skip_bad_rows: options.skip_bad_rows,
+            directed: options.directed,
             label_stream: None,
             id_stream: None,
             batch,
@@ -131,7 +129,7 @@ impl Collector {
     }
 
     /// Ends a row whose features were all appended. Every row of every format is judged here: all
-    /// features must be finite 32-bit floats, and the label must be there when labels are wanted.
+    /// features must be such as a model takes, and the label must be there when labels are wanted.
     ///
     /// `original` gives a feature at the precision of the file, for the message.
     pub(crate) fn accept(
@@ -140,22 +138,15 @@ impl Collector {
         original: impl Fn(usize) -> f64,
     ) -> Result<(), DataError> {
         let start = self.batch.rows * self.batch.columns;
-        let row = &self.batch.features[start..];
-        debug_assert_eq!(row.len(), self.batch.columns);
-        if let Some(feature) = first_infinite(row) {
-            let (column, value) = (self.name(feature), original(feature));
-            let problem = if value.is_finite() {
-                RowProblem::TooLarge { column, value }
-            } else {
-                RowProblem::NotFinite { column, value }
-            };
+        debug_assert_eq!(self.batch.features.len() - start, self.batch.columns);
+        if let Some(problem) = self.judge(&self.batch.features[start..], original) {
             return self.reject(text.line, problem);
         }
         let (own_label, own_id) = self.advance()?;
         let label = own_label.map(Cow::Owned).or(text.label);
         let id = own_id.map(Cow::Owned).or(text.id);
         if let Some(labels) = &mut self.batch.labels {
-            match label.filter(|label| !label.is_empty()) {
+            match label.filter(|label| !label.trim().is_empty()) {
                 Some(label) => labels.push(label.into_owned()),
                 None => return self.refuse(text.line, RowProblem::MissingLabel),
             }
@@ -167,6 +158,25 @@ impl Collector {
         self.batch.rows += 1;
         self.any_good = true;
         Ok(())
+    }
+
+    /// What is wrong with the features of a row.
+    fn judge(&self, row: &[f32], original: impl Fn(usize) -> f64) -> Option<RowProblem> {
+        match Features::new(row, row.len()) {
+            Ok(_) if self.directed && row.iter().all(|&value| value == 0.0) => Some(RowProblem::ZeroVector),
+            Err(FeatureError::NotFinite { column, .. }) => {
+                let (column, value) = (self.name(column), original(column));
+                Some(if value.is_finite() {
+                    RowProblem::TooLarge { column, value }
+                } else {
+                    RowProblem::NotFinite { column, value }
+                })
+            }
+            Err(FeatureError::TooLarge { column, limit, .. }) => {
+                Some(RowProblem::AboveLimit { column: self.name(column), value: original(column), limit })
+            }
+            _ => None,
+        }
     }
 
     /// Ends a row that the format itself found bad.
@@ -232,15 +242,4 @@ impl Collector {
             }),
         }
     }
-}
-
-/// The first value that is NaN or infinite. The scan for there being any is free of branches, so that
-/// it runs at the speed of memory.
-fn first_infinite(row: &[f32]) -> Option<usize> {
-    const INFINITY_BITS: u32 = f32::INFINITY.to_bits();
-    let magnitude = |value: &f32| value.to_bits() & (u32::MAX >> 1);
-    if row.iter().map(magnitude).fold(0, u32::max) < INFINITY_BITS {
-        return None;
-    }
-    row.iter().position(|value| !value.is_finite())
 }

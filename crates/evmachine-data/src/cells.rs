@@ -7,8 +7,7 @@ use arrow_array::types::{
 };
 use arrow_array::{Array, ArrayRef, ArrowPrimitiveType, PrimitiveArray};
 use arrow_schema::DataType;
-
-use crate::labels;
+use evmachine::labels;
 
 /// Whether [`numbers`] understands the type.
 pub(crate) fn is_numeric(kind: &DataType) -> bool {
@@ -47,14 +46,12 @@ pub(crate) fn numbers(array: &ArrayRef) -> Vec<f64> {
 
 /// Every value as a label; `None` where it is null.
 pub(crate) fn texts(array: &ArrayRef) -> Vec<Option<String>> {
-    let from_text = |text: Option<&str>| text.map(|text| labels::from_text(text).into_owned());
+    let from_text = |text: Option<&str>| text.map(str::to_owned);
     match array.data_type() {
         DataType::Utf8 => array.as_string::<i32>().iter().map(from_text).collect(),
         DataType::LargeUtf8 => array.as_string::<i64>().iter().map(from_text).collect(),
         DataType::Utf8View => array.as_string_view().iter().map(from_text).collect(),
-        DataType::Boolean => {
-            array.as_boolean().iter().map(|value| value.map(|value| value.to_string())).collect()
-        }
+        DataType::Boolean => array.as_boolean().iter().map(|value| value.map(labels::from_boolean)).collect(),
         DataType::Int8 => print::<Int8Type>(array, |value| value.to_string()),
         DataType::Int16 => print::<Int16Type>(array, |value| value.to_string()),
         DataType::Int32 => print::<Int32Type>(array, |value| value.to_string()),

@@ -8,7 +8,7 @@ use arrow_schema::{ArrowError, DataType, Schema as ArrowSchema};
 
 use crate::batch::{Collector, RowText, Wanted};
 use crate::cells::{is_numeric, is_printable, numbers, texts};
-use crate::columns::{Plan, check_count};
+use crate::columns::{Plan, check_count, vector_column};
 use crate::error::DataError;
 use crate::format::Format;
 use crate::options::ReadOptions;
@@ -26,13 +26,22 @@ pub(crate) struct Layout {
     vectors: bool,
     /// The columns to read, ascending.
     pub(crate) needed: Vec<usize>,
+    /// The names that the integers of the label column stand for.
+    classes: Option<Vec<String>>,
 }
 
 impl Layout {
     /// Finds the columns the options ask for and checks their types.
     pub(crate) fn new(file: &str, schema: &ArrowSchema, options: &ReadOptions) -> Result<Self, DataError> {
         let names: Vec<String> = schema.fields().iter().map(|field| field.name().clone()).collect();
-        let plan = Plan::resolve(file, &names, options)?;
+        let index = names.iter().position(|name| is_index_name(name));
+        let plan = match vector_column(&names, options.wanted_names()) {
+            Some(vector) => {
+                let options = ReadOptions { expected: vec![vector], ..options.clone() };
+                Plan::by_name(file, &names, index, &options)?
+            }
+            None => Plan::by_name(file, &names, index, options)?,
+        };
         let kind = |column: usize| schema.field(column).data_type();
         for (column, purpose) in [(plan.label, "label"), (plan.id, "id")] {
             if let Some(column) = column.filter(|&column| !is_printable(kind(column))) {
@@ -68,7 +77,9 @@ impl Layout {
         }
         let mut needed: Vec<usize> = plan.features.iter().copied().chain(plan.label).chain(plan.id).collect();
         needed.sort_unstable();
-        Ok(Self { names, plan, vectors: vectors.is_some(), needed })
+        let classes = plan.label.filter(|&column| kind(column).is_integer());
+        let classes = classes.and_then(|column| class_names(schema, &names[column]));
+        Ok(Self { names, plan, vectors: vectors.is_some(), needed, classes })
     }
 
     /// How many rows to decode at a time.
@@ -92,6 +103,7 @@ impl Layout {
             label: self.plan.label.map(position),
             id: self.plan.id.map(position),
             vectors: None,
+            classes: self.classes,
             current: None,
             batches: Box::new(std::iter::empty()),
         };
@@ -118,6 +130,28 @@ impl Layout {
             None => opened,
         })
     }
+}
+
+/// What pandas calls an index without a name.
+fn is_index_name(name: &str) -> bool {
+    let level = name.strip_prefix("__index_level_").and_then(|rest| rest.strip_suffix("__"));
+    level.is_some_and(|level| !level.is_empty() && level.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+/// The names of a column of `ClassLabel`s, which Hugging Face datasets store as integers, from the metadata of the schema.
+fn class_names(schema: &ArrowSchema, column: &str) -> Option<Vec<String>> {
+    let metadata: serde_json::Value = serde_json::from_str(schema.metadata().get("huggingface")?).ok()?;
+    let names = metadata.get("info")?.get("features")?.get(column)?.get("names")?.as_array()?;
+    names.iter().map(|name| name.as_str().map(str::to_owned)).collect()
+}
+
+/// The name of a class by its number; that of no class is -1, and a number without a name stands for itself.
+fn named(label: String, classes: &[String]) -> Option<String> {
+    if label == "-1" {
+        return None;
+    }
+    let number: Option<usize> = label.parse().ok();
+    Some(number.and_then(|number| classes.get(number)).cloned().unwrap_or(label))
 }
 
 /// The error of a column of lists that has no list with elements.
@@ -221,6 +255,7 @@ struct TableRows {
     label: Option<usize>,
     id: Option<usize>,
     vectors: Option<Vectors>,
+    classes: Option<Vec<String>>,
     /// What is left of the present record batch.
     current: Option<RecordBatch>,
     batches: RecordBatches,
@@ -256,7 +291,11 @@ impl RowSource for TableRows {
 impl TableRows {
     fn deliver(&self, rows: &RecordBatch, collector: &mut Collector) -> Result<(), DataError> {
         let text = |column: Option<usize>| column.map(|column| texts(rows.column(column)));
-        let mut labels = text(self.label).map(Vec::into_iter);
+        let mut labels = text(self.label);
+        if let (Some(labels), Some(classes)) = (&mut labels, &self.classes) {
+            labels.iter_mut().for_each(|label| *label = label.take().and_then(|label| named(label, classes)));
+        }
+        let mut labels = labels.map(Vec::into_iter);
         let mut ids = text(self.id).map(Vec::into_iter);
         let mut texts = move || {
             let label = labels.as_mut().and_then(Iterator::next).flatten();

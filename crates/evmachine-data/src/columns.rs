@@ -2,11 +2,15 @@
 
 use std::collections::HashMap;
 
+use crate::brief::brief;
 use crate::error::DataError;
 use crate::options::{ColumnRef, ReadOptions};
 
 /// The most columns a file may have; a guard against damaged headers and mistyped indexes.
 pub(crate) const COLUMN_LIMIT: u64 = 1 << 20;
+
+/// The most names that a mistyped one is compared with.
+const COMPARED: usize = 10_000;
 
 /// Which column of a file serves which purpose, by numbers from 0.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -14,11 +18,34 @@ pub(crate) struct Plan {
     pub(crate) features: Vec<usize>,
     pub(crate) label: Option<usize>,
     pub(crate) id: Option<usize>,
+    /// A column that would be a feature but for its looking like the index of a data frame.
+    pub(crate) index: Option<usize>,
 }
 
 impl Plan {
-    /// Finds the columns the options ask for among `names`, which must be unlike each other.
+    /// Finds the columns the options ask for in a file that names none; `names` are those to call them by.
     pub(crate) fn resolve(file: &str, names: &[String], options: &ReadOptions) -> Result<Self, DataError> {
+        Self::build(file, names, None, &[], options)
+    }
+
+    /// Finds the columns the options ask for among `names`, which must be unlike each other, and those they expect.
+    /// `index` looks like the index of a data frame.
+    pub(crate) fn by_name(
+        file: &str,
+        names: &[String],
+        index: Option<usize>,
+        options: &ReadOptions,
+    ) -> Result<Self, DataError> {
+        Self::build(file, names, index, options.wanted_names(), options)
+    }
+
+    fn build(
+        file: &str,
+        names: &[String],
+        index: Option<usize>,
+        expected: &[String],
+        options: &ReadOptions,
+    ) -> Result<Self, DataError> {
         check_count(file, names.len() as u64)?;
         let table = Table::new(file, names)?;
         let label = table.one("the label", options.label.as_ref())?;
@@ -38,14 +65,24 @@ impl Plan {
             }
             taken[column] = true;
         }
-        let features = if options.features.is_empty() {
+        let by_default = options.features.is_empty() && expected.is_empty();
+        let index = index.filter(|&column| by_default && !taken[column]);
+        if let Some(column) = index {
+            taken[column] = true;
+        }
+        let features = if by_default {
             (0..names.len()).filter(|&column| !taken[column]).collect()
         } else {
             let mut chosen = Vec::new();
-            for column in table.many(&options.features)? {
+            let asked =
+                if expected.is_empty() { table.many(&options.features)? } else { table.all(expected)? };
+            for column in asked {
                 if Some(column) == label || Some(column) == id {
                     let purpose = if Some(column) == label { "the label" } else { "the id" };
                     return Err(table.conflict(column, purpose, "a feature"));
+                }
+                if dropped[column] && !expected.is_empty() {
+                    return Err(table.conflict(column, "one to drop", "a feature"));
                 }
                 if !taken[column] {
                     taken[column] = true;
@@ -57,7 +94,7 @@ impl Plan {
         if features.is_empty() {
             return Err(DataError::NoFeatures { file: file.to_owned() });
         }
-        Ok(Self { features, label, id })
+        Ok(Self { features, label, id, index })
     }
 
     /// Whether the features are all columns of the file, in order.
@@ -125,6 +162,23 @@ impl<'a> Table<'a> {
         Ok(found)
     }
 
+    /// The columns of a model, all of which must be there.
+    fn all(&self, expected: &[String]) -> Result<Vec<usize>, DataError> {
+        let found: Vec<usize> =
+            expected.iter().filter_map(|name| self.numbers.get(name.as_str()).copied()).collect();
+        if found.len() == expected.len() {
+            return Ok(found);
+        }
+        let missing: Vec<String> =
+            expected.iter().filter(|name| !self.numbers.contains_key(name.as_str())).cloned().collect();
+        Err(DataError::MissingFeatures {
+            file: self.file.to_owned(),
+            count: missing.len(),
+            missing: quoted(&missing),
+            known: listing("its columns are", self.names),
+        })
+    }
+
     fn find(&self, column: &ColumnRef) -> Result<std::ops::Range<usize>, DataError> {
         let count = self.names.len();
         let from_end = |number: i64| {
@@ -160,22 +214,43 @@ impl<'a> Table<'a> {
     }
 }
 
+/// The column of vectors `v` where names are `v_0`, `v_1` and so on, and no column is called `v_0`.
+pub(crate) fn vector_column(names: &[String], expected: &[String]) -> Option<String> {
+    let vector = expected.first()?.strip_suffix("_0")?;
+    let counts = expected.iter().enumerate().all(|(element, name)| *name == format!("{vector}_{element}"));
+    let among = |name: &str| names.iter().any(|known| known == name);
+    (counts && among(vector) && !among(&expected[0])).then(|| vector.to_owned())
+}
+
 /// A phrase that lists the first names.
 pub(crate) fn listing(introduction: &str, names: &[String]) -> String {
+    format!("{introduction} {}", quoted(names))
+}
+
+fn quoted(names: &[String]) -> String {
     const SHOWN: usize = 20;
-    let quoted: Vec<String> = names.iter().take(SHOWN).map(|name| format!("`{name}`")).collect();
+    let quoted: Vec<String> = names.iter().take(SHOWN).map(|name| format!("`{}`", brief(name))).collect();
     let more = match names.len().saturating_sub(SHOWN) {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
-    format!("{introduction} {}{more}", quoted.join(", "))
+    format!("{}{more}", quoted.join(", "))
 }
 
 /// The name fewest edits away, if no more than a third of it would have to change.
 pub(crate) fn closest(wanted: &str, names: &[String]) -> Option<String> {
     let wanted = wanted.to_lowercase();
     let limit = (wanted.chars().count() / 3).max(1);
-    let near = names.iter().map(|name| (edits(&wanted, &name.to_lowercase()), name));
+    // The work grows with the product of the lengths, and nobody mistypes what is longer.
+    const LENGTH: usize = 200;
+    if wanted.len() > LENGTH {
+        return None;
+    }
+    let near = names
+        .iter()
+        .filter(|name| name.len() <= LENGTH)
+        .take(COMPARED)
+        .map(|name| (edits(&wanted, &name.to_lowercase()), name));
     near.filter(|&(distance, _)| distance <= limit)
         .min_by_key(|&(distance, _)| distance)
         .map(|(_, name)| name.clone())

@@ -1,5 +1,7 @@
 //! How the lines of a text file are cut into fields.
 
+use serde::de::IgnoredAny;
+
 use crate::number::is_number;
 
 /// How many lines are looked at.
@@ -63,6 +65,15 @@ pub(crate) fn words(line: &[u8]) -> impl Iterator<Item = &[u8]> {
 
 fn content_lines(sample: &[u8]) -> impl Iterator<Item = &[u8]> {
     sample.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii).filter(|line| !line.is_empty())
+}
+
+/// Whether the first line is a JSON object, as far as it can be seen.
+pub(crate) fn looks_like_jsonl(sample: &[u8]) -> bool {
+    let Some(line) = content_lines(sample).next().filter(|line| line.starts_with(b"{")) else { return false };
+    match serde_json::from_slice::<IgnoredAny>(line) {
+        Ok(_) => true,
+        Err(error) => error.is_eof() && line.len() == sample.trim_ascii().len(),
+    }
 }
 
 /// Whether the first lines are of the form `label index:value index:value …`.

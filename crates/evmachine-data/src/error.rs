@@ -3,9 +3,12 @@
 use std::io;
 use std::path::Path;
 
+use crate::brief::{brief, passage};
 use crate::format::Format;
+use crate::memory::NoRoom;
 use crate::options::ColumnRef;
 use crate::problem::{Place, RowProblem};
+use crate::records::OpenQuote;
 
 /// Why a file could not be read or written.
 ///
@@ -26,7 +29,7 @@ pub enum DataError {
         file: String,
     },
     /// A directory where a file was expected.
-    #[error("{file} is a directory. Name a file inside it")]
+    #[error("{file} is a directory. Name a file inside it, or several")]
     IsDirectory {
         /// The directory.
         file: String,
@@ -70,7 +73,7 @@ pub enum DataError {
         first: String,
     },
     /// The file ends before the data it announces.
-    #[error("{file} is truncated: {detail}. Copy or export it again")]
+    #[error("{file} is truncated: {}. Copy or export it again", passage(detail))]
     Truncated {
         /// The file.
         file: String,
@@ -97,6 +100,76 @@ pub enum DataError {
         /// The first bytes, escaped.
         found: String,
     },
+    /// A format, or a kind of compression, that is known and not read.
+    #[error("{file} is {what}, which is not read. {advice}")]
+    Foreign {
+        /// The file.
+        file: String,
+        /// What it is, such as `an Excel workbook`.
+        what: String,
+        /// What to do.
+        advice: &'static str,
+    },
+    /// A byte that no text has.
+    #[error(
+        "{file} holds a NUL byte in line {line}, and is no text table. \
+         If it is text, save it as UTF-8; otherwise correct its extension"
+    )]
+    NulByte {
+        /// The file.
+        file: String,
+        /// The line, from 1.
+        line: u64,
+    },
+    /// A quote that the end of the file leaves open.
+    #[error(
+        "{file}: a quote is opened in the record of line {line} and never closed. Close it, or double it where it is part of the text"
+    )]
+    OpenQuote {
+        /// The file.
+        file: String,
+        /// Where the record begins, from 1.
+        line: u64,
+    },
+    /// More than memory holds.
+    #[error(
+        "{file} would take {} of memory, and {} are left. Give a part of it",
+        megabytes(*needed),
+        megabytes(*limit)
+    )]
+    TooLarge {
+        /// The file.
+        file: String,
+        /// Bytes that it would take, as far as is known.
+        needed: u64,
+        /// Bytes that there are.
+        limit: u64,
+    },
+    /// Features that a model was trained on and the file lacks.
+    #[error(
+        "{file} lacks {count} of the features that are needed: {missing}; {known}. \
+         Give a file with these columns, or choose the features"
+    )]
+    MissingFeatures {
+        /// The file.
+        file: String,
+        /// How many are missing.
+        count: usize,
+        /// The first of them, quoted.
+        missing: String,
+        /// The columns there are, as a phrase.
+        known: String,
+    },
+    /// One of several files differs from the first.
+    #[error("{file} and {first} have unlike columns: {detail}. Give files with the same columns")]
+    UnlikeFiles {
+        /// The file.
+        file: String,
+        /// The first file.
+        first: String,
+        /// In what they differ.
+        detail: String,
+    },
     /// Text that is not UTF-8.
     #[error("{file} is UTF-16 text. Save it as UTF-8")]
     Utf16 {
@@ -104,7 +177,7 @@ pub enum DataError {
         file: String,
     },
     /// The structure of a binary file is broken.
-    #[error("{file} is damaged: {detail}. Copy or export it again")]
+    #[error("{file} is damaged: {}. Copy or export it again", passage(detail))]
     Damaged {
         /// The file.
         file: String,
@@ -112,7 +185,7 @@ pub enum DataError {
         detail: String,
     },
     /// An array that cannot be a feature matrix or a list of labels.
-    #[error("{file}: {array} {detail}. {advice}")]
+    #[error("{file}: {} {}. {advice}", passage(array), passage(detail))]
     UnsuitableArray {
         /// The file.
         file: String,
@@ -136,7 +209,7 @@ pub enum DataError {
         known: String,
     },
     /// A choice that makes no sense for this format.
-    #[error("{file}: {option} does not apply to {format} files. {advice}")]
+    #[error("{file}: {} does not apply to {format} files. {advice}", passage(option))]
     UnsuitableOption {
         /// The file.
         file: String,
@@ -147,10 +220,10 @@ pub enum DataError {
         /// What to do.
         advice: String,
     },
-    /// A format that needs random access came through a pipe or gzip.
+    /// A format that needs random access came through a pipe or compressed.
     #[error(
-        "{file}: {format} cannot be read through a pipe or gzip, because its index is at the end. \
-         Save it to a file first, not compressed by gzip"
+        "{file}: {format} cannot be read through a pipe, gzip or Zstandard, because its index is at the end. \
+         Save it to a file first, not compressed as a whole"
     )]
     NotStreamable {
         /// Where the bytes came from.
@@ -159,7 +232,7 @@ pub enum DataError {
         format: Format,
     },
     /// A column that does not exist.
-    #[error("{file} has no column {column}; {known}.{}", suggestion(closest.as_deref()))]
+    #[error("{file} has no column {}; {known}.{}", brief(column), suggestion(closest.as_deref()))]
     UnknownColumn {
         /// The file.
         file: String,
@@ -171,7 +244,10 @@ pub enum DataError {
         closest: Option<String>,
     },
     /// Two columns of one name.
-    #[error("{file} has two columns called `{column}`, numbers {first} and {second}. Rename one of them")]
+    #[error(
+        "{file} has two columns called `{}`, numbers {first} and {second}. Rename one of them",
+        brief(column)
+    )]
     DuplicateColumn {
         /// The file.
         file: String,
@@ -183,7 +259,10 @@ pub enum DataError {
         second: usize,
     },
     /// A column chosen for two purposes.
-    #[error("{file}: column `{column}` is asked for both as {one} and as {other}. Choose one of them")]
+    #[error(
+        "{file}: column `{}` is asked for both as {one} and as {other}. Choose one of them",
+        brief(column)
+    )]
     ColumnConflict {
         /// The file.
         file: String,
@@ -222,8 +301,10 @@ pub enum DataError {
     },
     /// A column of words among the features of a text file.
     #[error(
-        "{file}: column `{column}` is not numeric: {place} holds `{value}`. \
+        "{file}: column `{}` is not numeric: {place} holds `{}`. \
          Make it the label or the id, or leave it out{}",
+        brief(column),
+        brief(value),
         if *may_be_header { "; if the first line is a header, say so" } else { "" }
     )]
     TextColumn {
@@ -242,8 +323,10 @@ pub enum DataError {
     },
     /// A column of a type that is not a number in a Parquet or Arrow file.
     #[error(
-        "{file}: column `{column}` is not numeric: its type is {kind}. \
-         Make it the label or the id, or leave it out"
+        "{file}: column `{}` is not numeric: its type is {}. \
+         Make it the label or the id, or leave it out",
+        brief(column),
+        passage(kind)
     )]
     ColumnType {
         /// The file.
@@ -255,7 +338,9 @@ pub enum DataError {
     },
     /// A label or id column of a type that has no plain text form.
     #[error(
-        "{file}: column `{column}` cannot be the {purpose}: its type is {kind}. Convert it to text or integers"
+        "{file}: column `{}` cannot be the {purpose}: its type is {}. Convert it to text or integers",
+        brief(column),
+        passage(kind)
     )]
     UnprintableColumn {
         /// The file.
@@ -269,8 +354,10 @@ pub enum DataError {
     },
     /// Lists and numbers among the features.
     #[error(
-        "{file}: column `{list}` holds vectors and column `{other}` is a feature too. \
-         Choose the one, or leave out the other"
+        "{file}: column `{}` holds vectors and column `{}` is a feature too. \
+         Choose the one, or leave out the other",
+        brief(list),
+        brief(other)
     )]
     MixedFeatures {
         /// The file.
@@ -357,6 +444,12 @@ impl DataError {
     /// Sorts an error of reading an open file: compressed data that stops early is a truncated file.
     pub(crate) fn reading(file: &str, source: io::Error) -> Self {
         let file = file.to_owned();
+        if let Some(room) = source.get_ref().and_then(|inner| inner.downcast_ref::<NoRoom>()) {
+            return Self::TooLarge { file, needed: room.needed, limit: room.limit };
+        }
+        if let Some(open) = source.get_ref().and_then(|inner| inner.downcast_ref::<OpenQuote>()) {
+            return Self::OpenQuote { file, line: open.line };
+        }
         match source.kind() {
             io::ErrorKind::UnexpectedEof => {
                 Self::Truncated { file, detail: "the data stops in the middle".to_owned() }
@@ -385,9 +478,14 @@ pub(crate) fn csv_error(error: csv::Error) -> io::Error {
     }
 }
 
+/// Bytes as a person reads them.
+fn megabytes(bytes: u64) -> String {
+    if bytes < 1 << 20 { format!("{bytes} bytes") } else { format!("{} MB", bytes >> 20) }
+}
+
 fn suggestion(closest: Option<&str>) -> String {
     match closest {
-        Some(name) => format!(" Did you mean `{name}`?"),
+        Some(name) => format!(" Did you mean `{}`?", brief(name)),
         None => " Give one of these".to_owned(),
     }
 }

@@ -4,8 +4,10 @@ use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
 
-use crate::dialect::looks_like_libsvm;
+use crate::dialect::{looks_like_jsonl, looks_like_libsvm};
 use crate::error::DataError;
+use crate::foreign;
+use crate::source::Source;
 
 /// A format of feature files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -24,11 +26,13 @@ pub enum Format {
     Arrow,
     /// `label index:value index:value …`
     Libsvm,
+    /// One JSON object a line.
+    Jsonl,
 }
 
 impl Format {
     /// The names [`FromStr`] accepts, for messages.
-    pub(crate) const NAMES: &'static str = "csv, tsv, npy, npz, parquet, arrow, libsvm";
+    pub(crate) const NAMES: &'static str = "csv, tsv, jsonl, npy, npz, parquet, arrow, libsvm";
 
     /// The format the first bytes of a file prove, if they prove one; text proves nothing.
     pub fn from_magic(prefix: &[u8]) -> Option<Self> {
@@ -43,18 +47,19 @@ impl Format {
         MAGIC.iter().find(|(magic, _)| prefix.starts_with(magic)).map(|&(_, format)| format)
     }
 
-    /// The format an extension stands for; a `.gz` at the end is looked through. `.txt` and `.data` say
+    /// The format an extension stands for; a `.gz` or `.zst` at the end is looked through. `.txt` and `.data` say
     /// nothing more than that the file is text, and are taken for CSV.
     pub fn from_extension(path: &Path) -> Option<Self> {
         let extension = path.extension()?.to_str()?.to_ascii_lowercase();
         match extension.as_str() {
-            "gz" => Self::from_extension(Path::new(path.file_stem()?)),
+            "gz" | "zst" | "zstd" => Self::from_extension(Path::new(path.file_stem()?)),
             "csv" | "txt" | "data" => Some(Self::Csv),
             "tsv" | "tab" => Some(Self::Tsv),
             "npy" => Some(Self::Npy),
             "npz" => Some(Self::Npz),
             "parquet" | "pq" => Some(Self::Parquet),
             "arrow" | "arrows" | "feather" | "ipc" => Some(Self::Arrow),
+            "jsonl" | "ndjson" => Some(Self::Jsonl),
             "svm" | "libsvm" | "svmlight" => Some(Self::Libsvm),
             _ => None,
         }
@@ -62,16 +67,12 @@ impl Format {
 
     /// Whether the format is made of lines.
     pub fn is_text(self) -> bool {
-        matches!(self, Self::Csv | Self::Tsv | Self::Libsvm)
+        matches!(self, Self::Csv | Self::Tsv | Self::Libsvm | Self::Jsonl)
     }
 
     /// Decides from what is known of a file: the option, the first bytes, the extension, in this order.
-    pub(crate) fn detect(
-        file: &str,
-        path: Option<&Path>,
-        prefix: &[u8],
-        wanted: Option<Self>,
-    ) -> Result<Self, DataError> {
+    pub(crate) fn detect(source: &Source, wanted: Option<Self>) -> Result<Self, DataError> {
+        let (file, path, prefix) = (&source.file, source.path.as_deref(), source.prefix());
         let proven = Self::from_magic(prefix);
         let extension = path.and_then(Self::from_extension);
         let expected = match (wanted, proven) {
@@ -80,23 +81,33 @@ impl Format {
             (None, None) => extension,
         };
         if prefix.starts_with(b"\xff\xfe") || prefix.starts_with(b"\xfe\xff") {
-            return Err(DataError::Utf16 { file: file.to_owned() });
+            return Err(DataError::Utf16 { file: file.clone() });
         }
-        let is_text = proven.is_none() && !prefix.contains(&0);
-        match expected {
-            Some(format) if format.is_text() && !is_text => {
-                Err(DataError::WrongMagic { file: file.to_owned(), expected: format, found: escape(prefix) })
+        if proven.is_none() && wanted != Some(Self::Jsonl) {
+            foreign::refuse(file, path, prefix)?;
+        }
+        let is_other = |format: Self| {
+            if format.is_text() { proven.is_some() } else { proven != Some(format) }
+        };
+        let nul = prefix.iter().position(|&byte| byte == 0).filter(|_| proven.is_none());
+        match (expected, nul) {
+            (Some(format), Some(position)) if format.is_text() => {
+                let lines = prefix[..position].iter().filter(|&&byte| byte == b'\n').count();
+                Err(DataError::NulByte { file: file.clone(), line: lines as u64 + 1 })
             }
-            Some(format) if !format.is_text() && proven != Some(format) => {
-                Err(DataError::WrongMagic { file: file.to_owned(), expected: format, found: escape(prefix) })
+            (Some(format), _) if is_other(format) => {
+                Err(DataError::WrongMagic { file: file.clone(), expected: format, found: escape(prefix) })
             }
-            Some(format) if wanted.is_some() || format == Self::Libsvm => Ok(format),
-            None if !is_text => {
-                Err(DataError::UnknownFormat { file: file.to_owned(), found: escape(prefix) })
+            (Some(format), _)
+                if wanted.is_some() || matches!(format, Self::Libsvm | Self::Jsonl) || !format.is_text() =>
+            {
+                Ok(format)
             }
-            Some(Self::Tsv) => Ok(Self::Tsv),
-            Some(_) | None if looks_like_libsvm(prefix) => Ok(Self::Libsvm),
-            Some(_) | None => Ok(Self::Csv),
+            (None, Some(_)) => Err(DataError::UnknownFormat { file: file.clone(), found: escape(prefix) }),
+            _ if looks_like_jsonl(prefix) => Ok(Self::Jsonl),
+            (Some(Self::Tsv), _) => Ok(Self::Tsv),
+            _ if looks_like_libsvm(prefix) => Ok(Self::Libsvm),
+            _ => Ok(Self::Csv),
         }
     }
 }
@@ -116,6 +127,7 @@ impl fmt::Display for Format {
             Self::Parquet => "Parquet",
             Self::Arrow => "Arrow",
             Self::Libsvm => "LIBSVM",
+            Self::Jsonl => "JSON lines",
         })
     }
 }
@@ -132,6 +144,7 @@ impl FromStr for Format {
             "parquet" => Ok(Self::Parquet),
             "arrow" | "feather" => Ok(Self::Arrow),
             "libsvm" | "svmlight" => Ok(Self::Libsvm),
+            "jsonl" | "ndjson" => Ok(Self::Jsonl),
             other => Err(format!("`{other}` is none of {}", Self::NAMES)),
         }
     }

@@ -1,6 +1,5 @@
-//! Class labels: how values become text, and files that hold nothing else.
+//! Class labels that are stored apart from the features.
 
-use std::borrow::Cow;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
@@ -10,26 +9,8 @@ use crate::npy_header::{ArrayName, NpyHeader};
 use crate::npy_type::ElementType;
 use crate::source::{Bytes, Source};
 
-/// A label written as text: trimmed, and without the `.0` that data frames append to integers.
-pub(crate) fn from_text(text: &str) -> Cow<'_, str> {
-    let trimmed = text.trim();
-    let whole = trimmed.split_once('.').filter(|(integer, fraction)| {
-        let digits = integer.strip_prefix('-').unwrap_or(integer);
-        let is_integer = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
-        is_integer && !fraction.is_empty() && fraction.bytes().all(|byte| byte == b'0')
-    });
-    Cow::Borrowed(whole.map_or(trimmed, |(integer, _)| integer))
-}
-
-/// A label stored as a double; NaN is no label.
-pub(crate) fn from_double(value: f64) -> String {
-    if value.is_nan() { String::new() } else { from_text(&value.to_string()).into_owned() }
-}
-
-/// A label stored as a single; written with the digits it needs at that precision.
-pub(crate) fn from_single(value: f32) -> String {
-    if value.is_nan() { String::new() } else { from_text(&value.to_string()).into_owned() }
-}
+/// The most bytes of a label in a file of its own.
+const LINE_LIMIT: u64 = 1 << 20;
 
 /// Labels, or ids, that are stored apart from the features, one for each row.
 pub(crate) struct LabelStream {
@@ -136,8 +117,13 @@ impl LabelStream {
             Entries::Lines(lines) => {
                 let mut line = Vec::new();
                 let count = lines
+                    .take(LINE_LIMIT)
                     .read_until(b'\n', &mut line)
                     .map_err(|error| DataError::reading(&self.labels, error))?;
+                if count as u64 == LINE_LIMIT {
+                    let detail = format!("line {} is longer than 1 MiB", self.read + 1);
+                    return Err(DataError::Damaged { file: self.labels.clone(), detail });
+                }
                 if count == 0 {
                     return Ok(None);
                 }
@@ -145,7 +131,9 @@ impl LabelStream {
                     file: self.labels.clone(),
                     detail: format!("line {} is not UTF-8 text", self.read + 1),
                 })?;
-                from_text(text).into_owned()
+                text.strip_suffix('\n')
+                    .map_or(text, |line| line.strip_suffix('\r').unwrap_or(line))
+                    .to_owned()
             }
             Entries::Array { name, element, bytes } => {
                 if self.total == Some(self.read) {
@@ -167,29 +155,5 @@ impl LabelStream {
 
     fn mismatch(&self, rows: String, label_rows: String) -> DataError {
         DataError::LabelCount { file: self.file.clone(), labels: self.labels.clone(), rows, label_rows }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{from_double, from_single, from_text};
-
-    #[test]
-    fn whole_numbers_lose_their_fraction() {
-        for (text, label) in [
-            (" cat ", "cat"),
-            ("3.0", "3"),
-            ("-2.00", "-2"),
-            ("3.5", "3.5"),
-            ("007", "007"),
-            ("v1.0", "v1.0"),
-            ("3.", "3."),
-        ] {
-            assert_eq!(from_text(text), label);
-        }
-        assert_eq!(from_double(3.0), "3");
-        assert_eq!(from_double(-0.5), "-0.5");
-        assert_eq!(from_double(f64::NAN), "");
-        assert_eq!(from_single(0.1), "0.1");
     }
 }

@@ -1,7 +1,7 @@
 //! Feature files in, prediction files out.
 //!
 //! [`open`] finds the format of a file and yields its rows in batches of bounded size, so that files
-//! larger than memory can be read; [`read_all`] reads a file at once. What is wrong with a file is a
+//! larger than memory can be read; [`read_all`] reads a file at once, [`Series`] several one after the other. What is wrong with a file is a
 //! [`DataError`] whose message names the file, the row and the column, and says what to do.
 //!
 //! ```no_run
@@ -20,16 +20,23 @@
 
 mod arrow;
 mod batch;
+mod brief;
 mod cells;
 mod columnar;
 mod columns;
 mod destination;
 mod dialect;
 mod error;
+mod foreign;
 mod format;
+mod gather;
 mod header;
+mod json_cell;
+mod jsonl;
 mod labels;
 mod libsvm;
+mod memory;
+mod notice;
 mod npy;
 mod npy_header;
 mod npy_type;
@@ -39,9 +46,11 @@ mod options;
 mod output;
 mod parquet;
 mod parquet_footer;
+mod parquet_pages;
 mod problem;
 mod reader;
 mod records;
+mod series;
 mod source;
 mod text;
 mod writer;
@@ -49,8 +58,11 @@ mod writer;
 pub use batch::Batch;
 pub use error::DataError;
 pub use format::Format;
+pub use gather::Gathering;
+pub use notice::Notice;
 pub use options::{ColumnRef, Header, ReadOptions};
 pub use output::{ColumnType, ColumnValues, OutputColumn, OutputFormat, Target};
 pub use problem::{Place, RowProblem, Skipped};
 pub use reader::{Dataset, Reader, Schema, open, read_all};
+pub use series::Series;
 pub use writer::Writer;

@@ -3,18 +3,19 @@
 //! Indexes count from 1, or from 0 if 0 occurs anywhere in the file. What is not listed is zero.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader, Seek};
+use std::io::{self, BufRead, BufReader, Read, Seek};
 
 use crate::batch::{Collector, RowText, Wanted};
+use crate::brief::brief;
 use crate::columns::{COLUMN_LIMIT, Plan, check_count};
 use crate::dialect::{split_pair, without_comment, words};
 use crate::error::DataError;
 use crate::format::Format;
-use crate::labels;
 use crate::number::{self, Field};
 use crate::options::{ColumnRef, ReadOptions};
 use crate::problem::RowProblem;
 use crate::reader::{Opened, RowSource, Schema};
+use crate::records::RECORD_LIMIT;
 use crate::source::Source;
 
 const BUFFER_BYTES: usize = 1 << 18;
@@ -90,8 +91,12 @@ impl Lines {
     fn next(&mut self) -> std::io::Result<Option<(u64, &[u8])>> {
         loop {
             self.buffer.clear();
-            if self.reader.read_until(b'\n', &mut self.buffer)? == 0 {
-                return Ok(None);
+            match self.reader.by_ref().take(RECORD_LIMIT).read_until(b'\n', &mut self.buffer)? as u64 {
+                0 => return Ok(None),
+                RECORD_LIMIT => {
+                    return Err(io::Error::new(io::ErrorKind::InvalidData, "a line is longer than 32 MiB"));
+                }
+                _ => {}
             }
             self.line += 1;
             if !without_comment(&self.buffer).is_empty() {
@@ -194,7 +199,8 @@ impl Row<'_> {
         let mut tokens = words(line).peekable();
         let label = tokens.next_if(|first| !first.contains(&b':')).unwrap_or_default();
         for token in tokens {
-            let not_a_pair = || RowProblem::NotAPair { token: String::from_utf8_lossy(token).into_owned() };
+            let not_a_pair =
+                || RowProblem::NotAPair { token: brief(&String::from_utf8_lossy(token)).into_owned() };
             let (index, value) = split_pair(token).ok_or_else(not_a_pair)?;
             if index == b"qid" {
                 continue;
@@ -218,10 +224,10 @@ impl Row<'_> {
     }
 }
 
-/// Numeric labels are rewritten, so that `+1` and `1` are one class.
+/// A plus sign before a number is dropped, so that `+1` and `1` are one class.
 fn label_text(label: &[u8]) -> Result<String, RowProblem> {
     let text = std::str::from_utf8(label).map_err(|_| RowProblem::NotText { column: "label".to_owned() })?;
     let unsigned =
         text.strip_prefix('+').filter(|rest| rest.starts_with(|first: char| first.is_ascii_digit()));
-    Ok(labels::from_text(unsigned.unwrap_or(text)).into_owned())
+    Ok(unsigned.unwrap_or(text).to_owned())
 }

@@ -1,8 +1,7 @@
 //! The element types of `NumPy` arrays.
 
+use evmachine::labels;
 use half::f16;
-
-use crate::labels;
 
 /// What an element is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,21 +82,19 @@ impl ElementType {
     /// The element in `bytes` as a label: empty when there is none, `None` when it is not valid text.
     pub(crate) fn text(self, bytes: &[u8]) -> Option<String> {
         match self.kind {
-            Kind::Bool => Some((bytes[0] != 0).to_string()),
+            Kind::Bool => Some(labels::from_boolean(bytes[0] != 0)),
             Kind::Signed => Some(self.signed(bytes).to_string()),
             Kind::Unsigned => Some(self.bits(bytes).to_string()),
-            Kind::Float if self.size == 4 => Some(labels::from_single(self.float(bytes) as f32)),
+            Kind::Float if self.size <= 4 => Some(labels::from_single(self.float(bytes) as f32)),
             Kind::Float => Some(labels::from_double(self.float(bytes))),
             Kind::Unicode => {
                 let (characters, _) = bytes.as_chunks::<4>();
                 let codes = characters.iter().map(|character| self.bits(character) as u32);
-                let text: Option<String> = codes.take_while(|&code| code != 0).map(char::from_u32).collect();
-                text.map(|text| labels::from_text(&text).into_owned())
+                codes.take_while(|&code| code != 0).map(char::from_u32).collect()
             }
             Kind::Bytes => {
                 let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
-                let text = std::str::from_utf8(&bytes[..end]).ok()?;
-                Some(labels::from_text(text).into_owned())
+                std::str::from_utf8(&bytes[..end]).ok().map(str::to_owned)
             }
         }
     }

@@ -10,6 +10,7 @@ use zip::{CompressionMethod, ZipArchive};
 
 use crate::columns::{closest, listing};
 use crate::error::DataError;
+use crate::foreign;
 use crate::format::Format;
 use crate::labels::LabelStream;
 use crate::npy::{Data, open_matrix};
@@ -21,6 +22,9 @@ use crate::source::{Bytes, Source};
 
 /// The names a feature matrix usually has, likeliest first.
 const USUAL_NAMES: [&str; 6] = ["X", "x", "features", "embeddings", "data", "arr_0"];
+
+/// No stream of DEFLATE grows by more than this.
+const EXPANSION: u64 = 1032;
 
 /// Opens an archive: the features are one of its matrices, labels and ids one-dimensional arrays.
 pub(crate) fn open(source: &Source, options: &ReadOptions) -> Result<Opened, DataError> {
@@ -80,11 +84,14 @@ impl Archive {
             other => DataError::Damaged { file: file.clone(), detail: other.to_string() },
         };
         let mut archive = ZipArchive::new(BufReader::new(opened)).map_err(damaged)?;
-        let mut members = Vec::new();
+        let (mut members, mut others) = (Vec::new(), Vec::new());
         for index in 0..archive.len() {
             let entry = archive.by_index_raw(index).map_err(damaged)?;
             let name = entry.name().map_err(damaged)?.into_owned();
-            let Some(name) = name.strip_suffix(".npy").map(str::to_owned) else { continue };
+            let Some(name) = name.strip_suffix(".npy").map(str::to_owned) else {
+                others.push(name);
+                continue;
+            };
             let deflated = match entry.compression() {
                 CompressionMethod::Stored => false,
                 CompressionMethod::Deflated => true,
@@ -96,6 +103,11 @@ impl Archive {
                 }
             };
             let Some(start) = entry.data_start() else { continue };
+            if deflated && entry.size() > entry.compressed_size().saturating_add(64).saturating_mul(EXPANSION)
+            {
+                let detail = format!("the array `{name}` claims a length of {} bytes", entry.size());
+                return Err(DataError::Damaged { file, detail });
+            }
             members.push(Member {
                 name,
                 start,
@@ -106,12 +118,12 @@ impl Archive {
             });
         }
         if members.is_empty() {
-            return Err(DataError::UnsuitableArray {
+            return Err(foreign::archive(&file, &others).unwrap_or(DataError::UnsuitableArray {
                 file,
                 array: "the archive".to_owned(),
                 detail: "holds no NPY arrays".to_owned(),
                 advice: "Save the features with numpy.savez".to_owned(),
-            });
+            }));
         }
         Ok(Self { file, path, members })
     }

@@ -73,7 +73,10 @@ pub enum Header {
     ///
     /// The first line is a header when a column is asked for by name, and otherwise when no field of it
     /// that would be a feature is a number while one on the second line is, or when those fields merely
-    /// count eight columns or more (`0,1,2,…` or `1,2,3,…`) and those of the second line do not.
+    /// count the columns (`0,1,2,…` or `1,2,3,…`) while those of the second line do not, provided that there are eight or
+    /// more of them or another field speaks for it: an empty one, or a label that no row of the beginning has. Fewer without
+    /// such a field are [doubtful](crate::Notice::DoubtfulHeader) and taken for data. A line that has all
+    /// [expected](ReadOptions::expected) names is a header.
     #[default]
     Auto,
     /// The first line is a header.
@@ -105,6 +108,10 @@ pub struct ReadOptions {
     /// The feature columns, in this order; all that remain when empty. In an NPZ file, a single name
     /// chooses the array.
     pub features: Vec<ColumnRef>,
+    /// The names of the features of a model. Where `features` is empty and the file names its columns, these are taken, in
+    /// this order, and all others are left alone; a file without names is read as if there were none here. A column of
+    /// vectors `v` has the names `v_0`, `v_1` and so on.
+    pub expected: Vec<String>,
     /// Columns to leave out.
     pub drop: Vec<ColumnRef>,
     /// Whether text files begin with a header.
@@ -113,6 +120,11 @@ pub struct ReadOptions {
     pub format: Option<Format>,
     /// Leaves bad rows out and counts them, where they would otherwise end the reading.
     pub skip_bad_rows: bool,
+    /// Takes rows of zeros for bad ones: they have no direction.
+    pub directed: bool,
+    /// The most bytes that a file may take in memory: its features where it is gathered as a whole, and what a decoder
+    /// makes room for at once. What the system has left when `None`.
+    pub memory: Option<u64>,
     /// The most rows a batch holds. Batches of wide rows hold fewer, so that none exceeds 64 MiB.
     pub batch_rows: usize,
     /// A file of labels, one for each row: a one-dimensional NPY array or text with one a line.
@@ -127,10 +139,13 @@ impl Default for ReadOptions {
             label: None,
             id: None,
             features: Vec::new(),
+            expected: Vec::new(),
             drop: Vec::new(),
             header: Header::Auto,
             format: None,
             skip_bad_rows: false,
+            directed: false,
+            memory: None,
             batch_rows: 8192,
             labels_file: None,
             libsvm_columns: None,
@@ -139,6 +154,11 @@ impl Default for ReadOptions {
 }
 
 impl ReadOptions {
+    /// The names by which features are to be found in a file that has names.
+    pub(crate) fn wanted_names(&self) -> &[String] {
+        if self.features.is_empty() { &self.expected } else { &[] }
+    }
+
     /// Whether any column is asked for by name.
     pub(crate) fn names_columns(&self) -> bool {
         let single = self.label.iter().chain(&self.id);

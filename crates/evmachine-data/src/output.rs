@@ -1,5 +1,6 @@
 //! What prediction files are made of.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -24,12 +25,10 @@ impl Target {
     }
 }
 
-impl FromStr for Target {
-    type Err = std::convert::Infallible;
-
+impl From<OsString> for Target {
     /// `-` is standard output, all else a path.
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        Ok(if text == "-" { Self::Stdout } else { Self::Path(PathBuf::from(text)) })
+    fn from(name: OsString) -> Self {
+        if name == "-" { Self::Stdout } else { Self::Path(PathBuf::from(name)) }
     }
 }
 

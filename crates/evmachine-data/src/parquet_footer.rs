@@ -5,13 +5,13 @@ use std::io::{self, Read, Seek, SeekFrom};
 
 /// How deeply groups of columns may lie in each other. Deeper ones would exhaust the stack of the decoder, which
 /// ends the process.
-const DEPTH_LIMIT: usize = 100;
+pub(crate) const DEPTH_LIMIT: usize = 100;
 
 /// The types of the Thrift compact protocol that a schema is made of.
-const INTEGER: u8 = 5;
+pub(crate) const INTEGER: u8 = 5;
 const BINARY: u8 = 8;
 const LIST: u8 = 9;
-const STRUCT: u8 = 12;
+pub(crate) const STRUCT: u8 = 12;
 
 /// Refuses a file whose schema is too deep. A footer that is missing or cut off is left for the decoder to
 /// report. The file is left at its beginning.
@@ -38,7 +38,7 @@ pub(crate) fn check_depth(file: &mut File) -> io::Result<()> {
 }
 
 /// Bytes in the Thrift compact protocol. Everything is `None` where they are not.
-struct Compact<'a>(&'a [u8]);
+pub(crate) struct Compact<'a>(pub(crate) &'a [u8]);
 
 impl Compact<'_> {
     /// How deep the schema of a footer is, counted up to one more than the limit.
@@ -112,12 +112,12 @@ impl Compact<'_> {
     }
 
     /// A number whose lowest bit is its sign.
-    fn number(&mut self) -> Option<i64> {
+    pub(crate) fn number(&mut self) -> Option<i64> {
         self.unsigned().map(|bits| (bits >> 1).cast_signed() ^ -(bits & 1).cast_signed())
     }
 
     /// The number and the type of the next field after that of number `last`; the type is 0 at the end.
-    fn field(&mut self, last: i64) -> Option<(i64, u8)> {
+    pub(crate) fn field(&mut self, last: i64) -> Option<(i64, u8)> {
         let byte = self.byte()?;
         let id = match byte >> 4 {
             _ if byte == 0 => last,
@@ -135,7 +135,7 @@ impl Compact<'_> {
     }
 
     /// Passes over a value.
-    fn skip(&mut self, kind: u8, depth: usize) -> Option<()> {
+    pub(crate) fn skip(&mut self, kind: u8, depth: usize) -> Option<()> {
         let deeper = depth.checked_sub(1)?;
         match kind {
             // Truth values are part of the type.

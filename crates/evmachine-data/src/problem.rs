@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::brief::{brief, passage};
+
 /// Where a row is in its file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
@@ -25,13 +27,13 @@ impl fmt::Display for Place {
 #[non_exhaustive]
 pub enum RowProblem {
     /// An empty field, a null, or a word that stands for one, such as `NA`.
-    #[error("column `{column}` has no value")]
+    #[error("column `{}` has no value", brief(column))]
     Missing {
         /// The column.
         column: String,
     },
     /// A field that is no number.
-    #[error("column `{column}` holds `{value}`, which is not a number")]
+    #[error("column `{}` holds `{}`, which is not a number", brief(column), brief(value))]
     NotANumber {
         /// The column.
         column: String,
@@ -39,7 +41,7 @@ pub enum RowProblem {
         value: String,
     },
     /// NaN or an infinity.
-    #[error("column `{column}` holds {value}, which is not finite")]
+    #[error("column `{}` holds {value}, which is not finite", brief(column))]
     NotFinite {
         /// The column.
         column: String,
@@ -47,18 +49,37 @@ pub enum RowProblem {
         value: f64,
     },
     /// A number beyond the range of 32-bit floats.
-    #[error("column `{column}` holds {value:e}, which is beyond the range of 32-bit floats")]
+    #[error("column `{}` holds {value:e}, which is beyond the range of 32-bit floats", brief(column))]
     TooLarge {
         /// The column.
         column: String,
         /// The number.
         value: f64,
     },
+    /// A number whose square, summed over a row, would leave the range of 32-bit floats.
+    #[error("column `{}` holds {value:e}, whose magnitude is above {limit:e}", brief(column))]
+    AboveLimit {
+        /// The column.
+        column: String,
+        /// The number.
+        value: f64,
+        /// The largest magnitude that a model takes.
+        limit: f32,
+    },
+    /// All features are zero where a row must have a direction.
+    #[error("all features are zero, and such a row has no cosine distance to anything")]
+    ZeroVector,
+    /// A row that leaves the range of [`AboveLimit`](Self::AboveLimit) when it is whitened.
+    #[error("a value is above {limit:e} after whitening")]
+    WhitenedAboveLimit {
+        /// The largest magnitude that a model takes.
+        limit: f32,
+    },
     /// No label.
     #[error("the label is missing")]
     MissingLabel,
     /// Bytes that are not UTF-8 where text is needed.
-    #[error("column `{column}` is not UTF-8 text")]
+    #[error("column `{}` is not UTF-8 text", brief(column))]
     NotText {
         /// The column.
         column: String,
@@ -72,7 +93,7 @@ pub enum RowProblem {
         found: usize,
     },
     /// A vector of another length than those before.
-    #[error("the vector in column `{column}` has {found} elements where {expected} are expected")]
+    #[error("the vector in column `{}` has {found} elements where {expected} are expected", brief(column))]
     VectorLength {
         /// The column.
         column: String,
@@ -82,7 +103,7 @@ pub enum RowProblem {
         found: usize,
     },
     /// A token of a LIBSVM line that is not `index:value`.
-    #[error("`{token}` is not of the form index:value")]
+    #[error("`{}` is not of the form index:value", brief(token))]
     NotAPair {
         /// The token.
         token: String,
@@ -94,6 +115,12 @@ pub enum RowProblem {
         index: u64,
         /// The number of features.
         columns: usize,
+    },
+    /// A line of JSON that is not one object.
+    #[error("it is not a JSON object: {}", passage(detail))]
+    NotAnObject {
+        /// What the parser met.
+        detail: String,
     },
     /// An index given twice in one LIBSVM line.
     #[error("index {index} is given twice")]
@@ -110,12 +137,16 @@ impl RowProblem {
             Self::Missing { .. } => "Fill in the value",
             Self::NotANumber { .. } => "Correct it, leave the column out",
             Self::NotFinite { .. } => "Replace it by a finite number",
-            Self::TooLarge { .. } => "Rescale the column",
+            Self::TooLarge { .. } | Self::AboveLimit { .. } => "Rescale the column",
+            Self::WhitenedAboveLimit { .. } => "Remove the row",
+            Self::ZeroVector => "Remove the row, use another metric",
             Self::MissingLabel => "Fill in the label",
             Self::NotText { .. } => "Save the file as UTF-8",
             Self::Ragged { .. } => "Correct the row",
             Self::VectorLength { .. } => "Use vectors of one length",
-            Self::NotAPair { .. } | Self::RepeatedIndex { .. } => "Correct the line",
+            Self::NotAPair { .. } | Self::RepeatedIndex { .. } | Self::NotAnObject { .. } => {
+                "Correct the line"
+            }
             Self::IndexTooLarge { .. } => "Check that the file belongs to this model",
         }
     }
@@ -134,7 +165,15 @@ impl Skipped {
     /// How many reasons are kept.
     pub const KEPT: usize = 5;
 
-    pub(crate) fn record(&mut self, place: Place, problem: RowProblem) {
+    /// Counts the rows of another part after these.
+    pub fn extend(&mut self, other: &Self) {
+        self.rows += other.rows;
+        let room = Self::KEPT - self.reasons.len();
+        self.reasons.extend(other.reasons.iter().take(room).cloned());
+    }
+
+    /// Counts a row.
+    pub fn record(&mut self, place: Place, problem: RowProblem) {
         self.rows += 1;
         if self.reasons.len() < Self::KEPT {
             self.reasons.push((place, problem));

@@ -6,11 +6,13 @@ use crate::batch::{Batch, Collector, Wanted};
 use crate::columns::Plan;
 use crate::error::DataError;
 use crate::format::Format;
+use crate::gather::Gathering;
 use crate::labels::LabelStream;
+use crate::notice::Notice;
 use crate::options::ReadOptions;
 use crate::problem::Skipped;
 use crate::source::Source;
-use crate::{arrow, libsvm, npy, npz, parquet, text};
+use crate::{arrow, jsonl, libsvm, npy, npz, parquet, text};
 
 /// What a file consists of.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,12 +22,14 @@ pub struct Schema {
     /// The features in the order in which batches hold them. Columns without names are called
     /// `column_0`, `column_1` and so on; LIBSVM features go by their index.
     pub feature_names: Vec<String>,
-    /// Whether the file names its columns: a text file with a header, Parquet and Arrow.
+    /// Whether the file names its columns: a text file with a header, JSON lines, Parquet and Arrow.
     pub named: bool,
     /// The column, array or file of the labels.
     pub label_name: Option<String>,
     /// The column or array of the identifiers.
     pub id_name: Option<String>,
+    /// What was taken for granted and may be wrong.
+    pub notices: Vec<Notice>,
 }
 
 impl Schema {
@@ -34,9 +38,10 @@ impl Schema {
         Self {
             format,
             feature_names: plan.features.iter().map(|&column| names[column].clone()).collect(),
-            named: matches!(format, Format::Parquet | Format::Arrow),
+            named: matches!(format, Format::Parquet | Format::Arrow | Format::Jsonl),
             label_name: plan.label.map(|column| names[column].clone()),
             id_name: plan.id.map(|column| names[column].clone()),
+            notices: plan.index.map(|column| Notice::IndexColumn { column }).into_iter().collect(),
         }
     }
 }
@@ -91,21 +96,24 @@ impl Opened {
     }
 }
 
-/// Opens a feature file; `-` stands for standard input, which may carry CSV, TSV, LIBSVM or NPY.
+/// Opens a feature file; `-` stands for standard input, which may carry CSV, TSV, JSON lines, LIBSVM,
+/// NPY or an Arrow stream.
 ///
 /// Mistakes that concern the file as a whole are found here, those of rows while iterating.
 pub fn open(path: &Path, options: &ReadOptions) -> Result<Reader, DataError> {
     let source = Source::open(path)?;
     let file = source.file.clone();
-    let format = Format::detect(&file, source.path.as_deref(), source.prefix(), options.format)?;
+    let format = Format::detect(&source, options.format)?;
     let mut opened = match format {
         Format::Csv | Format::Tsv => text::open(source, options, format),
+        Format::Jsonl => jsonl::open(source, options),
         Format::Libsvm => libsvm::open(source, options),
         Format::Npy => npy::open(source, options),
         Format::Npz => npz::open(&source, options),
         Format::Parquet => parquet::open(&source, options),
         Format::Arrow => arrow::open(source, options),
     }?;
+    let announced = opened.total;
     if let Some(labels) = &options.labels_file {
         let stream = LabelStream::open(&file, labels)?;
         if opened.wanted.labels {
@@ -115,11 +123,10 @@ pub fn open(path: &Path, options: &ReadOptions) -> Result<Reader, DataError> {
         opened = opened.with_labels(stream.name().to_owned(), stream)?;
     }
     let names = opened.schema.feature_names.clone();
-    let mut collector =
-        Collector::new(&file, names, opened.wanted, options.batch_rows, options.skip_bad_rows);
+    let mut collector = Collector::new(&file, names, opened.wanted, options);
     collector.label_stream = opened.label_stream;
     collector.id_stream = opened.id_stream;
-    Ok(Reader { schema: opened.schema, rows: Some(opened.rows), collector })
+    Ok(Reader { schema: opened.schema, rows: Some(opened.rows), announced, collector })
 }
 
 /// An open feature file, read batch by batch.
@@ -129,6 +136,7 @@ pub struct Reader {
     schema: Schema,
     /// `None` once the end was reached.
     rows: Option<Box<dyn RowSource>>,
+    announced: Option<u64>,
     collector: Collector,
 }
 
@@ -142,6 +150,11 @@ impl Reader {
     /// What the file consists of.
     pub fn schema(&self) -> &Schema {
         &self.schema
+    }
+
+    /// How many rows there are by what the file says, where it does.
+    pub fn announced(&self) -> Option<u64> {
+        self.announced
     }
 
     /// The bad rows left out up to now; complete once the iteration ended.
@@ -179,12 +192,20 @@ pub struct Dataset {
     pub skipped: Skipped,
 }
 
-/// Reads a whole file at once.
+/// Reads a whole file at once; one that does not fit into memory is an error.
 pub fn read_all(path: &Path, options: &ReadOptions) -> Result<Dataset, DataError> {
     let mut reader = open(path, options)?;
-    let mut data = Batch::default();
-    while let Some(batch) = reader.advance()? {
-        data.append(batch);
+    let file = reader.collector.file().to_owned();
+    let mut gathering = Gathering::new(options);
+    if let Some(rows) = reader.announced {
+        gathering.expect(&file, rows, reader.schema.feature_names.len())?;
     }
-    Ok(Dataset { schema: reader.schema, data, skipped: reader.collector.skipped().clone() })
+    while let Some(batch) = reader.advance()? {
+        gathering.add(&file, batch)?;
+    }
+    Ok(Dataset {
+        schema: reader.schema,
+        data: gathering.finish(),
+        skipped: reader.collector.skipped().clone(),
+    })
 }

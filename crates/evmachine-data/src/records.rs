@@ -2,7 +2,7 @@
 
 use std::io::{self, BufRead, BufReader, Read};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use csv::ByteRecord;
 
@@ -10,8 +10,27 @@ use crate::dialect::{Separator, words};
 use crate::error::csv_error;
 
 /// The most bytes of one record; only a quote that is never closed makes one longer.
-const RECORD_LIMIT: u64 = 256 << 20;
+pub(crate) const RECORD_LIMIT: u64 = 32 << 20;
+/// What follows the content, on a line of its own: within a field where a quote is left open.
+const END: &[u8] = b"\n\0end";
 const BUFFER_BYTES: usize = 1 << 18;
+
+/// How much of a file bytes are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Extent {
+    /// All of it, or all from somewhere on: a quote must be closed at their end.
+    Whole,
+    /// A part, which may end anywhere.
+    Beginning,
+}
+
+/// A quote that the end of the content leaves open.
+#[derive(Debug, thiserror::Error)]
+#[error("a quote is never closed")]
+pub(crate) struct OpenQuote {
+    /// Where its record begins, from 1.
+    pub(crate) line: u64,
+}
 
 /// Cuts text into records and those into fields.
 pub(crate) enum Records<R: Read> {
@@ -22,9 +41,11 @@ pub(crate) enum Records<R: Read> {
 }
 
 impl<R: Read> Records<R> {
-    pub(crate) fn new(bytes: R, separator: Separator) -> Self {
+    pub(crate) fn new(bytes: R, separator: Separator, extent: Extent) -> Self {
         let allowance = Allowance::default();
-        let guarded = Guard { bytes, allowance: allowance.clone() };
+        let is_marked = extent == Extent::Whole && matches!(separator, Separator::Byte(_));
+        let end = if is_marked { END } else { &[] };
+        let guarded = Guard { bytes, allowance: allowance.clone(), end };
         match separator {
             Separator::Byte(byte) => {
                 let mut builder = csv::ReaderBuilder::new();
@@ -46,7 +67,16 @@ impl<R: Read> Records<R> {
             Self::Quoted { reader, allowance } => {
                 allowance.renew();
                 let found = reader.read_byte_record(record).map_err(csv_error)?;
-                Ok(found.then(|| record.position().map_or(0, csv::Position::line)))
+                let line = record.position().map_or(0, csv::Position::line);
+                let read = reader.position().byte();
+                if found && allowance.ended_at() == Some(read) {
+                    let last = record.iter().next_back().unwrap_or_default();
+                    if record.len() == 1 && last == &END[1..] {
+                        return Ok(None);
+                    }
+                    return Err(io::Error::new(io::ErrorKind::InvalidData, OpenQuote { line }));
+                }
+                Ok(found.then_some(line))
             }
             Self::Spaced { lines, allowance, line, buffer } => loop {
                 allowance.renew();
@@ -65,13 +95,25 @@ impl<R: Read> Records<R> {
     }
 }
 
-/// How many bytes may still be read for the present record.
+/// How many bytes may still be read for the present record, and how many there were in all.
 #[derive(Clone, Default)]
-pub(crate) struct Allowance(Arc<AtomicU64>);
+pub(crate) struct Allowance(Arc<Counts>);
+
+#[derive(Default)]
+struct Counts {
+    left: AtomicU64,
+    read: AtomicU64,
+    ended: AtomicBool,
+}
 
 impl Allowance {
     fn renew(&self) {
-        self.0.store(RECORD_LIMIT, Ordering::Relaxed);
+        self.0.left.store(RECORD_LIMIT, Ordering::Relaxed);
+    }
+
+    /// Where the mark of the end is passed, once it was handed over.
+    fn ended_at(&self) -> Option<u64> {
+        self.0.ended.load(Ordering::Relaxed).then(|| self.0.read.load(Ordering::Relaxed))
     }
 }
 
@@ -79,19 +121,27 @@ impl Allowance {
 pub(crate) struct Guard<R> {
     bytes: R,
     allowance: Allowance,
+    /// What is left of the mark of the end.
+    end: &'static [u8],
 }
 
 impl<R: Read> Read for Guard<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let count = self.bytes.read(buffer)?;
-        let left = self.allowance.0.load(Ordering::Relaxed);
+        let counts = &self.allowance.0;
+        let mut count = self.bytes.read(buffer)?;
+        if count == 0 && !buffer.is_empty() && !self.end.is_empty() {
+            count = self.end.read(buffer)?;
+            counts.ended.store(self.end.is_empty(), Ordering::Relaxed);
+        }
+        counts.read.fetch_add(count as u64, Ordering::Relaxed);
+        let left = counts.left.load(Ordering::Relaxed);
         let Some(left) = left.checked_sub(count as u64) else {
             return Err(io::Error::new(
                 io::ErrorKind::InvalidData,
-                "a record is longer than 256 MiB, perhaps because a quote is never closed",
+                "a record is longer than 32 MiB, perhaps because a quote is never closed",
             ));
         };
-        self.allowance.0.store(left, Ordering::Relaxed);
+        counts.left.store(left, Ordering::Relaxed);
         Ok(count)
     }
 }
@@ -100,11 +150,11 @@ impl<R: Read> Read for Guard<R> {
 mod tests {
     use csv::ByteRecord;
 
-    use super::Records;
+    use super::{Extent, OpenQuote, Records};
     use crate::dialect::Separator;
 
     fn all(text: &str, separator: Separator) -> Vec<(u64, Vec<String>)> {
-        let mut records = Records::new(text.as_bytes(), separator);
+        let mut records = Records::new(text.as_bytes(), separator, Extent::Whole);
         let mut record = ByteRecord::new();
         let mut found = Vec::new();
         while let Some(line) = records.next(&mut record).unwrap() {
@@ -123,5 +173,28 @@ mod tests {
         assert_eq!(found[2], (5, fields(&["3", "4"])));
         let found = all(" 1  2\n\n\t3 4 \r\n", Separator::Spaces);
         assert_eq!(found, [(1, fields(&["1", "2"])), (3, fields(&["3", "4"]))]);
+    }
+
+    #[test]
+    fn a_quote_that_is_never_closed_is_found_at_the_end() {
+        let mut record = ByteRecord::new();
+        for (text, line) in [("a,\"b\n1,2\n", 1), ("a,b\n\"1,2\n3,4", 2), ("a,b\n1,\"", 2)] {
+            let mut records = Records::new(text.as_bytes(), Separator::Byte(b','), Extent::Whole);
+            let error = loop {
+                match records.next(&mut record) {
+                    Ok(found) => assert!(found.is_some(), "{text:?}"),
+                    Err(error) => break error,
+                }
+            };
+            let open = error.get_ref().and_then(|inner| inner.downcast_ref::<OpenQuote>());
+            assert_eq!(open.map(|open| open.line), Some(line), "{text:?}");
+        }
+        for text in
+            ["", "\n", "a\n", "a", "\"a\"", "a\r\n\r\n", "\"a\n\"\n", "end", "\0end\na\n", "a\n\0end\n"]
+        {
+            let lines = text.lines().filter(|line| !line.is_empty()).count();
+            let expected = if text == "\"a\n\"\n" { 1 } else { lines };
+            assert_eq!(all(text, Separator::Byte(b',')).len(), expected, "{text:?}");
+        }
     }
 }

@@ -5,13 +5,15 @@ use std::io::{self, Cursor, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use flate2::read::MultiGzDecoder;
+use zstd::stream::read::Decoder;
 
 use crate::error::{DataError, display_name, is_standard_input};
+use crate::records::Extent;
 
 /// How much is read ahead to tell the format, the delimiter and the header.
 const SAMPLE_BYTES: usize = 1 << 20;
 /// The most that is read ahead for the sake of two whole lines.
-const SAMPLE_LIMIT: usize = 1 << 26;
+const SAMPLE_LIMIT: usize = 1 << 25;
 
 /// What some programs put before UTF-8 text.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
@@ -27,7 +29,7 @@ pub(crate) struct Source {
     pub(crate) path: Option<PathBuf>,
     /// The size of the content, known for uncompressed files only.
     pub(crate) length: Option<u64>,
-    /// Whether the content was compressed by gzip.
+    /// Whether the content was compressed as a whole, by gzip or Zstandard.
     pub(crate) compressed: bool,
     /// How many bytes of a byte order mark come before the content.
     mark: u64,
@@ -60,14 +62,18 @@ impl Source {
         mut bytes: Bytes,
     ) -> Result<Self, DataError> {
         let mut magic = Vec::new();
-        read_more(&mut bytes, &mut magic, 2).map_err(|error| DataError::reading(&file, error))?;
+        read_more(&mut bytes, &mut magic, 4).map_err(|error| DataError::reading(&file, error))?;
         if magic.is_empty() {
             return Err(DataError::EmptyFile { file });
         }
-        let compressed = magic == [0x1f, 0x8b];
+        let (is_gzip, is_zstd) = (magic.starts_with(b"\x1f\x8b"), magic == b"\x28\xb5\x2f\xfd");
+        let compressed = is_gzip || is_zstd;
         let joined = Cursor::new(magic).chain(bytes);
-        let (length, rest): (_, Bytes) = if compressed {
+        let (length, rest): (_, Bytes) = if is_gzip {
             (None, Box::new(MultiGzDecoder::new(io::BufReader::with_capacity(1 << 17, joined))))
+        } else if is_zstd {
+            let decoder = Decoder::new(joined).map_err(|error| DataError::reading(&file, error))?;
+            (None, Box::new(ZstdErrors(decoder)))
         } else {
             (length, Box::new(joined))
         };
@@ -97,13 +103,16 @@ impl Source {
         &self.prefix
     }
 
-    /// Whole lines from the beginning, two at least where the file has them.
-    pub(crate) fn sample_lines(&mut self) -> Result<&[u8], DataError> {
+    /// Whole lines from the beginning, two at least where the file has them, and whether they are all of it.
+    pub(crate) fn sample_lines(&mut self) -> Result<(&[u8], Extent), DataError> {
         while !self.whole && self.prefix.len() < SAMPLE_LIMIT && line_ends(&self.prefix).nth(1).is_none() {
             self.extend_prefix(self.prefix.len() * 2)?;
         }
-        let end = if self.whole { None } else { line_ends(&self.prefix).last() };
-        Ok(&self.prefix[..end.map_or(self.prefix.len(), |last| last + 1)])
+        if self.whole {
+            return Ok((&self.prefix, Extent::Whole));
+        }
+        let end = line_ends(&self.prefix).last().map_or(self.prefix.len(), |last| last + 1);
+        Ok((&self.prefix[..end], Extent::Beginning))
     }
 
     /// All bytes from the beginning.
@@ -136,6 +145,18 @@ pub(crate) fn spool(file: &str, mut bytes: Bytes) -> Result<File, DataError> {
     io::copy(&mut bytes, &mut copy).map_err(|error| DataError::reading(file, error))?;
     copy.seek(SeekFrom::Start(0)).map_err(|error| DataError::reading(file, error))?;
     Ok(copy)
+}
+
+/// The decoder of Zstandard calls all damage an error of the system.
+struct ZstdErrors<R>(R);
+
+impl<R: Read> Read for ZstdErrors<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.0.read(buffer).map_err(|error| match error.kind() {
+            io::ErrorKind::Other => io::Error::new(io::ErrorKind::InvalidData, error),
+            _ => error,
+        })
+    }
 }
 
 fn line_ends(bytes: &[u8]) -> impl Iterator<Item = usize> {

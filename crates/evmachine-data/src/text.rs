@@ -5,17 +5,18 @@ use std::borrow::Cow;
 use csv::ByteRecord;
 
 use crate::batch::{Collector, RowText, Wanted};
+use crate::brief::brief;
 use crate::columns::Plan;
 use crate::dialect::Separator;
 use crate::error::DataError;
 use crate::format::Format;
 use crate::header::Names;
-use crate::labels;
+use crate::notice::Notice;
 use crate::number::{self, Field};
 use crate::options::{Header, ReadOptions};
 use crate::problem::{Place, RowProblem};
 use crate::reader::{Opened, RowSource, Schema};
-use crate::records::Records;
+use crate::records::{Extent, Records};
 use crate::source::{Bytes, Source};
 
 /// How many records are looked at before a column is called one of words.
@@ -24,20 +25,27 @@ const SAMPLE_RECORDS: usize = 100;
 /// Opens a text table.
 pub(crate) fn open(mut source: Source, options: &ReadOptions, format: Format) -> Result<Opened, DataError> {
     let file = source.file.clone();
-    let sample = source.sample_lines()?;
+    let (sample, extent) = source.sample_lines()?;
     let separator = if format == Format::Tsv { Separator::Byte(b'\t') } else { Separator::sniff(sample) };
-    let sample = sample_records(&file, sample, separator)?;
+    let sample = sample_records(&file, sample, separator, extent)?;
     let names = Names::find(&file, &sample, options)?;
-    let plan = Plan::resolve(&file, &names.names, options)?;
+    let plan = if names.in_file {
+        Plan::by_name(&file, &names.names, names.index, options)?
+    } else {
+        Plan::resolve(&file, &names.names, options)?
+    };
     let data = &sample[usize::from(names.in_file)..];
     if data.is_empty() {
         return Err(DataError::NoRows { file });
     }
     check_columns(&file, data, &names, &plan, options)?;
     let format = if separator == Separator::Byte(b'\t') { Format::Tsv } else { Format::Csv };
-    let schema = Schema { named: names.in_file, ..Schema::from_plan(format, &names.names, &plan) };
+    let mut schema = Schema { named: names.in_file, ..Schema::from_plan(format, &names.names, &plan) };
+    if names.doubtful {
+        schema.notices.push(Notice::DoubtfulHeader);
+    }
     let wanted = Wanted { labels: plan.label.is_some(), ids: plan.id.is_some() };
-    let mut records = Records::new(source.into_bytes(), separator);
+    let mut records = Records::new(source.into_bytes(), separator, Extent::Whole);
     let mut record = ByteRecord::new();
     if names.in_file {
         records.next(&mut record).map_err(|error| DataError::reading(&file, error))?;
@@ -46,8 +54,13 @@ pub(crate) fn open(mut source: Source, options: &ReadOptions, format: Format) ->
     Ok(Opened::new(schema, wanted, Box::new(table)))
 }
 
-fn sample_records(file: &str, sample: &[u8], separator: Separator) -> Result<Vec<ByteRecord>, DataError> {
-    let mut records = Records::new(sample, separator);
+fn sample_records(
+    file: &str,
+    sample: &[u8],
+    separator: Separator,
+    extent: Extent,
+) -> Result<Vec<ByteRecord>, DataError> {
+    let mut records = Records::new(sample, separator, extent);
     let mut found = Vec::new();
     let mut record = ByteRecord::new();
     while found.len() < SAMPLE_RECORDS
@@ -90,15 +103,10 @@ fn check_columns(
     Ok(())
 }
 
-/// A field for a message, cut where it is long.
+/// A field for a message.
 fn shown(field: &[u8]) -> String {
-    const SHOWN: usize = 40;
     let text = String::from_utf8_lossy(field);
-    let text = text.trim();
-    match text.char_indices().nth(SHOWN) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
-    }
+    brief(text.trim()).into_owned()
 }
 
 struct Table {
@@ -133,7 +141,7 @@ impl Table {
         let Some(column) = column else { return Ok(None) };
         let text = std::str::from_utf8(&self.record[column])
             .map_err(|_| RowProblem::NotText { column: self.names[column].clone() })?;
-        Ok(Some(labels::from_text(text)))
+        Ok(Some(Cow::Borrowed(text)))
     }
 }
 

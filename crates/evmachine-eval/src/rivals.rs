@@ -8,6 +8,7 @@ mod neighbors;
 mod residual;
 mod rows;
 
+use evmachine::labels::are_same;
 use evmachine::{Features, Labels, Metric};
 use serde::Serialize;
 
@@ -90,7 +91,7 @@ impl Rival {
 
 /// The class of each query as a position in the names of the training labels; `None` for another one.
 pub fn truth(train: &Labels, queries: &Labels) -> Vec<Option<usize>> {
-    let class_of = |name: &String| train.names().iter().position(|known| known == name);
+    let class_of = |name: &String| train.names().iter().position(|known| are_same(known, name));
     let classes: Vec<Option<usize>> = queries.names().iter().map(class_of).collect();
     queries.ids().iter().map(|&id| classes[id as usize]).collect()
 }

@@ -87,7 +87,11 @@ fn manhattan(builder: &mut Builder, evm: &Evm, queries: &str, vectors: &str) -> 
     let body = Graph {
         name: "manhattan".to_owned(),
         inputs: vec![Value::new("query", Kind::Double, vec![evm.dimensions().to_string()])],
-        outputs: vec![Value::new(sum, Kind::Double, vec![(evm.extreme_vector_count() + evm.ignored_count()).to_string()])],
+        outputs: vec![Value::new(
+            sum,
+            Kind::Double,
+            vec![(evm.extreme_vector_count() + evm.ignored_count()).to_string()],
+        )],
         nodes: step.nodes,
         tensors: step.tensors,
     };

@@ -230,7 +230,9 @@ fn what_a_graph_cannot_hold_is_refused() {
 
 #[test]
 fn ignored_samples_fillings_and_a_class_alone_are_in_the_graph() {
-    for params in [Params::default(), Params { metric: Metric::Manhattan, ..Params::paper() }, Params::robust()] {
+    for params in
+        [Params::default(), Params { metric: Metric::Manhattan, ..Params::paper() }, Params::robust()]
+    {
         let mut evm = fit_many(&params);
         evm.ignore(&Features::new(vec![9.0, 9.0, 9.0, 9.0, 8.0, 8.0, 8.0, 8.0], 4).unwrap()).unwrap();
         evm.set_fill_values(Some(vec![1.0, 2.0, 3.0, 4.0])).unwrap();

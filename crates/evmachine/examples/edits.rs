@@ -40,11 +40,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let clock = Instant::now();
         let report = edited.edit(&edit)?;
         let time = clock.elapsed().as_secs_f64();
-        println!(
-            "{name:<10} {time:.3} s, 1/{:.0} of the fit, {} fitted again",
-            fit / time,
-            report.refitted
-        );
+        println!("{name:<10} {time:.3} s, 1/{:.0} of the fit, {} fitted again", fit / time, report.refitted);
         if name == "set aside" {
             let clock = Instant::now();
             edited.edit(&Edit::Restore { rows: vec![17] })?;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::error::{FeatureError, FitError, Halt, LabelError};
 use crate::features::Features;
-use crate::labels::Labels;
+use crate::labels::{self, Labels};
 use crate::metric::Metric;
 use crate::model::{ClassModel, Evm};
 use crate::points::Points;
@@ -52,13 +52,17 @@ pub(crate) fn check(
 /// Class numbers of the labels in the model, which gets the new ones appended.
 pub(crate) fn class_ids(model: &mut Evm, labels: &Labels) -> (Vec<u32>, Vec<String>) {
     let mut new = Vec::new();
-    let known: HashMap<String, usize> =
-        model.classes.iter().enumerate().map(|(number, class)| (class.name.clone(), number)).collect();
+    let known: HashMap<String, usize> = model
+        .classes
+        .iter()
+        .enumerate()
+        .map(|(number, class)| (labels::key(&class.name).into_owned(), number))
+        .collect();
     let numbers: Vec<u32> = labels
         .names()
         .iter()
         .map(|name| {
-            known.get(name).copied().unwrap_or_else(|| {
+            known.get(labels::key(name).as_ref()).copied().unwrap_or_else(|| {
                 new.push(name.clone());
                 model.classes.push(ClassModel { name: name.clone(), ..ClassModel::default() });
                 model.classes.len() - 1

@@ -1,5 +1,10 @@
-//! Class names and the numbers that stand for them.
+//! Class names: how typed values become text, which names are of one class, and the numbers that stand for them.
+//!
+//! A class is named by text. Text stays as it was written; a typed value becomes text by [`from_single`], [`from_double`],
+//! [`from_boolean`], or as the decimal digits of an integer. Two names are of one class if their [`key`] is the same, so that
+//! labels stored as `1`, `1.0` and `"1"` meet, wherever they come from.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use crate::error::LabelError;
@@ -7,7 +12,83 @@ use crate::error::LabelError;
 /// What predictions call a query that no class supports, unless they are told otherwise.
 pub const UNKNOWN: &str = "unknown";
 
+/// Whole doubles from here on have neighbours that are not one apart, and may stand for other integers.
+const WHOLE_LIMIT: f64 = 9_007_199_254_740_992.0;
+
+/// What two names of one class have in common.
+///
+/// For an integer, with or without a fraction of zeros (`-?(0|[1-9][0-9]*)(\.0+)?`), it is the integer, and that of minus
+/// zero is `0`; for `true` and `false` in any case it is the lower case; every other name is its own.
+///
+/// ```
+/// use evmachine::labels::key;
+///
+/// assert_eq!(key("1.0"), "1");
+/// assert_eq!(key("-0.00"), "0");
+/// assert_eq!(key("True"), "true");
+/// for name in ["cat", "01", "1e3", " 1", "1.5", "1.", "+1", ""] {
+///     assert_eq!(key(name), name);
+/// }
+/// ```
+pub fn key(name: &str) -> Cow<'_, str> {
+    if let Some(integer) = integer_part(name) {
+        return Cow::Borrowed(if integer == "-0" { "0" } else { integer });
+    }
+    let truth = ["true", "false"].into_iter().find(|truth| name.eq_ignore_ascii_case(truth));
+    Cow::Borrowed(truth.unwrap_or(name))
+}
+
+/// Whether two names are of one class.
+pub fn are_same(one: &str, other: &str) -> bool {
+    one == other || key(one) == key(other)
+}
+
+fn integer_part(name: &str) -> Option<&str> {
+    let (integer, fraction) = name.split_once('.').unwrap_or((name, "0"));
+    let digits = integer.strip_prefix('-').unwrap_or(integer);
+    let is_integer = digits.bytes().all(|byte| byte.is_ascii_digit())
+        && !digits.is_empty()
+        && (digits == "0" || !digits.starts_with('0'));
+    let is_zero = !fraction.is_empty() && fraction.bytes().all(|byte| byte == b'0');
+    (is_integer && is_zero).then_some(integer)
+}
+
+/// A label stored as a double: a whole number below 2^53 as an integer, any other in the fewest digits that read back as the
+/// same double, and NaN, which is no label, as the empty name.
+///
+/// ```
+/// use evmachine::labels::from_double;
+///
+/// assert_eq!(from_double(3.0), "3");
+/// assert_eq!(from_double(-0.5), "-0.5");
+/// assert_eq!(from_double(1e300), "1e300");
+/// assert_eq!(from_double(f64::NAN), "");
+/// ```
+pub fn from_double(value: f64) -> String {
+    if value.is_nan() { String::new() } else { whole(value).unwrap_or_else(|| format!("{value:?}")) }
+}
+
+/// As [`from_double`], with the digits that are needed at single precision.
+///
+/// ```
+/// assert_eq!(evmachine::labels::from_single(0.1), "0.1");
+/// ```
+pub fn from_single(value: f32) -> String {
+    if value.is_nan() { String::new() } else { whole(value.into()).unwrap_or_else(|| format!("{value:?}")) }
+}
+
+/// A label stored as a truth value.
+pub fn from_boolean(value: bool) -> String {
+    value.to_string()
+}
+
+fn whole(value: f64) -> Option<String> {
+    (value.abs() < WHOLE_LIMIT && value.fract() == 0.0).then(|| (value as i64).to_string())
+}
+
 /// One class name per row, as numbers into a list of distinct names in order of first appearance.
+///
+/// Names of one [`key`] are one class, which the first of them names.
 ///
 /// ```
 /// use evmachine::Labels;
@@ -15,6 +96,7 @@ pub const UNKNOWN: &str = "unknown";
 /// let labels = Labels::new(["cat", "dog", "cat"])?;
 /// assert_eq!(labels.names(), ["cat", "dog"]);
 /// assert_eq!(labels.ids(), [0, 1, 0]);
+/// assert_eq!(Labels::new(["1.0", "2", "1"])?.names(), ["1.0", "2"]);
 /// # Ok::<(), evmachine::LabelError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -37,11 +119,12 @@ impl Labels {
             if name.is_empty() {
                 return Err(LabelError::Empty { row });
             }
-            let id = if let Some(&id) = numbers.get(name) {
+            let key = key(name);
+            let id = if let Some(&id) = numbers.get(key.as_ref()) {
                 id
             } else {
                 let id = labels.names.len() as u32;
-                numbers.insert(name.to_owned(), id);
+                numbers.insert(key.into_owned(), id);
                 labels.names.push(name.to_owned());
                 id
             };
@@ -132,6 +215,19 @@ mod tests {
     #[should_panic(expected = "no name is empty")]
     fn names_that_were_not_checked_are_no_labels() {
         Labels::checked(vec![String::new()]);
+    }
+
+    #[test]
+    fn typed_labels_and_their_text_are_one_class() {
+        let typed = [from_double(1.0), from_single(1.0), 1u8.to_string(), "1.000".to_owned()];
+        assert_eq!(Labels::new(typed).unwrap().ids(), [0; 4]);
+        let truths = [from_boolean(true), "True".to_owned(), "TRUE".to_owned()];
+        assert_eq!(Labels::new(truths).unwrap().names(), ["true"]);
+        assert_eq!(Labels::new(["-0", "0", "01", "1e0", "1"]).unwrap().ids(), [0, 0, 1, 2, 3]);
+        assert_eq!(from_double(-0.0), "0");
+        assert_eq!(from_double(WHOLE_LIMIT - 1.0), "9007199254740991");
+        assert_eq!(key(&from_double(WHOLE_LIMIT)), "9007199254740992");
+        assert_eq!(from_double(f64::INFINITY), "inf");
     }
 
     #[test]

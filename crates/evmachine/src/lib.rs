@@ -89,7 +89,7 @@ mod forget;
 mod format;
 mod holdout;
 mod ignored;
-mod labels;
+pub mod labels;
 #[cfg(test)]
 mod laws;
 mod level;

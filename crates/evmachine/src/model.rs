@@ -12,6 +12,7 @@ use crate::curve::{Curve, Curves};
 use crate::distance::{self, Columns};
 use crate::error::FeatureError;
 use crate::ignored::Ignored;
+use crate::labels;
 use crate::metric::MetricError;
 use crate::origin::Origins;
 use crate::params::{CheckedParams, TailMemory};
@@ -254,9 +255,9 @@ impl Evm {
         &self.classes[class].name
     }
 
-    /// The position of a class.
+    /// The position of the class of a name, or of another name of the same [`key`](labels::key).
     pub fn class_index(&self, name: &str) -> Option<usize> {
-        self.classes.iter().position(|class| class.name == name)
+        self.classes.iter().position(|class| labels::are_same(&class.name, name))
     }
 
     /// All extreme vectors, class by class, in order of choice within a class.

@@ -1,6 +1,7 @@
 //! `evmachine calibrate`
 
 use std::path::PathBuf;
+use std::slice::from_ref;
 
 use clap::Args;
 use evmachine::{Evm, Features, Labels, Rejection};
@@ -28,8 +29,9 @@ pub(crate) struct Arguments {
     /// The model.
     model: PathBuf,
 
-    /// The labelled rows.
-    data: PathBuf,
+    /// The labelled rows; several files, or a pattern such as 'part-*.csv', must have the same columns.
+    #[arg(required = true, value_name = "DATA")]
+    data: Vec<PathBuf>,
 
     /// The model file to write; may be the one read.
     #[arg(short, long, value_name = "MODEL")]
@@ -51,8 +53,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failure> {
-    let inputs = [Some(&arguments.data), arguments.unknown_data.as_ref()];
-    files::refuse_over(&arguments.output, inputs.into_iter().flatten().map(PathBuf::as_path))?;
+    files::refuse_over(&arguments.output, arguments.data.iter().chain(&arguments.unknown_data))?;
     files::refuse_nowhere(&arguments.output)?;
     picture::check(arguments.plot.as_deref())?;
     let (mut evm, _held) = model::load_to_change(console, &arguments.model, &arguments.output)?;
@@ -63,11 +64,15 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
         .map_err(|error| data.failure(error))?;
     drop(progress);
     let mut unknown: Vec<f32> = Vec::new();
+    let mut places: Vec<String> = Vec::new();
     for row in (0..data.labels.len()).filter(|&row| evm.class_index(data.labels.name(row)).is_none()) {
         unknown.extend(data.features.row(row));
+        places.push(data.origin.place(row));
     }
     if let Some(path) = &arguments.unknown_data {
-        unknown.extend(arguments.columns.read_unlabelled(console, path, Some(&evm))?.features.values());
+        let strangers = arguments.columns.read_unlabelled(console, from_ref(path), Some(&evm))?;
+        unknown.extend(strangers.features.values());
+        places.extend((0..strangers.features.rows()).map(|row| strangers.origin.place(row)));
     }
     let unknown = Features::new(unknown, evm.dimensions())?;
     if unknown.rows() > 0 {
@@ -82,7 +87,7 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
     print(thresholds(&evm, &data.features, &data.labels, &unknown)?);
     let seen = Seen::new(&evm, &data.features, &data.labels, &unknown)?;
     print(format!("\n{}", table(&["", "value"], reliability(&seen)?)));
-    if let Some(stranger) = closest_stranger(&evm, &unknown)? {
+    if let Some(stranger) = closest_stranger(&evm, &unknown, &places)? {
         print(format!("\nthe closest stranger: {stranger}"));
     }
     if let Some(pair) = seen.closest_pair(&evm) {
@@ -128,8 +133,8 @@ fn thresholds(
     Ok(table(&header, lines))
 }
 
-/// The unknown row of the highest score.
-fn closest_stranger(evm: &Evm, unknown: &Features<'_>) -> Result<Option<String>, Failure> {
+/// The unknown row of the highest score, by its place in its file.
+fn closest_stranger(evm: &Evm, unknown: &Features<'_>, places: &[String]) -> Result<Option<String>, Failure> {
     let decisions = evm.decide_with(&interrupt::run(), unknown)?;
     let best = (0..decisions.len())
         .max_by(|&a, &b| decisions[a].score().support.total_cmp(&decisions[b].score().support));
@@ -138,8 +143,8 @@ fn closest_stranger(evm: &Evm, unknown: &Features<'_>) -> Result<Option<String>,
         let p_value = evm.p_value(decision.score()).expect("the model was calibrated just now");
         let verdict = if decision.class().is_some() { "accepted" } else { "rejected" };
         format!(
-            "unknown row {} is taken for {:?}, {verdict}; {:.1} % of known rows score no higher",
-            row + 1,
+            "{} is taken for {:?}, {verdict}; {:.1} % of known rows score no higher",
+            places[row],
             evm.class_name(decision.best()),
             100.0 * p_value
         )

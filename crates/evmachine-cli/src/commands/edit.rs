@@ -1,11 +1,12 @@
 //! `evmachine edit`
 
 use std::path::PathBuf;
+use std::slice::from_ref;
 
 use clap::{Args, Subcommand};
 use evmachine::{Edit, EditReport, Evm};
 
-use crate::console::Console;
+use crate::console::{Console, print};
 use crate::data::DataArguments;
 use crate::failure::Failure;
 use crate::model;
@@ -135,7 +136,7 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
     let (edited, report) = evm.edited(&console.run(&progress), &edit)?;
     drop(progress);
     if let Some(path) = &compare.compare {
-        let queries = compare.columns.read_unlabelled(console, path, Some(&evm))?;
+        let queries = compare.columns.read_unlabelled(console, from_ref(path), Some(&evm))?;
         let progress = console.progress();
         let differences = evm
             .differences(&console.run(&progress), &edited, &queries.features)
@@ -144,9 +145,13 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
         let named = |class: &Option<String>| class.clone().unwrap_or_else(|| "unknown".to_owned());
         for difference in &differences {
             let (before, after) = (named(&difference.before), named(&difference.after));
-            console.print(format!("row {}: {before} -> {after}", queries.number(difference.row)))?;
+            print(format!("row {}: {before} -> {after}", queries.origin.numbers[difference.row]));
         }
-        console.say(format!("{} of {} rows are decided differently", differences.len(), queries.features.rows()));
+        console.say(format!(
+            "{} of {} rows are decided differently",
+            differences.len(),
+            queries.features.rows()
+        ));
     }
     model::save(&edited, &files.output)?;
     say(console, &edited, &report);

@@ -1,6 +1,7 @@
 //! `evmachine evaluate`
 
 use std::path::PathBuf;
+use std::slice::from_ref;
 
 use clap::Args;
 use evmachine::{CalibrateError, Evm, Probe};
@@ -25,8 +26,9 @@ pub(crate) struct Arguments {
     /// The model.
     model: PathBuf,
 
-    /// The labelled rows.
-    data: PathBuf,
+    /// The labelled rows; several files, or a pattern such as 'part-*.csv', must have the same columns.
+    #[arg(required = true, value_name = "DATA")]
+    data: Vec<PathBuf>,
 
     #[command(flatten)]
     rejection: RejectionArguments,
@@ -55,6 +57,7 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
     picture::check(arguments.plot.as_deref())?;
     let evm = model::load_to_decide(&arguments.model, &arguments.rejection)?;
     let data = arguments.columns.read_labelled(console, &arguments.data, Some(&evm))?;
+    warn_of_other_classes(console, &evm, &data);
     let progress = console.progress();
     let answers = Answers::ask(&console.run(&progress), &evm, &data.features, &data.labels)
         .map_err(|error| data.failure(error))?;
@@ -92,7 +95,7 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
         table(&["delta", "known named right", "known rejected", "unknown accepted"], lines)
     ));
     if let Some(path) = &arguments.rivals {
-        let train = arguments.columns.read_labelled(console, path, Some(&evm))?;
+        let train = arguments.columns.read_labelled(console, from_ref(path), Some(&evm))?;
         print(format!("\n{}", standings(&evm, &evaluation, (&train, &data))?));
     }
     if arguments.confusion {
@@ -145,6 +148,24 @@ fn three_digits(value: f64) -> f64 {
     let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
     let digits = &digits[..digits.len().min("0.00".len())];
     format!("{digits}e{exponent}").parse().unwrap_or(value)
+}
+
+/// Labels and classes that have nothing in common are hardly meant.
+fn warn_of_other_classes(console: &Console, evm: &Evm, data: &Labelled) {
+    let names = data.labels.names();
+    if names.iter().any(|name| evm.class_index(name).is_some()) {
+        return;
+    }
+    let first = |names: &mut dyn Iterator<Item = &str>| {
+        let shown: Vec<String> = names.take(3).map(|name| format!("{name:.40?}")).collect();
+        shown.join(", ")
+    };
+    console.warn(format!(
+        "no label of {} is a class of the model, and every row counts as unknown: labels are {}, classes {}",
+        data.origin.name(),
+        first(&mut names.iter().map(String::as_str)),
+        first(&mut evm.classes().map(|class| class.name))
+    ));
 }
 
 /// The model beside rivals that were trained on the same rows.

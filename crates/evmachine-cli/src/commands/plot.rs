@@ -4,6 +4,7 @@ use std::error::Error;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::slice::from_ref;
 
 use clap::Args;
 use evmachine::{Evm, FeatureError, Features, Metric, PredictError};
@@ -50,19 +51,19 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failure> {
-    let inputs = [Some(&arguments.input), arguments.queries.as_ref()];
-    files::refuse_over(&arguments.output, inputs.into_iter().flatten().map(PathBuf::as_path))?;
+    files::refuse_over(&arguments.output, from_ref(&arguments.input).iter().chain(&arguments.queries))?;
     files::refuse_nowhere(&arguments.output)?;
     let (evm, data) = if is_model(&arguments.input)? {
         arguments.refuse_idle()?;
         (model::load(&arguments.input)?, None)
     } else {
         let params = arguments.parameters.build()?;
-        let data = arguments.columns.read_labelled(console, &arguments.input, None)?;
+        let columns = arguments.columns.learned_with(&params);
+        let data = columns.read_labelled(console, from_ref(&arguments.input), None)?;
         let progress = console.progress();
         let run = console.run(&progress);
         let (evm, _) = Evm::fit_with(&run, &params, &data.features, &data.labels)
-            .map_err(|error| Failure::from(error).about(arguments.input.display()))?;
+            .map_err(|error| data.failure(error))?;
         (evm, Some(data))
     };
     let unknown = match &arguments.queries {
@@ -118,9 +119,9 @@ fn unknowns(
     arguments: &Arguments,
     console: &Console,
     evm: &Evm,
-    path: &Path,
+    path: &PathBuf,
 ) -> Result<Features<'static>, Failure> {
-    let queries = arguments.columns.read_unlabelled(console, path, Some(evm))?;
+    let queries = arguments.columns.read_unlabelled(console, from_ref(path), Some(evm))?;
     let decisions =
         evm.decide_with(&interrupt::run(), &queries.features).map_err(|error| queries.failure(error))?;
     let unknown: Vec<usize> = (0..decisions.len()).filter(|&row| decisions[row].class().is_none()).collect();

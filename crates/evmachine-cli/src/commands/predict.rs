@@ -1,18 +1,22 @@
 //! `evmachine predict`
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::slice::from_ref;
 
 use clap::Args;
+use clap::builder::{OsStringValueParser, TypedValueParser};
 use evmachine::{ClassScore, Decision, Evm, Explanation, FeatureError, Features, PredictError};
 use evmachine_data::{
-    Batch, ColumnType, ColumnValues, DataError, OutputColumn, OutputFormat, Target, Writer,
+    Batch, ColumnType, ColumnValues, DataError, OutputColumn, OutputFormat, Place, RowProblem, Skipped,
+    Target, Writer,
 };
 
 use crate::console::Console;
-use crate::data::{DataArguments, Located, report_skipped};
+use crate::data::{DataArguments, report_skipped};
 use crate::failure::{Failure, Kind};
 use crate::files;
 use crate::rejection::RejectionArguments;
+use crate::rows::utc;
 use crate::unknown::UnknownLabel;
 use crate::{interrupt, model};
 
@@ -28,11 +32,13 @@ pub(crate) struct Arguments {
     /// The model.
     model: PathBuf,
 
-    /// The rows to predict; - for standard input.
-    data: PathBuf,
+    /// The rows to predict; - for standard input. The columns that the model was trained on are taken by their names, others
+    /// are left alone. For several files, or a pattern such as 'part-*.csv', a column says which file a row is of.
+    #[arg(required = true, value_name = "DATA")]
+    data: Vec<PathBuf>,
 
     /// Where to write: .csv, .jsonl or .parquet; standard output unless given.
-    #[arg(short, long, value_name = "FILE", default_value = "-")]
+    #[arg(short, long, value_name = "FILE", default_value = "-", value_parser = OsStringValueParser::new().map(Target::from))]
     output: Target,
 
     /// The format to write, where the name does not say: csv, jsonl or parquet.
@@ -64,7 +70,7 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failure> {
     if let Target::Path(output) = &arguments.output {
-        files::refuse_over(output, [arguments.model.as_path(), arguments.data.as_path()])?;
+        files::refuse_over(output, from_ref(&arguments.model).iter().chain(&arguments.data))?;
         files::refuse_nowhere(output)?;
     }
     let evm = model::load_to_decide(&arguments.model, &arguments.rejection)?;
@@ -75,22 +81,24 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
             format!("--prior {}: must be between 0 and 1", arguments.prior),
         ));
     }
-    let mut reader = arguments.columns.open_for(console, &arguments.data, &evm)?;
-    let columns = reader.schema().feature_names.len();
+    let mut series = arguments.columns.open(console, &arguments.data, Some(&evm))?;
+    let columns = series.schema().feature_names.len();
     if columns != evm.dimensions() {
         let error = FeatureError::Dimensions { expected: evm.dimensions(), found: columns };
-        return Err(Failure::from(error).about(arguments.data.display()));
+        return Err(Failure::from(error).about(series.paths()[0].display()));
     }
-    let named_ids = reader.schema().id_name.clone();
-    let mut writer =
-        Writer::create(&arguments.output, arguments.format()?, &arguments.header(&evm, named_ids))
-            .map_err(not_written)?;
+    let several = series.paths().len() > 1;
+    let header = arguments.header(&evm, several, series.schema().id_name.clone());
+    let mut writer = Writer::create(&arguments.output, arguments.format()?, &header).map_err(not_written)?;
     let bar = console.bar(None, "predicting");
     let (mut rows, mut unknown) = (0u64, 0u64);
-    for batch in reader.by_ref() {
+    let mut left_out = Skipped::default();
+    while let Some(next) = series.next() {
         interrupt::check()?;
-        let batch = batch?;
-        let (values, rejected) = arguments.answer(&evm, batch)?;
+        let (file, batch) = next?;
+        let path = series.paths()[file].clone();
+        let (values, rejected) =
+            arguments.answer(&evm, Asked { path: &path, several, batch }, &mut left_out)?;
         let count = values.first().map_or(0, ColumnValues::len) as u64;
         if let Err(error) = writer.write(values) {
             // Whoever read our output had enough; that is no failure.
@@ -104,7 +112,11 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
     if let Err(error) = writer.finish() {
         return if error.is_broken_pipe() { Ok(()) } else { Err(not_written(error)) };
     }
-    report_skipped(console, reader.skipped());
+    report_skipped(console, &series);
+    if left_out.rows > 0 {
+        console.warn(format!("{} rows more were left out", left_out.rows));
+        left_out.reasons.iter().for_each(|(place, problem)| console.say(format!("  {place}: {problem}")));
+    }
     console.say(format!("{rows} rows, {unknown} of them unknown"));
     Ok(())
 }
@@ -116,6 +128,14 @@ fn not_written(error: DataError) -> Failure {
 
 /// Rows that are explained between two looks at whether to go on.
 const EXPLAINED: usize = 256;
+
+/// Rows of a file on their way to the model.
+struct Asked<'a> {
+    path: &'a Path,
+    /// Whether it is one of several files.
+    several: bool,
+    batch: Batch,
+}
 
 /// What is said of a row.
 struct Answer {
@@ -135,17 +155,18 @@ impl Arguments {
         }
     }
 
-    fn header(&self, evm: &Evm, id_name: Option<String>) -> Vec<OutputColumn> {
+    fn header(&self, evm: &Evm, several: bool, id_name: Option<String>) -> Vec<OutputColumn> {
         let id = match id_name {
             Some(name) => OutputColumn::new(name, ColumnType::Text),
             None => OutputColumn::new("row", ColumnType::Integer),
         };
-        let mut columns = vec![
-            id,
+        let file = several.then(|| OutputColumn::new("file", ColumnType::Text));
+        let mut columns: Vec<OutputColumn> = file.into_iter().chain([id]).collect();
+        columns.extend([
             OutputColumn::new("label", ColumnType::Text),
             OutputColumn::new("probability", ColumnType::Float),
             OutputColumn::new("best", ColumnType::Text),
-        ];
+        ]);
         if evm.calibration().is_some() {
             columns.push(OutputColumn::new("p_known", ColumnType::Float));
             columns.push(OutputColumn::new("p_class", ColumnType::Float));
@@ -178,13 +199,47 @@ impl Arguments {
         })
     }
 
+    /// As [`Self::ask`], without the rows that the model cannot be asked about, where bad rows are to be left out.
+    fn ask_usable(
+        &self,
+        evm: &Evm,
+        asked: &mut Asked<'_>,
+        left_out: &mut Skipped,
+    ) -> Result<Vec<Answer>, Failure> {
+        loop {
+            let batch = &asked.batch;
+            let features = Features::new(&batch.features[..], batch.columns)?;
+            let error = match self.ask(evm, &features) {
+                Ok(answers) => return Ok(answers),
+                Err(error) => error,
+            };
+            let (row, problem) = match error {
+                PredictError::Features(FeatureError::ZeroVector { row }) => (row, RowProblem::ZeroVector),
+                PredictError::Features(FeatureError::TooLargeWhitened { row, limit }) => {
+                    (row, RowProblem::WhitenedAboveLimit { limit })
+                }
+                other => return Err(Failure::from(other).about(asked.path.display())),
+            };
+            let place = Place { row: batch.row_numbers[row], line: None };
+            if !self.columns.skip_bad_rows {
+                let file = asked.path.display().to_string();
+                return Err(DataError::BadRow { file, place, problem }.into());
+            }
+            left_out.record(place, problem);
+            asked.batch.remove(row);
+        }
+    }
+
     /// The output columns for a batch, and how many of its rows are unknown.
-    fn answer(&self, evm: &Evm, batch: Batch) -> Result<(Vec<ColumnValues>, u64), Failure> {
-        let rows = batch.row_numbers.clone();
-        let features = Features::new(batch.features, batch.columns)
-            .map_err(|error| Located::from(error).in_file(&self.data, &rows))?;
-        let answers =
-            self.ask(evm, &features).map_err(|error| Located::from(error).in_file(&self.data, &rows))?;
+    fn answer(
+        &self,
+        evm: &Evm,
+        mut asked: Asked<'_>,
+        left_out: &mut Skipped,
+    ) -> Result<(Vec<ColumnValues>, u64), Failure> {
+        let answers = self.ask_usable(evm, &mut asked, left_out)?;
+        let Asked { path, several, batch } = asked;
+        let features = Features::new(batch.features, batch.columns)?;
         let decisions = || answers.iter().map(|answer| &answer.decision);
         let label = |decision: &Decision| match decision.class() {
             Some(class) => evm.class_name(class).to_owned(),
@@ -193,16 +248,17 @@ impl Arguments {
         let number = |&row: &u64| i64::try_from(row).expect("no file has 2^63 rows");
         let ids = match batch.ids {
             Some(ids) => ColumnValues::Text(ids),
-            None => ColumnValues::Integer(rows.iter().map(number).collect()),
+            None => ColumnValues::Integer(batch.row_numbers.iter().map(number).collect()),
         };
-        let mut columns = vec![
-            ids,
+        let file = several.then(|| ColumnValues::Text(vec![path.display().to_string(); batch.rows]));
+        let mut columns: Vec<ColumnValues> = file.into_iter().chain([ids]).collect();
+        columns.extend([
             ColumnValues::Text(decisions().map(label).collect()),
             ColumnValues::Float(decisions().map(Decision::probability).collect()),
             ColumnValues::Text(
                 decisions().map(|decision| evm.class_name(decision.best()).to_owned()).collect(),
             ),
-        ];
+        ]);
         if evm.calibration().is_some() {
             let (known, class) =
                 answers.iter().map(|answer| answer.calibrated.expect("the model is calibrated")).unzip();
@@ -245,8 +301,13 @@ fn explanation_json(evm: &Evm, explanation: &Explanation) -> serde_json::Value {
                 .speakers
                 .iter()
                 .map(|speaker| {
+                    let origin = evm.origin(speaker.source);
                     serde_json::json!({
-                        "training_row": speaker.source + 1,
+                        "training_row": origin.number,
+                        "training_id": origin.id,
+                        "batch": origin.batch,
+                        "file": origin.batch_name,
+                        "time": origin.time.map(utc),
                         "distance": speaker.distance,
                         "psi": speaker.psi,
                         "radius": speaker.radius,
@@ -264,5 +325,17 @@ fn explanation_json(evm: &Evm, explanation: &Explanation) -> serde_json::Value {
             said
         })
         .collect();
-    serde_json::json!({ "classes": classes, "distance_to_boundary": explanation.distance_to_boundary })
+    let mut said =
+        serde_json::json!({ "classes": classes, "distance_to_boundary": explanation.distance_to_boundary });
+    if let Some(ignored) = explanation.ignored {
+        let origin = evm.origin(ignored.source);
+        said["ignored_sample"] = serde_json::json!({
+            "row": origin.number,
+            "id": origin.id,
+            "file": origin.batch_name,
+            "distance": ignored.distance,
+            "decides": ignored.decides,
+        });
+    }
+    said
 }

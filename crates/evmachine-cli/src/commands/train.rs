@@ -1,9 +1,10 @@
 //! `evmachine train`
 
 use std::path::PathBuf;
+use std::slice::from_ref;
 
 use clap::Args;
-use evmachine::{Evm, FitStatus, Report, Shares, TailMemory};
+use evmachine::{Evm, FitError, FitStatus, Report, Shares, TailMemory};
 
 use crate::console::Console;
 use crate::data::{DataArguments, feature_names};
@@ -19,8 +20,10 @@ use crate::unknown::UnknownLabel;
 /// Example: evmachine train letters.csv --label 0 -o letters.safetensors
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// The data: CSV, TSV, NPY, NPZ, Parquet, Arrow or LIBSVM; - for standard input.
-    data: PathBuf,
+    /// The data: CSV, TSV, JSON lines, NPY, NPZ, Parquet, Arrow or LIBSVM, the texts also as .gz or .zst; - for standard input.
+    /// Several files, or a pattern such as 'part-*.csv', must have the same columns.
+    #[arg(required = true, value_name = "DATA")]
+    data: Vec<PathBuf>,
 
     /// The model file to write.
     #[arg(short, long, value_name = "MODEL")]
@@ -29,6 +32,11 @@ pub(crate) struct Arguments {
     /// Rows that are known to be unknown, with the same columns: they set P(known) and --max-false-known.
     #[arg(long, value_name = "FILE")]
     unknown_data: Option<PathBuf>,
+
+    /// Samples that are no class and stay strangers, with the same columns: they shape the margins of all classes, and what
+    /// is nearest to one of them is unknown.
+    #[arg(long, value_name = "FILE")]
+    ignore_data: Vec<PathBuf>,
 
     #[command(flatten)]
     unknown: UnknownLabel,
@@ -44,23 +52,39 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failure> {
-    let inputs = [Some(&arguments.data), arguments.unknown_data.as_ref()];
-    files::refuse_over(&arguments.output, inputs.into_iter().flatten().map(PathBuf::as_path))?;
+    let inputs = arguments.data.iter().chain(&arguments.unknown_data).chain(&arguments.ignore_data);
+    files::refuse_over(&arguments.output, inputs)?;
     files::refuse_nowhere(&arguments.output)?;
     let mut params = arguments.parameters.build()?;
     if let Some(rule) = arguments.rejection.rule() {
         params.rejection_threshold = rule;
         params.check()?;
     }
-    let data = arguments.columns.read_labelled(console, &arguments.data, None)?;
-    arguments.unknown.check(&arguments.data, &data.labels)?;
+    let columns = arguments.columns.learned_with(&params);
+    let data = columns.read_labelled(console, &arguments.data, None)?;
+    arguments.unknown.check(&data.origin, &data.labels)?;
+    let ignored = match &arguments.ignore_data[..] {
+        [] => None,
+        paths => Some(columns.read_strangers(console, paths, &data.schema)?),
+    };
     let progress = console.progress();
-    let (mut evm, report) = Evm::fit_with(&console.run(&progress), &params, &data.features, &data.labels)
-        .map_err(|error| data.failure(error))?;
+    let run = console.run(&progress);
+    let fitted = match &ignored {
+        Some(ignored) => Evm::fit_ignoring(&run, &params, &data.features, &data.labels, &ignored.features),
+        None => Evm::fit_with(&run, &params, &data.features, &data.labels),
+    };
+    let (mut evm, report) = fitted.map_err(|error| match (error, &ignored) {
+        (FitError::Ignored { error }, Some(ignored)) => ignored.failure(error),
+        (error, _) => data.failure(error),
+    })?;
     drop(progress);
     evm.set_feature_names(feature_names(&data.schema))?;
+    data.origin.record(&mut evm, 0)?;
+    if let Some(ignored) = &ignored {
+        ignored.origin.record(&mut evm, data.features.rows() as u64)?;
+    }
     if let Some(path) = &arguments.unknown_data {
-        let unknown = arguments.columns.read_unlabelled(console, path, Some(&evm))?;
+        let unknown = columns.read_unlabelled(console, from_ref(path), Some(&evm))?;
         evm.calibrate_unknowns(&unknown.features).map_err(|error| unknown.failure(error))?;
     }
     model::save(&evm, &arguments.output)?;
@@ -86,6 +110,18 @@ pub(crate) fn say_report(console: &Console, evm: &Evm, before: TailMemory, repor
         "learned from {rows} rows; {classes} classes, {vectors} extreme vectors, vector ratio {:.3}",
         report.vector_ratio
     ));
+    if evm.ignored_count() > 0 {
+        console.say(format!(
+            "{} samples are ignored: what is nearest to one of them is unknown",
+            evm.ignored_count()
+        ));
+    }
+    if let Some(class) = &report.alone {
+        console.warn(format!(
+            "class {class:?} is alone: without another class or --ignore-data there is nothing to measure margins against, and \
+             they are guessed from within it"
+        ));
+    }
     if !report.clipped.is_empty() {
         let count = report.clipped.len();
         console.warn(format!(

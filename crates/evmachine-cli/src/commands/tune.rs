@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
+use std::slice::from_ref;
 
 use clap::{Args, ValueEnum};
 use evmachine::{Metric, Params, Reduction, Rejection, TailSize, Weight};
@@ -45,8 +46,9 @@ enum ObjectiveName {
 /// Example: evmachine tune letters.csv --label 0 --trials 100 -o params.toml
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// The labelled data.
-    data: PathBuf,
+    /// The labelled data; several files, or a pattern such as 'part-*.csv', must have the same columns.
+    #[arg(required = true, value_name = "DATA")]
+    data: Vec<PathBuf>,
 
     /// Rows that are known to be unknown, with the same columns: every fold meets them too.
     #[arg(long, value_name = "FILE")]
@@ -119,14 +121,15 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failure> {
-    let inputs = [Some(&arguments.data), arguments.unknown_data.as_ref()];
-    files::refuse_over(&arguments.output, inputs.into_iter().flatten().map(PathBuf::as_path))?;
+    files::refuse_over(&arguments.output, arguments.data.iter().chain(&arguments.unknown_data))?;
     let mut options = arguments.options()?;
-    let data = arguments.columns.read_labelled(console, &arguments.data, None)?;
+    let mut columns = arguments.columns.learned_with(&options.base);
+    columns.directed |= options.space.metric.contains(&Metric::Cosine) && arguments.columns.skip_bad_rows;
+    let data = columns.read_labelled(console, &arguments.data, None)?;
     if let Some(path) = &arguments.unknown_data {
-        options.unknowns = Some(arguments.columns.read_unlabelled(console, path, None)?.features);
+        options.unknowns = Some(columns.read_unlabelled(console, from_ref(path), None)?.features);
     }
-    arguments.unknown.check(&arguments.data, &data.labels)?;
+    arguments.unknown.check(&data.origin, &data.labels)?;
     let bar = console.bar(Some(1), "tuning");
     let tuned = tune(&data.features, &data.labels, &options, &mut |at| {
         bar.set_length(at.total as u64);
@@ -135,12 +138,12 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
         interrupt::flow()
     });
     bar.finish_and_clear();
-    let tuned = tuned.map_err(|error| Failure::from(error).about(arguments.data.display()))?;
+    let tuned = tuned.map_err(|error| Failure::from(error).about(data.origin.name()))?;
     print(summary(&tuned, arguments.top).trim_end());
     write(&tuned.params, &arguments.output)?;
     advise(console, &tuned);
-    let (data, output, flags) =
-        (arguments.data.display(), arguments.output.display(), arguments.columns.flags());
+    let files: Vec<String> = arguments.data.iter().map(|path| path.display().to_string()).collect();
+    let (data, output, flags) = (files.join(" "), arguments.output.display(), arguments.columns.flags());
     console.say(format!("parameters written to {output}; train with"));
     console.say(format!("  evmachine train {data}{flags} --params {output} -o MODEL.safetensors"));
     Ok(())

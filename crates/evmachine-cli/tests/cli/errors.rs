@@ -21,6 +21,11 @@ fn errors_are_as_they_were_approved() {
     place.write("header.csv", "class,a,b\n");
     place.write("zero.csv", rows("x,1,2\ny,0,0\n"));
     place.write("narrow.csv", "a,b\n1,2\n");
+    place.write("nul.csv", b"class,a\nx,1\ny,\x002\n");
+    place.write("quote.csv", rows("x,1,2\n\"y,2,3\nx,3,4\n"));
+    place.write("large.csv", rows("x,1,2\ny,2e15,3\n"));
+    place.write("sheet.xlsx", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1\0");
+    place.write("array.json", "[{\"a\": 1}]");
     place.write("truncated.npy", &std::fs::read(fixture("letters.npy")).unwrap()[..900]);
     place.write("truncated.npz", &std::fs::read(fixture("letters.npz")).unwrap()[..900]);
     place.write("truncated.parquet", &std::fs::read(fixture("letters.parquet")).unwrap()[..900]);
@@ -48,6 +53,12 @@ fn errors_are_as_they_were_approved() {
         (3, train("empty.csv")),
         (3, train("header.csv")),
         (3, train("nowhere.csv")),
+        (3, train("nul.csv")),
+        (3, train("quote.csv")),
+        (3, train("large.csv")),
+        (3, train("sheet.xlsx")),
+        (3, train("array.json")),
+        (3, ["train", "narrow.csv", "word.csv"].iter().copied().chain(["--label", "b", "-o", "m"]).collect()),
         (3, train("folder")),
         (3, [train("zero.csv"), vec!["--metric", "cosine"]].concat()),
         (3, vec!["train", "truncated.npy", "--labels-file", "nan.csv", "-o", "m.safetensors"]),
@@ -68,7 +79,8 @@ fn errors_are_as_they_were_approved() {
         (4, vec!["predict", "damaged.safetensors", &csv]),
         (4, vec!["inspect", "nan.csv"]),
         (3, vec!["predict", "model.safetensors", "narrow.csv"]),
-        (3, vec!["predict", "model.safetensors", &csv]),
+        (3, vec!["predict", "model.safetensors", &csv, "--features", "f0,f1"]),
+        (3, vec!["predict", "model.safetensors", "nothing-*.csv"]),
         (2, vec!["predict", "model.safetensors", &csv, "--drop", "class", "--unknown-label", "A"]),
         (2, vec!["predict", "model.safetensors", &csv, "--drop", "class", "-o", "out.xlsx"]),
         (2, vec!["forget", "model.safetensors", "Z", "-o", "m.safetensors"]),

@@ -8,7 +8,7 @@ fn formats() -> Vec<(&'static str, Vec<String>, Vec<&'static str>)> {
     vec![
         ("letters.csv", class(), vec!["--drop", "class"]),
         ("letters.tsv", class(), vec!["--drop", "class"]),
-        ("letters.csv.gz", class(), vec!["--drop", "class"]),
+        ("letters.csv.gz", class(), vec![]),
         ("letters.parquet", class(), vec!["--drop", "class"]),
         ("letters.arrow", class(), vec!["--drop", "class"]),
         ("letters.npz", vec!["--label".to_owned(), "y".to_owned()], vec![]),
@@ -120,8 +120,10 @@ fn columns_in_another_order_are_taken_by_name() {
     let predict = |file: &str| place.ok(&["predict", "model.safetensors", file, "--drop", "class"]);
     assert_eq!(predict("turned.csv"), predict(&fixture("letters.csv")));
     place.write("renamed.csv", turned.join("\n").replace("f15", "g15"));
-    let output = place.run(&["predict", "model.safetensors", "renamed.csv", "--drop", "class"]);
-    let said = String::from_utf8(output.stderr).unwrap();
+    let said = place.fails(3, &["predict", "model.safetensors", "renamed.csv"]);
+    assert!(said.contains("renamed.csv lacks 1 of the features that are needed: `f15`;"), "{said}");
+    let positions = ["predict", "model.safetensors", "renamed.csv", "--features", "0:16"];
+    let said = String::from_utf8(place.run(&positions).stderr).unwrap();
     assert!(said.contains(r#"column "g15" stands where the model was trained on "f0""#), "{said}");
     let evaluate = |file: &str| place.ok(&["evaluate", "model.safetensors", file, "--label", "class"]);
     assert_eq!(evaluate("turned.csv"), evaluate(&fixture("letters.csv")));

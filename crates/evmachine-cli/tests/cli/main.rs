@@ -2,6 +2,7 @@
 //!
 //! - `help`: what every command says of itself;
 //! - `formats`: train, predict, evaluate on real files of every format;
+//! - `input`: rows, columns, labels and several files, as people and attackers bring them;
 //! - `commands`: calibrate, update, reduce, forget, tune, inspect, plot, export, demo;
 //! - `files`: what becomes of the files that commands write;
 //! - `output`: what arrives at the standard output, and what a terminal gets to see;
@@ -15,6 +16,7 @@ mod errors;
 mod files;
 mod formats;
 mod help;
+mod input;
 mod output;
 mod streams;
 

@@ -326,3 +326,57 @@ fn parquet_groups_that_lie_too_deep() {
         "t.parquet is damaged: its columns lie too deeply in each other. Copy or export it again"
     );
 }
+
+#[test]
+fn class_labels_of_hugging_face_have_names() {
+    let folder = Folder::new();
+    let metadata = r#"{"info": {"features": {"label": {"names": ["cat", "dog"], "_type": "ClassLabel"}, "x": {"dtype": "float32", "_type": "Value"}}}}"#;
+    let schema = arrow_schema::Schema::new(vec![
+        Field::new("x", DataType::Float32, false),
+        Field::new("label", DataType::Int64, false),
+    ])
+    .with_metadata(std::collections::HashMap::from([("huggingface".to_owned(), metadata.to_owned())]));
+    let columns: Vec<ArrayRef> = vec![
+        Arc::new(Float32Array::from(vec![1.0, 2.0, 3.0, 4.0])),
+        Arc::new(arrow_array::Int64Array::from(vec![1, 0, 7, -1])),
+    ];
+    let batch = RecordBatch::try_new(Arc::new(schema), columns).unwrap();
+    let paths = [folder.path("t.parquet"), folder.path("t.arrow")];
+    let mut writer =
+        parquet::arrow::ArrowWriter::try_new(File::create(&paths[0]).unwrap(), batch.schema(), None).unwrap();
+    writer.write(&batch).unwrap();
+    writer.close().unwrap();
+    let mut writer = FileWriter::try_new(File::create(&paths[1]).unwrap(), &batch.schema()).unwrap();
+    writer.write(&batch).unwrap();
+    writer.finish().unwrap();
+    for path in paths {
+        let found = read(&path, &ReadOptions { skip_bad_rows: true, ..labelled("label") });
+        assert_eq!(found.data.labels, texts(&["dog", "cat", "7"]));
+        assert_eq!(found.skipped.rows, 1);
+    }
+}
+
+#[test]
+fn expected_features_are_scalars_or_the_elements_of_a_vector() {
+    let folder = Folder::new();
+    let vectors = ListArray::from_iter_primitive::<Float32Type, _, _>([Some([Some(1.0), Some(2.0)])]);
+    let scalars: ArrayRef = Arc::new(Float64Array::from(vec![5.0]));
+    let words: ArrayRef = Arc::new(StringArray::from(vec!["x"]));
+    let table = [
+        ("id", words),
+        ("v", Arc::new(vectors) as ArrayRef),
+        ("w", scalars.clone()),
+        ("__index_level_0__", scalars),
+    ];
+    for path in write_all(&folder, &table) {
+        let expected = |names: &[&str]| ReadOptions {
+            expected: names.iter().map(ToString::to_string).collect(),
+            ..plain()
+        };
+        assert_eq!(read(&path, &expected(&["v_0", "v_1"])).data.features, [1.0, 2.0]);
+        assert_eq!(read(&path, &expected(&["w"])).data.features, [5.0]);
+        assert!(matches!(failure(&path, &expected(&["w", "u"])), DataError::MissingFeatures { .. }));
+        let found = read(&path, &ReadOptions { drop: columns(&["id", "v"]), ..plain() });
+        assert_eq!(found.schema.feature_names, ["w"]);
+    }
+}

@@ -34,6 +34,7 @@ fn extensions() {
         ("a.csv.gz", Some(Format::Csv)),
         ("a.svmlight.gz", Some(Format::Libsvm)),
         ("a.feather", Some(Format::Arrow)),
+        ("a.jsonl.zst", Some(Format::Jsonl)),
         ("a.pkl", None),
         ("a", None),
     ] {
@@ -49,14 +50,19 @@ fn wrong_magic() {
         "x.npy is not in NPY format: it begins with \"1,2,3\\n\". Correct its extension, or name its format"
     );
     assert_eq!(
-        message(&folder.write("x.parquet", b"\x80\x04\x95\x00\x01\x02\x03\x04\x05"), &plain()),
-        "x.parquet is not in Parquet format: it begins with \"\\x80\\x04\\x95\\x00\\x01\\x02\\x03\\x04\". \
+        message(&folder.write("x.parquet", b"\x90\x04\x95\x00\x01\x02\x03\x04\x05"), &plain()),
+        "x.parquet is not in Parquet format: it begins with \"\\x90\\x04\\x95\\x00\\x01\\x02\\x03\\x04\". \
          Correct its extension, or name its format"
     );
     assert_eq!(
-        message(&folder.write("model", b"\x80\x04\x95\x00"), &plain()),
-        "model is in no known format: it begins with \"\\x80\\x04\\x95\\x00\". \
-         Name one of csv, tsv, npy, npz, parquet, arrow, libsvm"
+        message(&folder.write("model", b"\x90\x04\x95\x00"), &plain()),
+        "model is in no known format: it begins with \"\\x90\\x04\\x95\\x00\". \
+         Name one of csv, tsv, jsonl, npy, npz, parquet, arrow, libsvm"
+    );
+    assert_eq!(
+        message(&folder.write("zero.csv", b"a,b\n1,\x002\n"), &plain()),
+        "zero.csv holds a NUL byte in line 2, and is no text table. \
+         If it is text, save it as UTF-8; otherwise correct its extension"
     );
     let options = ReadOptions { format: Some(Format::Csv), ..plain() };
     let path = folder.write("y.npy", npy("<f4", false, "(1, 1)", &singles(&[1.0])));
@@ -65,6 +71,37 @@ fn wrong_magic() {
         message(&folder.write("wide.csv", b"\xff\xfe1\x00,\x002\x00"), &plain()),
         "wide.csv is UTF-16 text. Save it as UTF-8"
     );
+}
+
+#[test]
+fn what_is_not_read_is_named() {
+    let folder = Folder::new();
+    let zip = |member: &str| {
+        let mut writer = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
+        let stored =
+            zip::write::SimpleFileOptions::default().compression_method(zip::CompressionMethod::Stored);
+        writer.start_file(member, stored).unwrap();
+        writer.finish().unwrap().into_inner()
+    };
+    for (name, content, what) in [
+        ("a.xlsx", zip("xl/workbook.xml"), "an Excel workbook"),
+        ("a.pt", zip("archive/data.pkl"), "a PyTorch file"),
+        ("a.zip", zip("a.csv"), "a ZIP archive without arrays"),
+        ("a.h5", b"\x89HDF\r\n\x1a\n\0\0".to_vec(), "an HDF5 file"),
+        ("a.pkl", b"\x80\x04\x95\x00".to_vec(), "a Python pickle"),
+        ("a.joblib", b"(lp0\n.".to_vec(), "a Python pickle"),
+        ("a.csv.xz", b"\xfd7zXZ\0\0".to_vec(), "compressed by xz"),
+        ("a.json", b"[{\"a\": 1}]".to_vec(), "a JSON array"),
+        ("a.json", b"{\n \"a\": 1\n}\n".to_vec(), "one JSON object"),
+        ("a.orc", b"ORC\0\x01".to_vec(), "an ORC file"),
+        ("a.safetensors", b"\x10\0\0\0\0\0\0\0{\"a\":{}}".to_vec(), "a safetensors file"),
+    ] {
+        let said = message(&folder.write(name, content), &plain());
+        assert!(said.starts_with(&format!("{name} is {what}, which is not read. ")), "{said}");
+    }
+    // Letters prove nothing.
+    let table = folder.write("orc.csv", "ORC,1\nRIFF,2\n");
+    assert_eq!(read(&table, &crate::support::labelled("0")).data.features, [1.0, 2.0]);
 }
 
 #[test]
@@ -82,7 +119,10 @@ fn files_that_cannot_be_opened() {
     let folder = Folder::new();
     assert_eq!(message(&folder.path("none.csv"), &plain()), "none.csv does not exist. Check the path");
     std::fs::create_dir(folder.path("inner")).unwrap();
-    assert_eq!(message(&folder.path("inner"), &plain()), "inner is a directory. Name a file inside it");
+    assert_eq!(
+        message(&folder.path("inner"), &plain()),
+        "inner is a directory. Name a file inside it, or several"
+    );
 }
 
 #[cfg(unix)]

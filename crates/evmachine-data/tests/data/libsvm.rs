@@ -14,7 +14,7 @@ fn sparse_rows_become_dense() {
         assert_eq!(found.schema.feature_names, ["1", "2", "3"]);
         assert_eq!(found.schema.label_name.as_deref(), Some("label"));
         assert_eq!(found.data.features, [0.5, 0.0, 2.0, 0.0, 0.0, 0.0, 0.0, -0.01, 0.0]);
-        assert_eq!(found.data.labels, texts(&["1", "-1", "2"]));
+        assert_eq!(found.data.labels, texts(&["1", "-1", "2.0"]));
     }
     assert_eq!(read(&folder.path("a.svm"), &labelled("label")).data.rows, 3);
 }

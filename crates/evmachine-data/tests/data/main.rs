@@ -6,10 +6,13 @@
 mod columnar;
 mod damage;
 mod detection;
+mod jsonl;
 mod libsvm;
+mod memory;
 mod npy;
 mod npz;
 mod roundtrip;
+mod series;
 mod stdin;
 mod support;
 mod text;

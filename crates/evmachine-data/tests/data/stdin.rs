@@ -54,8 +54,8 @@ fn formats_with_an_index_at_the_end_are_refused() {
     let content = std::fs::read(fixture("list.parquet")).unwrap();
     assert_eq!(
         piped(&content),
-        "standard input: Parquet cannot be read through a pipe or gzip, because its index is at the end. \
-         Save it to a file first, not compressed by gzip"
+        "standard input: Parquet cannot be read through a pipe, gzip or Zstandard, because its index is at the end. \
+         Save it to a file first, not compressed as a whole"
     );
     assert_eq!(piped(b""), "standard input is empty. Check the program that wrote it");
 }

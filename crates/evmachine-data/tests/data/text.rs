@@ -1,7 +1,7 @@
 //! Text tables: what is found in them, and what is said of bad ones.
 
 use crate::support::{Folder, batches, column, columns, failure, labelled, message, plain, read, texts};
-use evmachine_data::{DataError, Format, Header, Place, ReadOptions, RowProblem, open};
+use evmachine_data::{DataError, Format, Header, Notice, Place, ReadOptions, RowProblem, open};
 
 const IRIS: &str = "id,length,width,species\na,5.1,3.5,setosa\nb,6.2, 2.9 ,virginica\n";
 
@@ -50,6 +50,10 @@ fn compressed_text_and_byte_order_marks() {
     let expected = read(&folder.write("iris.csv", IRIS), &iris_options());
     assert_eq!(read(&folder.write_gz("iris.csv.gz", IRIS), &iris_options()), expected);
     assert_eq!(read(&folder.write_gz("iris", IRIS), &iris_options()), expected);
+    let packed = zstd::encode_all(IRIS.as_bytes(), 3).unwrap();
+    assert_eq!(read(&folder.write("iris.csv.zst", &packed), &iris_options()), expected);
+    let cut = message(&folder.write("cut.csv.zst", &packed[..packed.len() - 5]), &iris_options());
+    assert_eq!(cut, "cut.csv.zst is truncated: the data stops in the middle. Copy or export it again");
     assert_eq!(read(&folder.write("mark.csv", format!("\u{feff}{IRIS}")), &iris_options()), expected);
 }
 
@@ -79,10 +83,10 @@ fn batches_hold_no_more_rows_than_asked_for() {
 }
 
 #[test]
-fn labels_are_normalised() {
+fn labels_stay_as_they_were_written() {
     let folder = Folder::new();
     let path = folder.write("labels.csv", "x,y\n1,3.0\n2, cat \n3,\"a, b\"\n4,0.5\n");
-    assert_eq!(read(&path, &labelled("y")).data.labels, texts(&["3", "cat", "a, b", "0.5"]));
+    assert_eq!(read(&path, &labelled("y")).data.labels, texts(&["3.0", " cat ", "a, b", "0.5"]));
 }
 
 #[test]
@@ -240,6 +244,118 @@ fn empty_files_and_lone_headers() {
         message(&folder.write("header.csv", "a,b,c\n"), &plain()),
         "header.csv has columns but no rows. Check the program that wrote it"
     );
+}
+
+#[test]
+fn words_for_nothing_are_labels_and_no_numbers() {
+    let folder = Folder::new();
+    let path = folder.write("t.csv", "a,y\n1,NA\n2,None\n3,nan\n4,?\n");
+    assert_eq!(read(&path, &labelled("y")).data.labels, texts(&["NA", "None", "nan", "?"]));
+}
+
+#[test]
+fn a_quote_left_open_is_named() {
+    let folder = Folder::new();
+    let said = |text: &str| message(&folder.write("t.csv", text), &labelled("y"));
+    let expected = |line: u64| {
+        format!(
+            "t.csv: a quote is opened in the record of line {line} and never closed. Close it, or double it where it is part of the text"
+        )
+    };
+    assert_eq!(said("\"a,y\n1,2\n"), expected(1));
+    assert_eq!(said("a,y\n1,\"cat\n2,dog\n"), expected(2));
+    assert_eq!(said("a,y\n1,cat\n2,\"dog"), expected(3));
+    let long: String = (0..200_000).map(|row| format!("{row},cat\n")).collect();
+    assert_eq!(said(&format!("a,y\n{long}7,\"dog\n")), expected(200_002));
+}
+
+#[test]
+fn names_that_count_columns_are_no_row() {
+    let folder = Folder::new();
+    let path = folder.write("frame.csv", "class,0,1,2\ncat,5,6,7\ndog,5,6,8\ncat,9,6,7\n");
+    let found = read(&path, &labelled("0"));
+    assert_eq!((found.data.rows, found.schema.named), (3, true));
+    assert_eq!(found.schema.feature_names, ["0", "1", "2"]);
+    let path = folder.write("index.csv", ",0,1\n0,5,6\n1,7,8\n");
+    let found = read(&path, &plain());
+    assert_eq!(found.data.features, [5.0, 6.0, 7.0, 8.0]);
+    assert_eq!(found.schema.notices, [Notice::IndexColumn { column: 0 }]);
+    let chosen = ReadOptions { features: columns(&["0:"]), ..plain() };
+    assert_eq!(read(&path, &chosen).data.columns, 3);
+    let path = folder.write("doubtful.csv", "0,1,2\n5,6,7\n");
+    let found = read(&path, &plain());
+    assert_eq!((found.data.rows, found.schema.notices), (2, vec![Notice::DoubtfulHeader]));
+}
+
+#[test]
+fn expected_features_are_taken_by_name() {
+    let folder = Folder::new();
+    let path = folder.write("t.csv", "id,b,note,a,y\nx,2,-,1,cat\nz,4,-,3,dog\n");
+    let expected = |names: &[&str]| names.iter().map(ToString::to_string).collect::<Vec<_>>();
+    let options = ReadOptions { expected: expected(&["a", "b"]), ..labelled("y") };
+    let found = read(&path, &options);
+    assert_eq!(found.schema.feature_names, ["a", "b"]);
+    assert_eq!(found.data.features, [1.0, 2.0, 3.0, 4.0]);
+    let options = ReadOptions { expected: expected(&["a", "c", "d"]), ..labelled("y") };
+    assert_eq!(
+        message(&path, &options),
+        "t.csv lacks 2 of the features that are needed: `c`, `d`; its columns are `id`, `b`, `note`, `a`, `y`. \
+         Give a file with these columns, or choose the features"
+    );
+    let options = ReadOptions { expected: expected(&["a"]), drop: columns(&["a"]), ..plain() };
+    assert!(matches!(failure(&path, &options), DataError::ColumnConflict { .. }));
+    // Without names in the file position counts.
+    let bare = folder.write("bare.csv", "1,2\n3,4\n");
+    let options = ReadOptions { expected: expected(&["a", "b"]), ..plain() };
+    assert_eq!(read(&bare, &options).data.features, [1.0, 2.0, 3.0, 4.0]);
+}
+
+#[test]
+fn rows_that_a_model_does_not_take_are_bad_ones() {
+    let folder = Folder::new();
+    let path = folder.write("t.csv", "a,b\n1,2\n0,0\n1,-2e15\n0,-0\n3,4\n");
+    assert_eq!(
+        message(&path, &plain()),
+        "t.csv: row 3 (line 4): column `b` holds -2e15, whose magnitude is above 1e15. \
+         Rescale the column, or have bad rows left out"
+    );
+    let directed = ReadOptions { directed: true, ..plain() };
+    assert_eq!(
+        message(&path, &directed),
+        "t.csv: row 2 (line 3): all features are zero, and such a row has no cosine distance to anything. \
+         Remove the row, use another metric, or have bad rows left out"
+    );
+    let found = read(&path, &ReadOptions { skip_bad_rows: true, ..directed });
+    assert_eq!((found.data.row_numbers, found.skipped.rows), (vec![1, 5], 3));
+}
+
+#[test]
+fn no_message_is_as_long_as_the_file() {
+    let folder = Folder::new();
+    let long = "x".repeat(1 << 20);
+    for text in [
+        format!("{long},b\n1,2\n"),
+        format!("{long},b\n1,word\n"),
+        format!("a,{long}\n1,{long}\n"),
+        format!("a,{long},{long}\n1,2,3\n"),
+        format!("1 1:{long}\n"),
+        format!("{{\"{long}\":\"{long}\"}}\n"),
+        format!("{{\"a\":1,\"b\":{long}}}\n"),
+    ] {
+        for label in ["label", "0", "-1"] {
+            let options = labelled(label);
+            if let Err(error) = evmachine_data::read_all(&folder.write("t.txt", &text), &options) {
+                assert!(error.to_string().len() < 3000, "{}", error.to_string().len());
+            }
+        }
+    }
+}
+
+#[test]
+fn a_line_of_separators_takes_no_memory_for_names() {
+    let folder = Folder::new();
+    let path = folder.write("t.csv", ",".repeat(3 << 20));
+    assert!(matches!(failure(&path, &plain()), DataError::TooManyColumns { .. }));
 }
 
 #[test]

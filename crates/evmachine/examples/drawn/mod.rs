@@ -22,7 +22,11 @@ pub(crate) fn number(arguments: &[String], name: &str, or: usize) -> Result<usiz
 }
 
 /// As many rows of each class, around centres that are drawn alike.
-pub(crate) fn clumps(rows: usize, d: usize, classes: usize) -> Result<(Features<'static>, Labels), Box<dyn Error>> {
+pub(crate) fn clumps(
+    rows: usize,
+    d: usize,
+    classes: usize,
+) -> Result<(Features<'static>, Labels), Box<dyn Error>> {
     let mut state = 7u64;
     let mut random = move || {
         let mut next = || {

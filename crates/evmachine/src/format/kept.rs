@@ -117,9 +117,12 @@ impl Evm {
             let rows = rows.map(|((class, source), vector)| Aside { class, source, vector: vector.to_vec() });
             self.aside = Arc::new(rows.collect());
         }
-        let mut vectors = self.ignored_vectors().chain(self.aside.iter().map(|row| &row.vector[..]));
-        if self.params.metric == Metric::Cosine && !vectors.all(is_unit) {
-            return Err(inconsistent("an ignored sample or a row set aside is not of unit length, which cosine needs"));
+        let of_unit_length =
+            self.ignored_vectors().all(is_unit) && self.aside.iter().all(|row| is_unit(&row.vector));
+        if self.params.metric == Metric::Cosine && !of_unit_length {
+            return Err(inconsistent(
+                "an ignored sample or a row set aside is not of unit length, which cosine needs",
+            ));
         }
         let mut distinct = HashSet::new();
         let extreme = self.classes.iter().flat_map(|class| &class.sources);

@@ -156,7 +156,7 @@ impl Arguments {
             return Ok(("synthetic".to_owned(), drawn.draw().map_err(|error| failure(&error))?, Some(drawn)));
         };
         let stem = path.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
-        let train = self.columns.read_labelled(console, path, None)?;
+        let train = self.columns.read_labelled(console, std::slice::from_ref(path), None)?;
         let data = match &self.test {
             None => Data::divided(&train.features, &train.labels),
             Some(test) => {
@@ -166,7 +166,7 @@ impl Arguments {
                 if !self.test_features.is_empty() {
                     columns.features.clone_from(&self.test_features);
                 }
-                let test = columns.read_labelled(console, test, None)?;
+                let test = columns.read_labelled(console, std::slice::from_ref(test), None)?;
                 Data { train: (train.features, train.labels), test: (test.features, test.labels) }
             }
         };

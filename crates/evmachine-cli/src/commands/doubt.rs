@@ -1,0 +1,80 @@
+//! `evmachine doubt`
+
+use std::path::PathBuf;
+
+use clap::Args;
+use evmachine::Decision;
+use serde_json::json;
+
+use crate::console::{Console, print, print_json, table};
+use crate::data::DataArguments;
+use crate::failure::Failure;
+use crate::model;
+use crate::rows::place;
+use crate::unknown::UnknownLabel;
+
+/// Ask what decisions rest on: the training row that carried each, and what it would be without that row
+///
+/// `evmachine edit set-aside` takes such a row out of the model, and `evmachine edit restore` brings it back.
+///
+/// Example: evmachine doubt letters.safetensors mistakes.csv --label 0
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// The model.
+    model: PathBuf,
+
+    /// The queries.
+    #[arg(required = true, value_name = "DATA")]
+    data: Vec<PathBuf>,
+
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    unknown: UnknownLabel,
+
+    #[command(flatten)]
+    columns: DataArguments,
+}
+
+pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failure> {
+    let evm = model::load(&arguments.model)?;
+    let queries = arguments.columns.read_unlabelled(console, &arguments.data, Some(&evm))?;
+    let progress = console.progress();
+    let doubts =
+        evm.doubt_with(&console.run(&progress), &queries.features).map_err(|error| queries.failure(error))?;
+    drop(progress);
+    let label = |decision: &Decision| match decision.class() {
+        Some(class) => evm.class_name(class).to_owned(),
+        None => arguments.unknown.unknown_label.clone(),
+    };
+    if arguments.json {
+        let said = doubts.iter().enumerate().map(|(row, doubt)| {
+            json!({
+                "row": queries.origin.numbers[row],
+                "class": label(&doubt.decision),
+                "probability": doubt.decision.probability(),
+                "carried_by": evm.origin(doubt.carrier.source),
+                "distance": doubt.carrier.distance,
+                "without": { "class": label(&doubt.without), "best": evm.class_name(doubt.without.best()),
+                             "probability": doubt.without.probability() },
+            })
+        });
+        print_json(&said.collect());
+        return Ok(());
+    }
+    let lines = doubts.iter().enumerate().map(|(row, doubt)| {
+        vec![
+            queries.origin.numbers[row].to_string(),
+            label(&doubt.decision),
+            format!("{:.3}", doubt.decision.probability()),
+            place(&evm.origin(doubt.carrier.source)),
+            format!("{:.4}", doubt.carrier.distance),
+            label(&doubt.without),
+            format!("{:.3}", doubt.without.probability()),
+        ]
+    });
+    print(table(&["row", "class", "p", "carried by", "distance", "without", "p"], lines));
+    Ok(())
+}

@@ -1,0 +1,121 @@
+//! Several files with the same columns, read one after the other.
+
+use std::path::{Path, PathBuf};
+
+use crate::batch::Batch;
+use crate::error::{DataError, display_name, is_standard_input};
+use crate::options::ReadOptions;
+use crate::problem::Skipped;
+use crate::reader::{Reader, Schema, open};
+
+/// One file or several, read batch by batch. Rows are numbered in each file from 1.
+///
+/// All must have the features of the first, which may stand in another order where files name them; where the options
+/// [expect](ReadOptions::expected) features, each must have those. The iteration ends after the first error.
+#[derive(Debug)]
+pub struct Series {
+    paths: Vec<PathBuf>,
+    options: ReadOptions,
+    schema: Schema,
+    /// The files read to their end.
+    done: usize,
+    current: Option<Reader>,
+    skipped: Vec<Skipped>,
+}
+
+impl Series {
+    /// Opens the first of some files, of which there must be one.
+    ///
+    /// # Panics
+    ///
+    /// Where there is none.
+    pub fn open(paths: &[PathBuf], options: &ReadOptions) -> Result<Self, DataError> {
+        let (first, others) = paths.split_first().expect("at least one file is read");
+        if let (Some(labels), Some(other)) = (&options.labels_file, others.first()) {
+            return Err(DataError::UnlikeFiles {
+                file: display_name(other),
+                first: display_name(first),
+                detail: format!("{} has the labels of one file", display_name(labels)),
+            });
+        }
+        let current = open(first, options)?;
+        let schema = current.schema().clone();
+        let (options, paths) = (options.clone(), paths.to_vec());
+        Ok(Self { paths, options, schema, done: 0, current: Some(current), skipped: Vec::new() })
+    }
+
+    /// What the first file consists of.
+    pub fn schema(&self) -> &Schema {
+        &self.schema
+    }
+
+    /// The files, in the order in which they are read.
+    pub fn paths(&self) -> &[PathBuf] {
+        &self.paths
+    }
+
+    /// How many rows the file being read announces.
+    pub fn announced(&self) -> Option<u64> {
+        self.current.as_ref().and_then(Reader::announced)
+    }
+
+    /// The bad rows left out up to now, by file; complete once the iteration ended.
+    pub fn skipped(&self) -> impl Iterator<Item = (&Path, &Skipped)> {
+        let current = self.current.as_ref().map(Reader::skipped);
+        self.paths.iter().map(PathBuf::as_path).zip(self.skipped.iter().chain(current))
+    }
+
+    /// The next rows, with the position of their file.
+    fn advance(&mut self) -> Result<Option<(usize, Batch)>, DataError> {
+        loop {
+            let Some(reader) = &mut self.current else { return Ok(None) };
+            match reader.next() {
+                Some(Ok(batch)) => return Ok(Some((self.done, batch))),
+                Some(Err(error)) => {
+                    self.current = None;
+                    return Err(error);
+                }
+                None => {
+                    self.skipped.push(reader.skipped().clone());
+                    self.done += 1;
+                    self.current = None;
+                    let Some(next) = self.paths.get(self.done) else { continue };
+                    self.current = Some(self.open_alike(next)?);
+                }
+            }
+        }
+    }
+
+    fn open_alike(&self, path: &Path) -> Result<Reader, DataError> {
+        let reader = open(path, &self.options)?;
+        let (own, first) = (reader.schema(), &self.schema);
+        let named = own.named && first.named;
+        if own.feature_names == first.feature_names
+            || (!named && own.feature_names.len() == first.feature_names.len())
+        {
+            return Ok(reader);
+        }
+        let only = |these: &[String], those: &[String]| {
+            these.iter().find(|name| !those.contains(name)).map(|name| (*name).clone())
+        };
+        let detail = if !named || own.feature_names.len() != first.feature_names.len() {
+            format!("{} features and {}", own.feature_names.len(), first.feature_names.len())
+        } else if let Some(name) = only(&own.feature_names, &first.feature_names) {
+            format!("the first of these alone has `{}`", crate::brief::brief(&name))
+        } else if is_standard_input(path) || !self.options.features.is_empty() {
+            "they stand in another order".to_owned()
+        } else {
+            let by_name = ReadOptions { expected: first.feature_names.clone(), ..self.options.clone() };
+            return open(path, &by_name);
+        };
+        Err(DataError::UnlikeFiles { file: display_name(path), first: display_name(&self.paths[0]), detail })
+    }
+}
+
+impl Iterator for Series {
+    type Item = Result<(usize, Batch), DataError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.advance().transpose()
+    }
+}

@@ -3,6 +3,7 @@
 mod beyond;
 mod kept;
 mod tensors;
+mod vectors;
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
@@ -15,15 +16,15 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use xxhash_rust::xxh3::Xxh3;
 
-use crate::features::LARGEST;
 use crate::metric::Metric;
 use crate::model::{ClassModel, Evm};
 use crate::params::{Params, TailMemory};
-use crate::psi::{FitStatus, PoolSums, PsiModel};
+use crate::psi::{PoolSums, PsiModel};
 use crate::whitening::Whitening;
 use beyond::Beyond;
 use kept::Kept;
 use tensors::{Column, Tensors};
+use vectors::{fits_of, tails_of, vectors_of};
 
 /// The latest version that this library writes. It reads this one and all before it, and writes the first that holds
 /// what the model has: 4 with one class alone, ignored samples, rows set aside, named rows or fillings; 3 with standard columns,
@@ -364,39 +365,8 @@ fn model_of(header: Header, tensors: &Tensors<'_>, metric: Option<Metric>) -> Re
         return Err(inconsistent("the classes do not add up to the rows learned from"));
     }
     let whitening = whitening_of(tensors, header.format_version, params.whitening, d)?;
-    let vectors = tensors.f32s("vectors", &[count, d], |value| value.abs() <= LARGEST)?;
-    if params.metric == Metric::Cosine
-        && let Some(at) = vectors.chunks_exact(d).position(|vector| !is_unit(vector))
-    {
-        return Err(inconsistent(format!("extreme vector {at} is not of unit length, which cosine needs")));
-    }
-    let mut vectors = vectors.into_iter();
-    let shapes = tensors.f64s("shape", count, |value| value > 0.0)?;
-    let scales = tensors.f64s("scale", count, |value| value >= 0.0)?;
-    let shifts = tensors.f64s("shift", count, |value| value >= 0.0)?;
-    let statuses = tensors.bytes("status", Dtype::U8, &[count])?;
-    let mut psi = Vec::with_capacity(count);
-    for (i, &status) in statuses.iter().enumerate() {
-        let status =
-            FitStatus::ALL.get(status as usize).ok_or_else(|| inconsistent(format!("status {status}")))?;
-        let guessed = *status == FitStatus::WithinClass;
-        if guessed && header.format_version < 4 {
-            return Err(inconsistent(format!(
-                "status {} in format {}",
-                *status as u8, header.format_version
-            )));
-        }
-        let fit = PsiModel { shape: shapes[i], scale: scales[i], shift: shifts[i], status: *status };
-        // Pooling takes its logarithm, but for guesses.
-        if (fit.scale / fit.end() > 0.0) == (fit.status == FitStatus::ZeroTail) && !guessed {
-            return Err(inconsistent(format!(
-                "scale[{i}] = {} of a fit with {}",
-                fit.scale,
-                status.describe()
-            )));
-        }
-        psi.push(fit);
-    }
+    let mut vectors = vectors_of(tensors, &params.metric, count, d)?.into_iter();
+    let psi = fits_of(tensors, count, header.format_version)?;
     let sources = tensors.u64s("source", count)?;
     let distinct: HashSet<u64> = sources.iter().copied().collect();
     if distinct.len() < count || sources.iter().any(|&source| source >= header.points_seen) {
@@ -465,12 +435,6 @@ fn model_of(header: Header, tensors: &Tensors<'_>, metric: Option<Metric>) -> Re
     Ok(evm)
 }
 
-/// Of length 1, up to rounding of each value.
-fn is_unit(vector: &[f32]) -> bool {
-    let squared: f64 = vector.iter().map(|&value| f64::from(value) * f64::from(value)).sum();
-    (squared - 1.0).abs() < 1e-5
-}
-
 /// There where the parameters say so, and nowhere else.
 fn whitening_of(
     tensors: &Tensors<'_>,
@@ -493,19 +457,4 @@ fn whitening_of(
     let whitening = Whitening::from_rows(&values, d)
         .ok_or_else(|| inconsistent("tensor \"whitening\" is not the inverse of a Cholesky factor"))?;
     Ok(Some(Arc::new(whitening)))
-}
-
-fn tails_of(tensors: &Tensors<'_>, count: usize) -> Result<Vec<Arc<[f32]>>, FormatError> {
-    let lengths = tensors.counts("tail_lengths", count)?;
-    let total = tensors.length("tails")?;
-    if lengths.iter().try_fold(0usize, |sum, &length| sum.checked_add(length)) != Some(total) {
-        return Err(inconsistent(format!("tail lengths do not add up to {total} values")));
-    }
-    let mut values = tensors.f32s("tails", &[total], |value| value >= 0.0)?.into_iter();
-    let tails: Vec<Arc<[f32]>> =
-        lengths.into_iter().map(|length| values.by_ref().take(length).collect()).collect();
-    match tails.iter().position(|tail| !tail.is_sorted()) {
-        Some(at) => Err(inconsistent(format!("tail {at} is not sorted"))),
-        None => Ok(tails),
-    }
 }

@@ -1,5 +1,6 @@
 //! What arrives at the standard output, and what a terminal gets to see.
 
+use std::fmt::Write as _;
 use std::process::Stdio;
 
 use crate::{Place, fixture, trained};
@@ -11,7 +12,7 @@ fn hostile() -> String {
     let mut text = "\"x\u{1b}[1m\",y,class\n".to_owned();
     for row in 0..20 {
         let class = if row % 2 == 0 { NAME } else { "plain" };
-        text += &format!("{},{},\"{class}\"\n", row % 2 * 5 + row / 4, row % 3);
+        let _ = writeln!(text, "{},{},\"{class}\"", row % 2 * 5 + row / 4, row % 3);
     }
     text
 }

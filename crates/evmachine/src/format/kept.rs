@@ -7,7 +7,8 @@ use safetensors::tensor::Dtype;
 use serde::{Deserialize, Serialize};
 
 use super::tensors::{Column, Tensors, f32s, u64s};
-use super::{FormatError, inconsistent, is_unit};
+use super::vectors::is_unit;
+use super::{FormatError, inconsistent};
 use crate::aside::Aside;
 use crate::features::LARGEST;
 use crate::ignored::Ignored;

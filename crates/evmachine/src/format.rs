@@ -110,6 +110,8 @@ struct Header {
     dropped: PoolSums,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     feature_names: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    label_type: Option<String>,
     #[serde(default, skip_serializing_if = "is_nothing")]
     beyond: Beyond,
 }
@@ -157,6 +159,7 @@ impl Evm {
             tail_memory: self.tail_memory,
             dropped: self.dropped,
             feature_names: self.feature_names.clone(),
+            label_type: self.label_type.clone(),
             beyond: self.beyond(),
         };
         let text = serde_json::to_string(&header).map_err(|e| inconsistent(e.to_string()))?;
@@ -409,6 +412,7 @@ fn model_of(header: Header, tensors: &Tensors<'_>, metric: Option<Metric>) -> Re
         tail_memory: header.tail_memory,
         whitening,
         feature_names: header.feature_names,
+        label_type: header.label_type,
         ..Evm::empty(params, d)
     };
     if header.format_version >= 3 {

@@ -47,6 +47,7 @@ pub struct Evm {
     pub(crate) calibration: Option<Arc<Calibration>>,
     /// One for each dimension, or none at all.
     pub(crate) feature_names: Vec<String>,
+    pub(crate) label_type: Option<String>,
     pub(crate) cache: Cache,
 }
 
@@ -164,6 +165,7 @@ impl Evm {
             sample: None,
             calibration: None,
             feature_names: Vec::new(),
+            label_type: None,
             cache: Cache::default(),
         }
     }
@@ -203,6 +205,27 @@ impl Evm {
         }
         self.feature_names = names;
         Ok(())
+    }
+
+    /// What labels were before they became class names, in the words of whoever trained the model, such as `uint8`.
+    pub fn label_type(&self) -> Option<&str> {
+        self.label_type.as_deref()
+    }
+
+    /// Notes the type of the labels, so that whoever loads the model can give them back as they came. Class names are text
+    /// whatever it is.
+    ///
+    /// ```
+    /// # use evmachine::{Evm, Features, Labels, Params};
+    /// # let features = Features::new(vec![0.0, 0.1, 0.2, 5.0, 5.1, 5.2], 1)?;
+    /// # let labels = Labels::new(["0", "0", "0", "1", "1", "1"])?;
+    /// # let (mut evm, _) = Evm::fit(&Params::default(), &features, &labels)?;
+    /// evm.set_label_type(Some("int64".to_owned()));
+    /// assert_eq!(Evm::from_bytes(&evm.to_bytes()?)?.label_type(), Some("int64"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn set_label_type(&mut self, label_type: Option<String>) {
+        self.label_type = label_type;
     }
 
     /// The matrix W that features are whitened with, row after row, where [`Params::whitening`](crate::Params::whitening)
@@ -298,6 +321,7 @@ impl Evm {
             sample: None,
             calibration: None,
             feature_names: self.feature_names.clone(),
+            label_type: self.label_type.clone(),
             cache: Cache::default(),
             ..*self
         }
@@ -372,6 +396,7 @@ impl Clone for Evm {
             params: self.params.clone(),
             classes: self.classes.par_iter().cloned().collect(),
             feature_names: self.feature_names.clone(),
+            label_type: self.label_type.clone(),
             standard: self.standard.clone(),
             whitening: self.whitening.clone(),
             witnesses: self.witnesses.clone(),
@@ -398,5 +423,6 @@ impl PartialEq for Evm {
             && self.sample == other.sample
             && self.calibration == other.calibration
             && self.feature_names == other.feature_names
+            && self.label_type == other.label_type
     }
 }

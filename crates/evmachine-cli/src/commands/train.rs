@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use evmachine::{Evm, FitStatus, Params, Report, Shares, TailMemory};
+use evmachine::{Concern, Evm, Params, Report, Shares, TailMemory};
 
 use crate::console::Console;
 use crate::data::{DataArguments, feature_names};
@@ -82,21 +82,9 @@ pub(crate) fn say_report(console: &Console, params: &Params, report: &Report) {
         "learned from {rows} rows; {classes} classes, {vectors} extreme vectors, vector ratio {:.3}",
         report.vector_ratio
     ));
-    if !report.clipped.is_empty() {
-        let count = report.clipped.len();
-        console.warn(format!(
-            "the tail size exceeds the number of negatives of {count} classes; all their negatives were used"
-        ));
-    }
-    let flat = report.fits.get(FitStatus::ZeroTail) + report.fits.get(FitStatus::EqualMargins);
-    if flat > 0 {
-        console.warn(format!(
-            "{flat} of {rows} rows are equally far from all their nearest negatives; are features constant, or rows \
-             repeated under several labels?"
-        ));
-    }
-    if classes > 2 && report.new_classes.len() * 2 > rows {
-        console.warn("more than half of the rows have a class of their own; is --label the right column?");
+    for concern in report.concerns(params) {
+        let question = if concern == Concern::ClassOfItsOwn { "; is --label the right column?" } else { "" };
+        console.warn(format!("{concern}{question}"));
     }
     if let Some(Shares { features, logits, probe, .. }) = report.shares {
         console.say(format!(

@@ -168,6 +168,14 @@ class ExtremeValueMachine(ModelFiles):
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the features, where X had any.
 
+    Notes
+    -----
+    Threads may share it: changes wait for each other, and answers are those of the model before or after.
+
+    Wrappers of scikit-learn that choose the class of largest probability never say "unknown": ``BaggingClassifier``,
+    ``CalibratedClassifierCV`` and ``VotingClassifier`` with ``voting="soft"``. The first and the last have even
+    probabilities where nothing supports a query. ``voting="hard"`` raises an error where a machine says "unknown".
+
     References
     ----------
     Rudd, Jain, Scheirer, Boult: The Extreme Value Machine. TPAMI 2018.
@@ -434,7 +442,8 @@ class ExtremeValueMachine(ModelFiles):
         if row is not None:
             raise ValueError(
                 f"row {row} of y is labelled {label!r}, which is what predict says of unknowns: leave rows of unknown "
-                "classes out, or give them to fit_unknowns; if it is a class, set unknown_label to another label"
+                "classes out, or give them to fit_unknowns; where "
+                f"unknown_label = {label!r} is a class, set it to another label"
             )
 
     def _adopt_columns(self, other: OpenSetClassifier) -> None:

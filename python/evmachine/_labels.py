@@ -97,6 +97,9 @@ def column(y: Any) -> Any:
         Naming the first row without a label, or two labels of different kinds.
     """
     listed = isinstance(y, (list, tuple))
+    if hasattr(getattr(y, "dtype", None), "na_value") or getattr(getattr(y, "dtype", None), "kind", "") == "T":
+        # Types of pandas that know missing values, which would become numbers, and text of any length.
+        y = np.asarray(y, dtype=object)
     if not listed and not (getattr(y, "dtype", None) == np.dtype(object) and getattr(y, "ndim", 1) == 1):
         if getattr(getattr(y, "dtype", None), "kind", "") == "S":
             raise ValueError("y holds bytes; labels are text, numbers or booleans: decode them, y.astype(str)")

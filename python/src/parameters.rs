@@ -13,7 +13,12 @@ fn takes(name: &str) -> Option<&'static str> {
         "tail_size" => "an int, a float or \"auto\"",
         "tail_model" => "weibull, libmr or gumbel",
         "fixed_shape" => "a number or None",
-        "distance_multiplier" | "whitening" | "smoothing" | "pooling" | "cover_threshold" | "contrast"
+        "distance_multiplier"
+        | "whitening"
+        | "smoothing"
+        | "pooling"
+        | "cover_threshold"
+        | "contrast"
         | "background" => "a number",
         "standardize" => "True or False",
         "smoothing_neighbors" | "n_fused" | "tail_memory_limit" => "an int that is not negative",

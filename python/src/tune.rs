@@ -197,9 +197,9 @@ fn read(text: &str, base: Params) -> PyResult<TuneOptions> {
     };
     let max_size = match &options["max_size"] {
         Value::Null => None,
-        value => Some(
-            value.as_f64().ok_or_else(|| wrong("max_size", value, "above 0 and at most 1, or None"))?,
-        ),
+        value => {
+            Some(value.as_f64().ok_or_else(|| wrong("max_size", value, "above 0 and at most 1, or None"))?)
+        }
     };
     let folds = if options["cv"].is_null() { None } else { Some(count("cv")? as usize) };
     let rows = count("max_rows")? as usize;

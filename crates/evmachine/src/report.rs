@@ -72,13 +72,16 @@ impl Report {
         if !self.clipped.is_empty() && params.tail_size != TailSize::Auto {
             concerns.push(Concern::TailsClipped { classes: self.clipped.len() });
         }
-        // The margin of a tail of one is equal to itself.
-        let equal = if self.tail_sizes.0 > 1 { self.fits.get(FitStatus::EqualMargins) } else { 0 };
+        // The margin of a tail of one is equal to itself, and a tail that was clipped may be one.
+        let several = self.tail_sizes.0 > 1 && self.clipped.is_empty();
+        let equal = if several { self.fits.get(FitStatus::EqualMargins) } else { 0 };
         let flat = self.fits.get(FitStatus::ZeroTail) + equal;
         if flat > 0 {
             concerns.push(Concern::FlatTails { flat, rows: self.rows });
         }
-        if self.classes > 2 && self.new_classes.len() * 2 > self.rows {
+        // An update may well be the first row of a class.
+        let is_fit = self.new_classes.len() == self.classes;
+        if is_fit && self.classes > 2 && self.classes * 2 > self.rows {
             concerns.push(Concern::ClassOfItsOwn);
         }
         concerns
@@ -289,6 +292,7 @@ mod tests {
         assert_eq!(report.concerns(&asked), [Concern::TailsClipped { classes: 2 }]);
         let own = Report { rows: 3, classes: 3, new_classes: vec![String::new(); 3], ..plain() };
         assert_eq!(own.concerns(&asked), [Concern::ClassOfItsOwn]);
+        assert_eq!(Report { classes: 9, ..own }.concerns(&asked), [], "an update");
         let psi = PsiModel { shape: 1.0, scale: 1.0, shift: 0.0, status: FitStatus::EqualMargins };
         let single = Report { fits: [psi].iter().collect(), ..plain() };
         assert_eq!(single.concerns(&asked), [], "a tail of one");

@@ -56,6 +56,8 @@ class ModelFiles(OpenSetClassifier):
         model = _native.Model.load(os.fspath(path))
         machine = cls(**_parameters.from_json(model.params), unknown_label=unknown_label)
         classes = np.unique(_labels.from_names(model.class_names, label_type, model.label_type))
+        if label_type is not None:
+            model = model.with_label_type(_labels.type_name(classes))
         machine.unknown_label_ = _labels.unknown_label(classes, unknown_label)
         machine._model, machine.classes_ = model, classes
         machine.n_features_in_ = model.dimensions

@@ -22,6 +22,9 @@ UNKNOWN = "unknown"
 
 Labels = npt.NDArray[Any]
 
+#: Whole numbers from here on have neighbours that are not one apart.
+_EXACT = 2.0**53
+
 _WHOLE = re.compile(r"(-?(?:0|[1-9][0-9]*))(?:\.0+)?")
 
 
@@ -37,9 +40,12 @@ def text(label: Any) -> str:
     """The class name of a label."""
     if isinstance(label, (bool, np.bool_)):
         return "true" if label else "false"
-    if isinstance(label, (float, np.floating)):
-        return key(np.format_float_positional(label, unique=True, trim="-"))
-    return str(label)
+    if not isinstance(label, (float, np.floating)):
+        return str(label)
+    if abs(float(label)) < _EXACT and float(label).is_integer():
+        return str(int(label))
+    digits, _, exponent = str(label).partition("e")
+    return f"{digits}e{int(exponent)}" if exponent else digits
 
 
 def names(classes: Labels) -> list[str]:
@@ -288,7 +294,7 @@ def _labels_of(class_names: Sequence[str], keys: Sequence[str], dtype: np.dtype[
         return np.array(values, dtype=held)
     if dtype.kind == "f":
         numbers = np.array([float(name) for name in keys], dtype=dtype)
-        if [text(number) for number in numbers] != [*keys]:
+        if [key(text(number)) for number in numbers] != [*keys]:
             raise ValueError
         return numbers
     return np.array(class_names, dtype=object if dtype.kind == "O" else None)

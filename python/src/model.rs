@@ -425,6 +425,13 @@ impl Model {
         self.evm.feature_names().to_vec()
     }
 
+    /// Labels of another type, from now on.
+    fn with_label_type(&self, label_type: String) -> Self {
+        let mut evm = self.evm.clone();
+        evm.set_label_type(Some(label_type));
+        Self { evm }
+    }
+
     #[getter]
     fn label_type(&self) -> Option<&str> {
         self.evm.label_type()

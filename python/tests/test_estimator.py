@@ -190,6 +190,28 @@ def test_a_failed_update_leaves_the_machine_as_it_was(few):
     assert machine._model.to_bytes() == before and "new" not in machine.classes_
 
 
+def test_a_failed_fit_leaves_the_machine_as_it_was(few, strangers):
+    X, y = few
+    machine = ExtremeValueMachine().fit(pd.DataFrame(X).add_prefix("f"), y)
+    queries = pd.DataFrame(strangers[0]).add_prefix("f")
+    expected = machine.predict(queries)
+    for call in (
+        lambda: machine.fit(X[:, :5], ["unknown"] * 600),
+        lambda: machine.fit(X[:, :5], ["one"] * 600),
+        lambda: machine.set_rejection(rejection_threshold=7.0),
+        lambda: machine.fit(np.ones((600, 3)), y),
+    ):
+        with pytest.raises((ValueError, DataWarning)):
+            call()
+        np.testing.assert_array_equal(machine.predict(queries), expected)
+        assert machine.n_features_in_ == 16 and machine.rejection_threshold is None
+    fresh = ExtremeValueMachine()
+    with pytest.raises(ValueError, match="row 0 of y is labelled"):
+        fresh.fit(X, ["unknown"] * 300 + ["a"] * 300)
+    with pytest.raises(NotFittedError):
+        fresh.predict(X)
+
+
 def test_reducing_meets_every_kind_of_limit(few):
     X, y = few
 

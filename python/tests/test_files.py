@@ -93,7 +93,10 @@ def test_integers_come_back_as_integers_and_digits_as_asked(few, tmp_path):
     digits = ExtremeValueMachine().fit(X, [str(ord(label)) for label in y])
     digits.save(path)
     assert ExtremeValueMachine.load(path).classes_.tolist() == digits.classes_.tolist()
-    assert ExtremeValueMachine.load(path, label_type=int).classes_.tolist() == numbers.classes_.tolist()
+    asked = ExtremeValueMachine.load(path, label_type=int)
+    assert asked.classes_.tolist() == numbers.classes_.tolist()
+    asked.save(path)
+    assert ExtremeValueMachine.load(path).classes_.tolist() == numbers.classes_.tolist()
     letters = ExtremeValueMachine().fit(X, y)
     letters.save(path)
     for wrong in (int, float, bool):

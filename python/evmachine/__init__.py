@@ -21,18 +21,22 @@ from evmachine._native import VERSION as __version__
 if TYPE_CHECKING:
     from evmachine import metrics, plot
     from evmachine._cv import ExtremeValueMachineCV
-    from evmachine._estimator import ExtremeValueMachine, FallbackWarning
+    from evmachine._estimator import ExtremeValueMachine
     from evmachine._explanation import ClassEvidence, Explanation, Speaker, Testimony
     from evmachine._pool import Suggestion, UnknownPool
     from evmachine._psi import PsiModel
+    from evmachine._warnings import DataWarning, FallbackWarning, PrecisionWarning, RetuneWarning
 
 __all__ = [
     "ClassEvidence",
+    "DataWarning",
     "Explanation",
     "ExtremeValueMachine",
     "ExtremeValueMachineCV",
     "FallbackWarning",
+    "PrecisionWarning",
     "PsiModel",
+    "RetuneWarning",
     "Speaker",
     "Suggestion",
     "Testimony",
@@ -44,11 +48,14 @@ __all__ = [
 
 _HOMES = {
     "ClassEvidence": "_explanation",
+    "DataWarning": "_warnings",
     "Explanation": "_explanation",
     "ExtremeValueMachine": "_estimator",
     "ExtremeValueMachineCV": "_cv",
-    "FallbackWarning": "_estimator",
+    "FallbackWarning": "_warnings",
+    "PrecisionWarning": "_warnings",
     "PsiModel": "_psi",
+    "RetuneWarning": "_warnings",
     "Speaker": "_explanation",
     "Suggestion": "_pool",
     "Testimony": "_explanation",

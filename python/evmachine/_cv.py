@@ -9,11 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.utils.validation import check_is_fitted, validate_data
 
-from evmachine import _labels, _native, _parameters
-from evmachine._estimator import ExtremeValueMachine, FallbackWarning
-from evmachine._open_set import OpenSetClassifier
+from evmachine import _inputs, _labels, _native, _parameters
+from evmachine._estimator import ExtremeValueMachine
+from evmachine._files import PathLike
+from evmachine._open_set import Features, Fitted, OpenSetClassifier
 from evmachine._progress import Progress
+from evmachine._warnings import FallbackWarning
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -166,10 +169,67 @@ class ExtremeValueMachineCV(OpenSetClassifier):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def _native_model(self) -> _native.Model:
-        return self.estimator_._native_model()
+    def __sklearn_is_fitted__(self) -> bool:
+        return "estimator_" in vars(self)
 
-    def fit(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Self:
+    def _fitted(self) -> Fitted:
+        check_is_fitted(self)
+        return self.estimator_._fitted()
+
+    def save(self, path: PathLike) -> None:
+        """Write the trained model, as :meth:`ExtremeValueMachine.save` does. What the search found is in pickles alone.
+
+        Parameters
+        ----------
+        path : path-like
+            Written to a temporary name beside it and renamed.
+        """
+        check_is_fitted(self)
+        self.estimator_.save(path)
+
+    @classmethod
+    def load(cls, path: PathLike, *, label_type: type | None = None, unknown_label: Any = "auto") -> Self:
+        """Read a model file, of this or of :class:`ExtremeValueMachine`.
+
+        Parameters
+        ----------
+        path : path-like
+        label_type, unknown_label
+            As for :meth:`ExtremeValueMachine.load`.
+
+        Returns
+        -------
+        ExtremeValueMachineCV
+            With ``estimator_`` and ``best_params_``; without a record of the search, and with default options.
+        """
+        machine = ExtremeValueMachine.load(path, label_type=label_type, unknown_label=unknown_label)
+        search = cls(unknown_label=unknown_label)
+        search._adopt(machine)
+        return search
+
+    def to_onnx(self, path: PathLike | None = None, *, unknown_label: str | None = None) -> bytes:
+        """The decision as an ONNX graph.
+
+        Parameters
+        ----------
+        path, unknown_label
+            As for :meth:`ExtremeValueMachine.to_onnx`.
+
+        Returns
+        -------
+        bytes
+        """
+        check_is_fitted(self)
+        return self.estimator_.to_onnx(path, unknown_label=unknown_label)
+
+    def _adopt(self, machine: ExtremeValueMachine) -> None:
+        """Answers as the machine does from now on."""
+        best = {name: getattr(machine, name) for name in _parameters.DEFAULTS}
+        names = ("classes_", "unknown_label_", "n_features_in_", "feature_names_in_")
+        found = {name: getattr(machine, name) for name in names if hasattr(machine, name)}
+        self.__dict__.update(found, estimator_=machine, best_params_=best)
+
+    def fit(self, X: npt.ArrayLike, y: npt.ArrayLike, unknowns: npt.ArrayLike | None = None) -> Self:
         """Search, then train on everything.
 
         Parameters
@@ -177,19 +237,32 @@ class ExtremeValueMachineCV(OpenSetClassifier):
         X : array-like of shape (n_rows, n_features)
         y : array-like of shape (n_rows,)
             At least three classes, so that one can be left out.
+        unknowns : array-like of shape (n_unknowns, n_features) or None, default=None
+            Rows that are known to be of no class of ``y``: every fold meets them beside the classes that it leaves out.
 
         Returns
         -------
         self
         """
-        X, y = self._check_training(X, y, reset=True)
+        with self._changing():
+            return self._search_and_train(X, y, unknowns)
+
+    def _search_and_train(self, X: Any, y: Any, unknowns: Any) -> Self:
+        X, y = self._check_training(X, y, reset=True, stacklevel=3)
+        strangers = None
+        if unknowns is not None:
+            with np.errstate(over="ignore"):
+                strangers = validate_data(
+                    self, _inputs.matrix(unknowns), reset=False, dtype=np.float32, order="C", ensure_all_finite=False
+                )
         metric, space = self._measures(X)
         base = {"metric": metric, "max_extreme_vectors": self.max_extreme_vectors}
         classes, codes = _labels.encode(y)
         if len(classes) == 2:
             message = "two classes are too few to leave any out; the parameters are the defaults"
-            warnings.warn(message, FallbackWarning, stacklevel=2)
-        found = self._search(X, codes, _labels.names(classes), base, space) if len(classes) > 2 else {}
+            warnings.warn(message, FallbackWarning, stacklevel=3)
+        names = _labels.names(classes)
+        found = self._search(X, codes, names, strangers, base, space) if len(classes) > 2 else {}
         params = _parameters.from_json(json.dumps(found["params"])) if found else base
         machine = ExtremeValueMachine(
             **params, unknown_label=self.unknown_label, n_jobs=self.n_jobs, verbose=self.verbose
@@ -197,9 +270,7 @@ class ExtremeValueMachineCV(OpenSetClassifier):
         # Names are checked here, on the data frame; the machine gets the array.
         machine._adopt_columns(self)
         machine._learn(X, y, None)
-        self.estimator_, self.classes_ = machine, machine.classes_
-        self.unknown_label_ = machine.unknown_label_
-        self.best_params_ = {name: getattr(machine, name) for name in _parameters.DEFAULTS}
+        self._adopt(machine)
         self._record(found)
         return self
 
@@ -220,6 +291,7 @@ class ExtremeValueMachineCV(OpenSetClassifier):
         X: npt.NDArray[np.float32],
         codes: npt.NDArray[np.int64],
         names: list[str],
+        strangers: Features | None,
         base: dict[str, Any],
         space: Any,
     ) -> dict[str, Any]:
@@ -233,6 +305,7 @@ class ExtremeValueMachineCV(OpenSetClassifier):
                     X,
                     codes,
                     names,
+                    strangers,
                     _parameters.to_json(base),
                     text,
                     _parameters.threads(self.n_jobs),

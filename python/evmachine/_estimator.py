@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import warnings
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,20 +14,13 @@ import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from evmachine import _labels, _native, _parameters
-from evmachine._files import ModelFiles
-from evmachine._open_set import Features, OpenSetClassifier
+from evmachine._files import ModelFiles, PathLike
+from evmachine._open_set import Features, Fitted, OpenSetClassifier
 from evmachine._progress import Progress
+from evmachine._warnings import DataWarning, FallbackWarning, RetuneWarning
 
 if TYPE_CHECKING:
     from typing_extensions import Self
-
-
-class FallbackWarning(UserWarning):
-    """What was asked for could not be done, and something less was.
-
-    Its text says what was done instead and which parameter asks for it. To be stopped by it:
-    ``warnings.simplefilter("error", FallbackWarning)``.
-    """
 
 
 def _fallbacks(known: _native.Model | None, model: _native.Model) -> Iterator[str]:
@@ -43,6 +38,15 @@ def _fallbacks(known: _native.Model | None, model: _native.Model) -> Iterator[st
             "no class has two rows, so none could be held out for a threshold; a probability below 0.05 is unknown, as "
             "with rejection_threshold=0.05"
         )
+
+
+#: What the library is concerned about, as a category, and what can be done about it here.
+_CONCERNS: dict[str, tuple[type[UserWarning], str]] = {
+    "alone": (FallbackWarning, " (fit(..., ignored=...) or ignore())"),
+    "tails_clipped": (FallbackWarning, ' (tail_size="auto" takes no more than half of them)'),
+    "class_of_its_own": (DataWarning, "; is y what identifies rows?"),
+    "flat_tails": (DataWarning, " Or are their differences too small for a float32?"),
+}
 
 
 class ExtremeValueMachine(ModelFiles):
@@ -122,8 +126,9 @@ class ExtremeValueMachine(ModelFiles):
         Bytes that full tails may take in a model. Beyond them "full" gives way to "max", with a
         :class:`FallbackWarning`: later updates are not exact then.
     unknown_label : default="auto"
-        What ``predict`` says of unknowns. "auto" is "unknown" among strings, and among numbers -1, or one below the
-        smallest class where there are negative ones.
+        What ``predict`` says of unknowns, and no row of ``y`` may say. "auto" is "unknown" among text and booleans, and
+        among numbers -1, or one below the smallest class where there are negative ones; beside unsigned integers that
+        leave no room for -1, the largest that is no class.
     n_jobs : int or None, default=None
         Number of threads; ``None`` and -1 are all cores. The result does not depend on it.
     verbose : int or bool, default=0
@@ -163,6 +168,14 @@ class ExtremeValueMachine(ModelFiles):
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the features, where X had any.
+
+    Notes
+    -----
+    Threads may share it: changes wait for each other, and answers are those of the model before or after.
+
+    Wrappers of scikit-learn that choose the class of largest probability never say "unknown": ``BaggingClassifier``,
+    ``CalibratedClassifierCV`` and ``VotingClassifier`` with ``voting="soft"``. The first and the last have even
+    probabilities where nothing supports a query. ``voting="hard"`` raises an error where a machine says "unknown".
 
     References
     ----------
@@ -273,8 +286,37 @@ class ExtremeValueMachine(ModelFiles):
         """
         return cls(**{**_parameters.robust(overrides.get("metric", "euclidean")), **overrides})
 
-    def _native_model(self) -> _native.Model:
-        return self._model
+    @classmethod
+    def from_params_file(cls, path: PathLike, **overrides: Any) -> Self:
+        """The parameters of a file that ``evmachine tune -o`` has written.
+
+        Parameters
+        ----------
+        path : path-like
+            In TOML, by the names of the library. What it does not name is as in the paper.
+        **overrides
+            Parameters that should be otherwise, and those of Python alone, such as ``n_jobs``.
+
+        Returns
+        -------
+        ExtremeValueMachine
+            Not fitted yet.
+        """
+        try:
+            text = Path(path).read_text(encoding="utf-8")
+            values = _parameters.from_json(_native.params_of_toml(text))
+        except ValueError as error:
+            raise ValueError(f"{os.fspath(path)}: {error}") from None
+        return cls(**{**values, **overrides})
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "_model" in vars(self)
+
+    def _fitted(self) -> Fitted:
+        check_is_fitted(self)
+        # In one step, as changes are made in one.
+        state = self.__dict__.copy()
+        return Fitted(state["_model"], state["classes_"], state["unknown_label_"])
 
     def _library_params(self) -> str:
         return _parameters.to_json({name: getattr(self, name) for name in _parameters.DEFAULTS})
@@ -285,98 +327,131 @@ class ExtremeValueMachine(ModelFiles):
         Parameters
         ----------
         X : array-like of shape (n_rows, n_features)
-            numpy, pandas or polars. A C-contiguous float32 array is not copied, everything else is converted.
+            numpy, pandas, polars, Arrow or a tensor; a frame may have a single column of lists instead. A C-contiguous
+            float32 array is not copied, everything else is converted to float32.
         y : array-like of shape (n_rows,)
-            Strings or numbers, of at least two classes.
+            Text, numbers or booleans, of at least two classes. What ``predict`` calls unknowns is no class: leave rows
+            of unknown classes out, or give them to :meth:`fit_unknowns`.
 
         Returns
         -------
         self
+
+        Warns
+        -----
+        PrecisionWarning
+            Where columns lose their differences in float32.
+        FallbackWarning
+            Where less was done than asked for.
+        DataWarning
+            Where the data look wrong.
         """
-        _native.check(self._library_params())
-        X, y = self._check_training(X, y, reset=True)
-        return self._learn(X, y, None)
+        with self._changing():
+            _native.check(self._library_params())
+            X, y = self._check_training(X, y, reset=True)
+            return self._learn(X, y, None)
 
     def partial_fit(self, X: npt.ArrayLike, y: npt.ArrayLike, classes: npt.ArrayLike | None = None) -> Self:
         """Learn more rows, of known classes or new ones, at the cost of their distances alone.
 
-        The threshold is set anew. Warns where the model has changed so much that its parameters should be chosen again.
+        The threshold is set anew. Threads may call this at once: one waits for the other, and both are learned from.
 
         Parameters
         ----------
         X : array-like of shape (n_rows, n_features)
         y : array-like of shape (n_rows,)
-            The first call needs at least two classes.
+            Of the kind that the classes have: text, numbers or booleans. The first call needs at least two classes.
         classes : array-like or None, default=None
             Classes that ``y`` may hold. Not needed: ``classes_`` grows as classes come.
 
         Returns
         -------
         self
+
+        Warns
+        -----
+        RetuneWarning
+            Where the model has changed so much that its parameters should be chosen again.
+        PrecisionWarning, FallbackWarning, DataWarning
+            As :meth:`fit`.
         """
-        known = getattr(self, "_model", None)
-        if known is None:
-            _native.check(self._library_params())
-        X, y = self._check_training(X, y, reset=known is None)
-        if classes is not None:
-            strange = np.setdiff1d(y, column_or_1d(np.asarray(classes)))
-            if len(strange):
-                raise ValueError(f"y has classes that are not in `classes`: {strange.tolist()}")
-        return self._learn(X, y, known)
+        with self._changing():
+            known = getattr(self, "_model", None)
+            if known is None:
+                _native.check(self._library_params())
+            X, y = self._check_training(X, y, reset=known is None)
+            if classes is not None:
+                strange = np.setdiff1d(y, column_or_1d(np.asarray(classes)))
+                if len(strange):
+                    raise ValueError(f"y has classes that are not in `classes`: {strange.tolist()}")
+            return self._learn(X, y, known)
 
     def _learn(self, X: Features, y: npt.NDArray[Any], known: _native.Model | None) -> Self:
-        found, codes = _labels.encode(y)
-        classes = found
-        if known is not None:
-            found = self._of_one_type(found)
-            classes = np.unique(np.concatenate([self.classes_, found]))
-        elif len(found) < 2:
-            raise ValueError(f"y holds one class only, {found.tolist()[0]!r}; margins are distances to a second class")
-        unknown = _labels.unknown_label(classes, self.unknown_label)
-        names = _labels.names(found)
-        if len(set(_labels.names(classes))) < len(classes):
-            raise ValueError("two classes are written alike; give them labels of one type")
-        count = _parameters.threads(self.n_jobs)
-        with Progress(self.verbose) as progress:
-            # Labels go by number, so that no list of strings is made of them.
-            if known is None:
-                columns = [str(name) for name in getattr(self, "feature_names_in_", [])]
-                model, text = _native.Model.fit(
-                    self._library_params(), X, codes, names, columns, count, progress.callback
+        """Learns checked rows: from nothing, or, where there is a model, in addition to what it is by now."""
+        with self._changing():
+            if known is not None:
+                known = self._model
+            found, codes = _labels.encode(y)
+            classes = found
+            if known is not None:
+                classes, found = _labels.join(self.classes_, found)
+            elif len(found) < 2:
+                raise ValueError(
+                    f"y holds one class only, {found.tolist()[0]!r}; margins are distances to a second class"
                 )
-            else:
-                model, text = known.update(X, codes, names, count, progress.callback)
-        report: dict[str, Any] = json.loads(text)
-        # The model last: a thread that predicts meanwhile finds all of its classes.
-        self.classes_, self.unknown_label_, self.report_ = classes, unknown, report
-        self._model = model
+            self._refuse_unknowns(y, known is not None)
+            unknown = _labels.unknown_label(classes, self.unknown_label)
+            _labels.names(classes)
+            kind, count = _labels.type_name(classes), _parameters.threads(self.n_jobs)
+            with Progress(self.verbose) as progress:
+                # Labels go by number, so that no list of strings is made of them.
+                if known is None:
+                    names = _labels.names(found)
+                    columns = [str(name) for name in getattr(self, "feature_names_in_", [])]
+                    model, text = _native.Model.fit(
+                        self._library_params(), X, codes, names, columns, kind, count, progress.callback
+                    )
+                else:
+                    names = _labels.names_for(known, found)
+                    model, text = known.update(X, codes, names, kind, count, progress.callback)
+            report: dict[str, Any] = json.loads(text)
+            concerns = report.pop("concerns")
+            # In one step, so that a thread that predicts meanwhile has the old model with its classes or the new one.
+            self.__dict__.update(classes_=classes, unknown_label_=unknown, report_=report, _model=model)
         for fallback in _fallbacks(known, model):
             warnings.warn(fallback, FallbackWarning, stacklevel=3)
+        for concern in concerns:
+            category, advice = _CONCERNS[concern["concern"]]
+            warnings.warn(concern["words"] + advice, category, stacklevel=3)
         if report["tune_again"] is not None:
             warnings.warn(
                 f"{report['tune_again']}; choose its parameters anew, with ExtremeValueMachineCV, or fit it again",
+                RetuneWarning,
                 stacklevel=3,
             )
         return self
+
+    def _refuse_unknowns(self, y: npt.NDArray[Any], is_update: bool) -> None:
+        """Rows that somebody has called unknown would be learned as a class."""
+        if not (isinstance(self.unknown_label, str) and self.unknown_label == "auto"):
+            label = self.unknown_label
+        elif is_update:
+            label = self.unknown_label_
+        else:
+            label = _labels.UNKNOWN
+        row = _labels.first_row(y, label)
+        if row is not None:
+            raise ValueError(
+                f"row {row} of y is labelled {label!r}, which is what predict says of unknowns: leave rows of unknown "
+                "classes out, or give them to fit_unknowns; where "
+                f"unknown_label = {label!r} is a class, set it to another label"
+            )
 
     def _adopt_columns(self, other: OpenSetClassifier) -> None:
         """Takes over what another estimator found out about the columns of the training data."""
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(other, name):
                 setattr(self, name, getattr(other, name))
-
-    def _of_one_type(self, found: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """New classes as the type that the known ones have: 3 and 3.0 are one class."""
-        new, known = found.dtype.kind, self.classes_.dtype.kind
-        if new in "iuf" and known in "iuf":
-            cast = found.astype(np.int64 if known in "iu" else np.float64)
-            if np.array_equal(cast, found):
-                return cast
-        elif new not in "iuf" and known not in "iuf":
-            return found
-        raise ValueError(
-            f"y is of type {found.dtype}, the classes known so far of type {self.classes_.dtype}; use one type"
-        )
 
     def forget(self, label: Any) -> Self:
         """Remove a class, and the margins to it from the tails of the others.
@@ -390,14 +465,15 @@ class ExtremeValueMachine(ModelFiles):
         -------
         self
         """
-        check_is_fitted(self)
-        if label not in self.classes_.tolist():
-            raise ValueError(f"there is no class {label!r}; the classes are {self.classes_.tolist()}")
-        (name,) = _labels.names(self.classes_[self.classes_ == label])
-        with Progress(self.verbose) as progress:
-            model = self._model.forget(name, _parameters.threads(self.n_jobs), progress.callback)
-        self._model = model
-        self.classes_ = self.classes_[self.classes_ != label]
+        with self._changing():
+            fitted = self._fitted()
+            if label not in fitted.classes.tolist():
+                raise ValueError(f"there is no class {label!r}; the classes are {fitted.classes.tolist()}")
+            gone = fitted.classes == label
+            (name,) = _labels.names_for(fitted.model, fitted.classes[gone])
+            with Progress(self.verbose) as progress:
+                model = fitted.model.forget(name, _parameters.threads(self.n_jobs), progress.callback)
+            self.__dict__.update(_model=model, classes_=fitted.classes[~gone])
         return self
 
     def reduce(
@@ -422,19 +498,20 @@ class ExtremeValueMachine(ModelFiles):
         -------
         self
         """
-        check_is_fitted(self)
         if (cover_threshold is None) == (max_extreme_vectors is None):
             raise ValueError("give either cover_threshold or max_extreme_vectors")
-        params = _parameters.from_json(self._model.params)
-        params["max_extreme_vectors"] = max_extreme_vectors
-        if cover_threshold is not None:
-            params["cover_threshold"] = cover_threshold
-        if reduction is not None:
-            params["reduction"] = reduction
-        with Progress(self.verbose) as progress:
-            self._model = self._model.reduce(
-                _parameters.to_json(params), _parameters.threads(self.n_jobs), progress.callback
-            )
+        with self._changing():
+            model = self._native_model()
+            params = _parameters.from_json(model.params)
+            params["max_extreme_vectors"] = max_extreme_vectors
+            if cover_threshold is not None:
+                params["cover_threshold"] = cover_threshold
+            if reduction is not None:
+                params["reduction"] = reduction
+            with Progress(self.verbose) as progress:
+                self._model = model.reduce(
+                    _parameters.to_json(params), _parameters.threads(self.n_jobs), progress.callback
+                )
         return self
 
     def set_rejection(
@@ -466,15 +543,16 @@ class ExtremeValueMachine(ModelFiles):
         -----
         The shares need held-out rows: those of a fit that had any, or those of :meth:`calibrate`.
         """
-        check_is_fitted(self)
         given = (rejection_threshold, max_false_unknown, max_false_known)
         if sum(value is not None for value in given) != 1:
             raise ValueError("give one of rejection_threshold, max_false_unknown and max_false_known")
         rule = dict(zip(("rejection_threshold", "max_false_unknown", "max_false_known"), given, strict=True))
-        self._model = self._model.with_rejection(json.dumps(_parameters.rejection({**rule, "per_class": per_class})))
-        self.rejection_threshold, self.max_false_known = rejection_threshold, max_false_known
-        if max_false_unknown is not None:
-            self.max_false_unknown, self.per_class = max_false_unknown, per_class
+        text = json.dumps(_parameters.rejection({**rule, "per_class": per_class}))
+        with self._changing():
+            self._model = self._native_model().with_rejection(text)
+            self.rejection_threshold, self.max_false_known = rejection_threshold, max_false_known
+            if max_false_unknown is not None:
+                self.max_false_unknown, self.per_class = max_false_unknown, per_class
         return self
 
     def calibrate(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Self:
@@ -493,12 +571,15 @@ class ExtremeValueMachine(ModelFiles):
         -------
         self
         """
-        check_is_fitted(self)
-        X, y = self._check_training(X, y, reset=False)
-        found, codes = _labels.encode(y)
-        names = _labels.names(self._of_one_type(found))
-        with Progress(self.verbose) as progress:
-            self._model = self._model.calibrate(X, codes, names, _parameters.threads(self.n_jobs), progress.callback)
+        with self._changing():
+            fitted = self._fitted()
+            X, y = self._check_training(X, y, reset=False)
+            found, codes = _labels.encode(y)
+            names = _labels.names_for(fitted.model, _labels.join(fitted.classes, found)[1])
+            with Progress(self.verbose) as progress:
+                self._model = fitted.model.calibrate(
+                    X, codes, names, _parameters.threads(self.n_jobs), progress.callback
+                )
         return self
 
     def fit_unknowns(self, X: npt.ArrayLike) -> Self:
@@ -517,9 +598,10 @@ class ExtremeValueMachine(ModelFiles):
         self
         """
         rows = self._check_queries(X)
-        with Progress(self.verbose) as progress:
-            self._model = self._model.calibrate_unknowns(rows, _parameters.threads(self.n_jobs), progress.callback)
-        self.strangers = _parameters.from_json(self._model.params)["strangers"]
+        with self._changing():
+            with Progress(self.verbose) as progress:
+                self._model = self._model.calibrate_unknowns(rows, _parameters.threads(self.n_jobs), progress.callback)
+            self.strangers = _parameters.from_json(self._model.params)["strangers"]
         return self
 
     @property

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import tempfile
-import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,11 +34,6 @@ class ModelFiles(OpenSetClassifier):
         """
         check_is_fitted(self)
         self._model.save(os.fspath(path))
-        words = self.classes_.dtype.kind not in "iuf"
-        if words and _labels.from_names(self._model.class_names, None).dtype.kind == "i":
-            warnings.warn(
-                "the class names are digits and will be read as integers; load with label_type=str", stacklevel=2
-            )
 
     @classmethod
     def load(cls, path: PathLike, *, label_type: type | None = None, unknown_label: Any = "auto") -> Self:
@@ -48,8 +42,9 @@ class ModelFiles(OpenSetClassifier):
         Parameters
         ----------
         path : path-like
-        label_type : {str, int, float} or None, default=None
-            What labels are; ``None`` makes them integers if every class name is one, and strings otherwise.
+        label_type : {str, int, float, bool} or None, default=None
+            What labels are. ``None`` is what they were when the model was saved; in a model of the program, which has
+            text alone, integers if every class name is one, and strings otherwise.
         unknown_label : default="auto"
             What ``predict`` says of unknowns, as in the constructor.
 
@@ -60,7 +55,9 @@ class ModelFiles(OpenSetClassifier):
         """
         model = _native.Model.load(os.fspath(path))
         machine = cls(**_parameters.from_json(model.params), unknown_label=unknown_label)
-        classes = np.unique(_labels.from_names(model.class_names, label_type))
+        classes = np.unique(_labels.from_names(model.class_names, label_type, model.label_type))
+        if label_type is not None:
+            model = model.with_label_type(_labels.type_name(classes))
         machine.unknown_label_ = _labels.unknown_label(classes, unknown_label)
         machine._model, machine.classes_ = model, classes
         machine.n_features_in_ = model.dimensions
@@ -79,14 +76,14 @@ class ModelFiles(OpenSetClassifier):
         path : path-like or None, default=None
             A file to write it to, by a temporary name beside it.
         unknown_label : str or None, default=None
-            What unknowns are called; ``str(unknown_label_)`` unless given.
+            What unknowns are called; ``unknown_label_`` as text unless given.
 
         Returns
         -------
         bytes
         """
-        check_is_fitted(self)
-        content = self._model.to_onnx(str(self.unknown_label_) if unknown_label is None else unknown_label)
+        fitted = self._fitted()
+        content = fitted.model.to_onnx(_labels.text(fitted.unknown) if unknown_label is None else unknown_label)
         if path is not None:
             _write_whole(Path(path), content)
         return content

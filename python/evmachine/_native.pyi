@@ -20,6 +20,7 @@ __all__ = [
     "evaluate",
     "fit_margins",
     "oscr_curve",
+    "params_of_toml",
     "psi_at",
     "tune",
 ]
@@ -43,6 +44,7 @@ def oscr_curve(
     accepted: npt.NDArray[np.bool_],
     classes: int,
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]: ...
+def params_of_toml(text: str) -> str: ...
 def psi_at(
     tail_model: str, shape: float, scale: float, shift: float, distances: npt.NDArray[np.float64]
 ) -> npt.NDArray[np.float64]: ...
@@ -50,6 +52,7 @@ def tune(
     features: _Matrix,
     codes: npt.NDArray[np.int64],
     names: Sequence[str],
+    unknowns: _Matrix | None,
     params: str,
     options: str,
     threads: int,
@@ -65,6 +68,7 @@ class Model:
         codes: npt.NDArray[np.int64],
         names: Sequence[str],
         feature_names: Sequence[str],
+        label_type: str,
         threads: int,
         progress: _Progress = None,
     ) -> tuple[Model, str]: ...
@@ -73,11 +77,13 @@ class Model:
         features: _Matrix,
         codes: npt.NDArray[np.int64],
         names: Sequence[str],
+        label_type: str,
         threads: int,
         progress: _Progress = None,
     ) -> tuple[Model, str]: ...
     def reduce(self, params: str, threads: int, progress: _Progress = None) -> Model: ...
     def forget(self, name: str, threads: int, progress: _Progress = None) -> Model: ...
+    def with_label_type(self, label_type: str) -> Model: ...
     def with_rejection(self, rule: str) -> Model: ...
     def calibrate(
         self,
@@ -94,7 +100,9 @@ class Model:
         self, features: _Matrix, prior: float, threads: int, progress: _Progress = None
     ) -> npt.NDArray[np.float64]: ...
     def scores(self, features: _Matrix, threads: int, progress: _Progress = None) -> npt.NDArray[np.float64]: ...
-    def distribution(self, features: _Matrix, threads: int, progress: _Progress = None) -> npt.NDArray[np.float64]: ...
+    def distribution(
+        self, features: _Matrix, if_known: bool, threads: int, progress: _Progress = None
+    ) -> npt.NDArray[np.float64]: ...
     def explain(self, features: _Matrix, classes: int, threads: int, progress: _Progress = None) -> list[Any]: ...
     def save(self, path: str | PathLike[str]) -> None: ...
     @staticmethod
@@ -118,6 +126,8 @@ class Model:
     def dimensions(self) -> int: ...
     @property
     def feature_names(self) -> list[str]: ...
+    @property
+    def label_type(self) -> str | None: ...
     @property
     def class_names(self) -> list[str]: ...
     @property

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from evmachine import _explanation, _labels
+from evmachine import _explanation, _inputs, _labels
+from evmachine._lock import OneAtATime
 from evmachine._parameters import threads
 from evmachine._progress import Progress
 
@@ -19,7 +20,28 @@ if TYPE_CHECKING:
 Features = npt.NDArray[np.float32]
 
 
-class OpenSetClassifier(ClassifierMixin, BaseEstimator):
+#: What training data need not be converted from before their precision is looked at.
+_NUMBERS = [np.float64, np.float32, np.float16, *(np.dtype(code) for code in "bBhHiIlLqQ")]
+
+
+class Fitted(NamedTuple):
+    """A model, and the labels that go with it: what one answer is made of, whatever is learned meanwhile."""
+
+    model: Model
+    classes: npt.NDArray[Any]
+    unknown: Any
+
+    def positions(self) -> npt.NDArray[np.int64]:
+        """For each class of the model, in its order, the position in ``classes``."""
+        return _labels.positions(self.model, self.classes)
+
+    def by_class(self, rows: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """Columns in the order of ``classes``."""
+        order = np.argsort(self.positions())
+        return rows if np.array_equal(order, np.arange(len(order))) else rows[:, order]
+
+
+class OpenSetClassifier(OneAtATime, ClassifierMixin, BaseEstimator):
     """Predictions of a model with classes that are known and a label for what is not."""
 
     classes_: npt.NDArray[Any]
@@ -29,8 +51,11 @@ class OpenSetClassifier(ClassifierMixin, BaseEstimator):
     n_jobs: int | None
     verbose: int | bool
 
-    def _native_model(self) -> Model:
+    def _fitted(self) -> Fitted:
         raise NotImplementedError
+
+    def _native_model(self) -> Model:
+        return self._fitted().model
 
     def _check_queries(self, X: Any) -> Features:
         """float32, C-contiguous, the columns of the training data; an array that is so already is not copied."""
@@ -38,31 +63,36 @@ class OpenSetClassifier(ClassifierMixin, BaseEstimator):
         # What does not fit a float32 becomes infinite, and the library names its row and column.
         with np.errstate(over="ignore"):
             checked: Features = validate_data(
-                self, X, reset=False, dtype=np.float32, order="C", ensure_all_finite=False
+                self, _inputs.matrix(X), reset=False, dtype=np.float32, order="C", ensure_all_finite=False
             )
         return checked
 
-    def _check_training(self, X: Any, y: Any, reset: bool) -> tuple[Features, npt.NDArray[Any]]:
+    def _check_training(self, X: Any, y: Any, reset: bool, stacklevel: int = 2) -> tuple[Features, npt.NDArray[Any]]:
         from sklearn.utils.multiclass import check_classification_targets
 
-        with np.errstate(over="ignore"):
-            X, y = validate_data(self, X, y, reset=reset, dtype=np.float32, order="C", ensure_all_finite=False)
+        y = _labels.column(_inputs.numbers(y))
+        X, y = validate_data(self, _inputs.matrix(X), y, reset=reset, dtype=_NUMBERS, ensure_all_finite=False)
+        y = _labels.column(y)
         # Words and integers are classes whatever they say, and looking through them takes longer than many a fit.
-        if y.dtype.kind not in "USiub":
+        if y.dtype.kind not in "Uiub":
             check_classification_targets(y)
-        return X, y
+        return _inputs.narrow(X, getattr(self, "feature_names_in_", None), stacklevel=stacklevel + 1), y
 
     def _class_positions(self, model: Model) -> npt.NDArray[np.int64]:
         """For each class of the model, in its order, the position in ``classes_``."""
-        positions = {name: position for position, name in enumerate(_labels.names(self.classes_))}
-        return np.array([positions[name] for name in model.class_names], dtype=np.int64)
+        return _labels.positions(model, self.classes_)
 
     def _decide(self, X: Any) -> tuple[npt.NDArray[Any], ...]:
         """Best class by position in ``classes_``, whether accepted, probability, support."""
-        checked, model = self._check_queries(X), self._native_model()
+        best, accepted, probability, support, _ = self._decide_with(X)
+        return best, accepted, probability, support
+
+    def _decide_with(self, X: Any) -> tuple[Any, ...]:
+        """As ``_decide``, and what it was decided with."""
+        checked, fitted = self._check_queries(X), self._fitted()
         with Progress(self.verbose) as progress:
-            best, accepted, probability, support = model.decide(checked, threads(self.n_jobs), progress.callback)
-        return self._class_positions(model)[best], accepted, probability, support
+            best, accepted, probability, support = fitted.model.decide(checked, threads(self.n_jobs), progress.callback)
+        return fitted.positions()[best], accepted, probability, support, fitted
 
     def predict(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
         """The class of each query, or ``unknown_label_``.
@@ -75,12 +105,32 @@ class OpenSetClassifier(ClassifierMixin, BaseEstimator):
         -------
         ndarray of shape (n_queries,)
         """
-        best, accepted, _, _ = self._decide(X)
-        answers = _labels.answers(self.classes_, self.unknown_label_)
-        return answers[np.where(accepted, best, len(self.classes_))]
+        best, accepted, _, _, fitted = self._decide_with(X)
+        answers = _labels.answers(fitted.classes, fitted.unknown)
+        return answers[np.where(accepted, best, len(fitted.classes))]
 
     def predict_proba(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
-        """P of each class, if it is a known one: rows sum to 1.
+        """P of each class; rows sum to 1, and what may be unknown is spread evenly over all classes.
+
+        With k classes, ``P(known) * P(class | known) + (1 - P(known)) / k``: near 1 / k throughout where nothing
+        supports the query, and largest at the class of highest support always. P(known) is that of
+        ``predict_known_proba``, or ``score_samples`` where no rows were held out (``calibration_`` is ``None``). The
+        parts are to be had by themselves: P(class | known) from ``predict_class_proba``, the psi of each class from
+        ``class_scores``.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_queries, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_queries, n_classes)
+            Columns in the order of ``classes_``.
+        """
+        return self._distribution(X, if_known=False)
+
+    def predict_class_proba(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        """P of each class, if it is a known one: rows sum to 1, however far the query is from all data.
 
         From held-out rows, where there were any (``calibration_``); otherwise ``class_scores``, scaled. Whether a query
         is known, ``predict_known_proba`` says.
@@ -94,10 +144,13 @@ class OpenSetClassifier(ClassifierMixin, BaseEstimator):
         ndarray of shape (n_queries, n_classes)
             Columns in the order of ``classes_``.
         """
-        checked, model = self._check_queries(X), self._native_model()
+        return self._distribution(X, if_known=True)
+
+    def _distribution(self, X: npt.ArrayLike, if_known: bool) -> npt.NDArray[np.float64]:
+        checked, fitted = self._check_queries(X), self._fitted()
         with Progress(self.verbose) as progress:
-            rows = model.distribution(checked, threads(self.n_jobs), progress.callback)
-        return self._by_class(model, rows)
+            rows = fitted.model.distribution(checked, if_known, threads(self.n_jobs), progress.callback)
+        return fitted.by_class(rows)
 
     def predict_known_proba(self, X: npt.ArrayLike, prior: float = 0.5) -> npt.NDArray[np.float64]:
         """P of each query being of a known class.
@@ -150,14 +203,10 @@ class OpenSetClassifier(ClassifierMixin, BaseEstimator):
         ndarray of shape (n_queries, n_classes)
             Columns in the order of ``classes_``.
         """
-        checked, model = self._check_queries(X), self._native_model()
+        checked, fitted = self._check_queries(X), self._fitted()
         with Progress(self.verbose) as progress:
-            rows = model.scores(checked, threads(self.n_jobs), progress.callback)
-        return self._by_class(model, rows)
-
-    def _by_class(self, model: Model, rows: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        order = np.argsort(self._class_positions(model))
-        return rows if np.array_equal(order, np.arange(len(order))) else rows[:, order]
+            rows = fitted.model.scores(checked, threads(self.n_jobs), progress.callback)
+        return fitted.by_class(rows)
 
     def score_samples(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """P of the best class of each query, which ``threshold_`` is compared with: low for unknowns.
@@ -203,8 +252,8 @@ class OpenSetClassifier(ClassifierMixin, BaseEstimator):
         """
         if n_classes < 1:
             raise ValueError(f"n_classes = {n_classes}: must be at least 1")
-        checked, model = self._check_queries(X), self._native_model()
+        checked, fitted = self._check_queries(X), self._fitted()
         with Progress(self.verbose) as progress:
-            rows = model.explain(checked, n_classes, threads(self.n_jobs), progress.callback)
-        labels = self.classes_[self._class_positions(model)].tolist()
-        return _explanation.from_rows(rows, labels, self.unknown_label_)
+            rows = fitted.model.explain(checked, n_classes, threads(self.n_jobs), progress.callback)
+        labels = fitted.classes[fitted.positions()].tolist()
+        return _explanation.from_rows(rows, labels, fitted.unknown)

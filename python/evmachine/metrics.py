@@ -20,8 +20,8 @@ __all__ = ["OpennessCurve", "open_set_report", "openness_curve", "oscr_curve"]
 
 def _answers(estimator: OpenSetClassifier, X: npt.ArrayLike, y: npt.ArrayLike) -> tuple[Any, ...]:
     """Truth as positions in ``classes_`` or -1, best class, support, whether accepted, number of classes."""
-    positions = {label: position for position, label in enumerate(estimator.classes_.tolist())}
-    best, accepted, _, support = estimator._decide(X)
+    best, accepted, _, support, fitted = estimator._decide_with(X)
+    positions = {label: position for position, label in enumerate(fitted.classes.tolist())}
     truth = np.array([positions.get(label, -1) for label in np.asarray(y).tolist()], dtype=np.int64)
     if len(truth) != len(best):
         raise ValueError(f"{len(best)} rows of X but {len(truth)} labels")

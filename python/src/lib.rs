@@ -24,7 +24,7 @@ mod _native {
     #[pymodule_export]
     use super::model::Model;
     #[pymodule_export]
-    use super::parameters::{check, defaults};
+    use super::parameters::{check, defaults, params_of_toml};
     #[pymodule_export]
     use super::pool::Pool;
     #[pymodule_export]

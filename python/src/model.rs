@@ -3,11 +3,13 @@
 use std::path::PathBuf;
 
 use evmachine::{
-    CalibrateError, ClassScore, Decision, Evm, ExtremeVector, Rejection, Report, Run, TailMemory, TailModel,
+    CalibrateError, ClassScore, Decision, Evm, ExtremeVector, Params, Rejection, Report, Run, TailMemory,
+    TailModel,
 };
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
+use serde_json::Value;
 
 use crate::arrays::{self, Matrix};
 use crate::reasons::{self, ReasonRow};
@@ -28,10 +30,17 @@ pub(crate) struct Model {
 }
 
 /// The report as JSON; what is told in words elsewhere in Python is told in words here too.
-fn report(report: &Report) -> PyResult<String> {
+fn report(report: &Report, params: &Params) -> PyResult<String> {
     let mut value = serde_json::to_value(report).map_err(failure::value)?;
     value["fits"] = report.fits.iter().map(|(status, count)| (status.describe(), count)).collect();
     value["tune_again"] = report.tune_again.map(|reason| reason.to_string()).into();
+    let concerns = report.concerns(params).into_iter().map(|concern| {
+        serde_json::to_value(concern).map(|mut value| {
+            value["words"] = concern.to_string().into();
+            value
+        })
+    });
+    value["concerns"] = concerns.collect::<Result<Vec<Value>, _>>().map_err(failure::value)?.into();
     serde_json::to_string(&value).map_err(failure::value)
 }
 
@@ -40,9 +49,27 @@ fn number(value: u64) -> i64 {
     value.cast_signed()
 }
 
+/// P(class) where what is unknown may be of any class: `P(known) P(class | known) + P(unknown) / classes`. P(known) is that
+/// of calibration, otherwise P of the best class; the best class stays the largest where the others come up to it.
+fn open_distribution(evm: &Evm, scores: &[ClassScore]) -> Vec<f64> {
+    let decision = evm.decision(scores);
+    let known = evm
+        .probability_known(decision.score(), 0.5)
+        .unwrap_or_else(|| decision.probability())
+        .clamp(0.0, 1.0);
+    let even = (1.0 - known) / scores.len() as f64;
+    let mut rows: Vec<f64> =
+        class_distribution(evm, scores).into_iter().map(|share| known * share + even).collect();
+    let best = decision.best();
+    let others = rows.iter().enumerate().filter(|(class, _)| *class != best);
+    let second = others.map(|(_, value)| *value).fold(0.0, f64::max);
+    rows[best] = rows[best].max(second.next_up());
+    rows
+}
+
 /// P(class | known). Without calibration, P of each class scaled to sum to 1; where every ln P has underflowed, all of it
 /// is the best one's.
-fn distribution(evm: &Evm, scores: &[ClassScore]) -> Vec<f64> {
+fn class_distribution(evm: &Evm, scores: &[ClassScore]) -> Vec<f64> {
     if let Some(calibrated) = evm.class_probabilities(scores) {
         return calibrated;
     }
@@ -122,7 +149,7 @@ impl Model {
 impl Model {
     /// Learns; returns the model and the report as JSON.
     #[staticmethod]
-    #[pyo3(signature = (params, features, codes, names, feature_names, threads, progress=None))]
+    #[pyo3(signature = (params, features, codes, names, feature_names, label_type, threads, progress=None))]
     #[expect(clippy::too_many_arguments, reason = "data, what to do with it, and how")]
     fn fit<'py>(
         py: Python<'py>,
@@ -131,6 +158,7 @@ impl Model {
         codes: PyReadonlyArray1<'py, i64>,
         names: Vec<String>,
         feature_names: Vec<String>,
+        label_type: String,
         threads: usize,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<(Self, String)> {
@@ -140,25 +168,31 @@ impl Model {
             watch::run(py, threads, progress.as_ref(), |run, _| Evm::fit_with(run, &params, &data, &labels))?;
         let (mut evm, report) = fitted.map_err(failure::value)?;
         evm.set_feature_names(feature_names).map_err(failure::value)?;
-        Ok((Self { evm }, self::report(&report)?))
+        evm.set_label_type(Some(label_type));
+        let report = self::report(&report, evm.params())?;
+        Ok((Self { evm }, report))
     }
 
     /// Learns more; returns the model and the report as JSON.
-    #[pyo3(signature = (features, codes, names, threads, progress=None))]
+    #[pyo3(signature = (features, codes, names, label_type, threads, progress=None))]
+    #[expect(clippy::too_many_arguments, reason = "data, what to do with it, and how")]
     fn update<'py>(
         &self,
         py: Python<'py>,
         features: Matrix<'py>,
         codes: PyReadonlyArray1<'py, i64>,
         names: Vec<String>,
+        label_type: String,
         threads: usize,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<(Self, String)> {
         let (data, labels) = (arrays::features(&features)?, arrays::labels(&codes, &names)?);
         let updated =
             watch::run(py, threads, progress.as_ref(), |run, _| self.evm.updated(run, &data, &labels))?;
-        let (evm, report) = updated.map_err(failure::value)?;
-        Ok((Self { evm }, self::report(&report)?))
+        let (mut evm, report) = updated.map_err(failure::value)?;
+        evm.set_label_type(Some(label_type));
+        let report = self::report(&report, evm.params())?;
+        Ok((Self { evm }, report))
     }
 
     #[pyo3(signature = (params, threads, progress=None))]
@@ -285,17 +319,18 @@ impl Model {
         self.rows_of(py, &features, threads, progress.as_ref(), each)
     }
 
-    /// P(class | known) of every class; each row sums to 1.
-    #[pyo3(signature = (features, threads, progress=None))]
+    /// P(class), or P(class | known), of every class; each row sums to 1.
+    #[pyo3(signature = (features, if_known, threads, progress=None))]
     fn distribution<'py>(
         &self,
         py: Python<'py>,
         features: Matrix<'py>,
+        if_known: bool,
         threads: usize,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        let each = |scores: &[ClassScore]| distribution(&self.evm, scores);
-        self.rows_of(py, &features, threads, progress.as_ref(), each)
+        let of = if if_known { class_distribution } else { open_distribution };
+        self.rows_of(py, &features, threads, progress.as_ref(), |scores| of(&self.evm, scores))
     }
 
     #[pyo3(signature = (features, classes, threads, progress=None))]
@@ -388,6 +423,18 @@ impl Model {
     #[getter]
     fn feature_names(&self) -> Vec<String> {
         self.evm.feature_names().to_vec()
+    }
+
+    /// Labels of another type, from now on.
+    fn with_label_type(&self, label_type: String) -> Self {
+        let mut evm = self.evm.clone();
+        evm.set_label_type(Some(label_type));
+        Self { evm }
+    }
+
+    #[getter]
+    fn label_type(&self) -> Option<&str> {
+        self.evm.label_type()
     }
 
     /// In the order in which they were learned.

@@ -6,16 +6,76 @@ use serde_json::{Map, Value};
 
 use crate::failure;
 
-/// Reads parameters; an error names the one that is wrong.
+/// What a parameter takes; `None` where there is no such parameter.
+fn takes(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "metric" => "euclidean, cosine or manhattan",
+        "tail_size" => "an int, a float or \"auto\"",
+        "tail_model" => "weibull, libmr or gumbel",
+        "fixed_shape" => "a number or None",
+        "distance_multiplier"
+        | "whitening"
+        | "smoothing"
+        | "pooling"
+        | "cover_threshold"
+        | "contrast"
+        | "background" => "a number",
+        "standardize" => "True or False",
+        "smoothing_neighbors" | "n_fused" | "tail_memory_limit" => "an int that is not negative",
+        "max_extreme_vectors" => "an int, a float, {\"total\": n} or None",
+        "reduction" => "set_cover or weighted_max_k",
+        "logit_weight" | "probe_weight" => "\"auto\" or a number",
+        "rejection_threshold" => {
+            "a probability, or one of false_unknown, false_unknown_per_class, false_known with a share"
+        }
+        "strangers" => "two numbers",
+        "refit" => "new, affected or all",
+        "reduce_when" => "always or over_budget",
+        "tail_memory" => "full, max or none",
+        _ => return None,
+    })
+}
+
+/// A value as Python writes it.
+pub(crate) fn shown(value: &Value) -> String {
+    let list = |values: &[Value]| values.iter().map(shown).collect::<Vec<_>>().join(", ");
+    match value {
+        Value::Null => "None".to_owned(),
+        Value::Bool(true) => "True".to_owned(),
+        Value::Bool(false) => "False".to_owned(),
+        Value::Array(values) => format!("[{}]", list(values)),
+        Value::Object(entries) => {
+            let entries: Vec<String> =
+                entries.iter().map(|(name, value)| format!("{name:?}: {}", shown(value))).collect();
+            format!("{{{}}}", entries.join(", "))
+        }
+        other => other.to_string(),
+    }
+}
+
+/// Reads parameters; an error names the one that is wrong and what it takes.
 pub(crate) fn read(text: &str) -> PyResult<Params> {
-    let values: Map<String, Value> = serde_json::from_str(text).map_err(failure::value)?;
+    from_values(serde_json::from_str(text).map_err(failure::value)?)
+}
+
+fn from_values(values: Map<String, Value>) -> PyResult<Params> {
     for (name, value) in &values {
+        let Some(takes) = takes(name) else {
+            return Err(failure::value(format!("there is no parameter {name:?}")));
+        };
         let alone = Value::Object(Map::from_iter([(name.clone(), value.clone())]));
-        if let Err(error) = serde_json::from_value::<Params>(alone) {
-            return Err(failure::value(format!("{name} = {value}: {error}")));
+        if serde_json::from_value::<Params>(alone).is_err() {
+            return Err(failure::value(format!("{name} = {}: must be {takes}", shown(value))));
         }
     }
     serde_json::from_value(Value::Object(values)).map_err(failure::value)
+}
+
+/// All parameters of a file such as `evmachine tune` writes, as JSON; what it does not name is as in the paper.
+#[pyfunction]
+pub(crate) fn params_of_toml(text: &str) -> PyResult<String> {
+    let values = toml::from_str(text).map_err(|error| failure::value(error.to_string().trim_end()))?;
+    serde_json::to_string(&from_values(values)?).map_err(failure::value)
 }
 
 /// The parameters of the paper, or of the robust preset for a metric, as JSON.

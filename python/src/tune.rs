@@ -14,13 +14,14 @@ use crate::{failure, parameters, watch};
 
 /// Searches; `options` and the result are JSON objects whose keys are those of the library.
 #[pyfunction]
-#[pyo3(signature = (features, codes, names, params, options, threads, progress=None))]
+#[pyo3(signature = (features, codes, names, unknowns, params, options, threads, progress=None))]
 #[expect(clippy::too_many_arguments, reason = "data, what to do with it, and how")]
 pub(crate) fn tune(
     py: Python<'_>,
     features: Matrix<'_>,
     codes: PyReadonlyArray1<'_, i64>,
     names: Vec<String>,
+    unknowns: Option<Matrix<'_>>,
     params: &str,
     options: &str,
     threads: usize,
@@ -29,7 +30,11 @@ pub(crate) fn tune(
     let (data, labels) = (arrays::features(&features)?, arrays::labels(&codes, &names)?);
     let base = parameters::read(params)?;
     base.check().map_err(failure::value)?;
-    let options = read(options, base)?;
+    let mut options = read(options, base)?;
+    if let Some(unknowns) = &unknowns {
+        let rows = arrays::features(unknowns)?;
+        options.unknowns = Some(rows.select(&(0..rows.rows()).collect::<Vec<_>>()));
+    }
     let tuned = watch::run(py, threads, progress.as_ref(), |_, watch| {
         evmachine_eval::tune(&data, &labels, &options, &mut |at| watch.tuning(at))
     })?;
@@ -56,12 +61,16 @@ fn findings(tuned: &Tuned) -> PyResult<String> {
     serde_json::to_string(&found).map_err(failure::value)
 }
 
+fn wrong(name: &str, value: &Value, rule: &str) -> PyErr {
+    failure::value(format!("{name} = {}: must be {rule}", parameters::shown(value)))
+}
+
 /// The values of an option that a list of the space takes.
 fn list<T: DeserializeOwned + Clone>(space: &Map<String, Value>, name: &str, or: &[T]) -> PyResult<Vec<T>> {
     match space.get(name) {
         None => Ok(or.to_vec()),
         Some(values) => serde_json::from_value(values.clone())
-            .map_err(|error| failure::value(format!("space[{name:?}] = {values}: {error}"))),
+            .map_err(|_| wrong(&format!("space[{name:?}]"), values, &format!("a list of {}", takes(name)))),
     }
 }
 
@@ -80,6 +89,19 @@ const SPACE: [&str; 13] = [
     "metric",
     "standardize",
 ];
+
+/// What the list of an option holds.
+fn takes(name: &str) -> &'static str {
+    match name {
+        "smoothing" => "pairs of a fraction and an int",
+        "tail_model" => "weibull, libmr and gumbel",
+        "n_fused" => "ints that are not negative",
+        "weights" => "pairs, each of which must be \"auto\" or a number",
+        "metric" => "euclidean, cosine and manhattan",
+        "standardize" => "True and False",
+        _ => "numbers",
+    }
+}
 
 /// Metrics by name.
 fn metrics(space: &Map<String, Value>) -> PyResult<Vec<Metric>> {
@@ -105,7 +127,7 @@ fn space(value: &Value) -> PyResult<Space> {
         Value::String(name) if name == "paper" => return Ok(Space::paper()),
         Value::Object(given) => given,
         other => {
-            return Err(failure::value(format!("space = {other}: must be \"full\", \"paper\" or a dict")));
+            return Err(wrong("space", other, "\"full\", \"paper\" or a dict"));
         }
     };
     if let Some(name) = given.keys().find(|name| !SPACE.contains(&name.as_str())) {
@@ -132,9 +154,7 @@ fn space(value: &Value) -> PyResult<Space> {
 fn read(text: &str, base: Params) -> PyResult<TuneOptions> {
     let options: Value = serde_json::from_str(text).map_err(failure::value)?;
     let count = |name: &str| {
-        options[name].as_u64().ok_or_else(|| {
-            failure::value(format!("{name} = {}: must be an integer, not negative", options[name]))
-        })
+        options[name].as_u64().ok_or_else(|| wrong(name, &options[name], "an integer, not negative"))
     };
     let rate = |name: &str| match &options[name] {
         Value::Null => Ok(None),
@@ -142,7 +162,7 @@ fn read(text: &str, base: Params) -> PyResult<TuneOptions> {
             .as_f64()
             .filter(|rate| (0.0..1.0).contains(rate))
             .map(Some)
-            .ok_or_else(|| failure::value(format!("{name} = {value}: must be at least 0 and below 1"))),
+            .ok_or_else(|| wrong(name, value, "at least 0 and below 1")),
     };
     let (unknown, known) = (rate("max_false_unknown")?, rate("max_false_known")?);
     let objective = match (options["objective"].as_str(), unknown) {
@@ -154,16 +174,15 @@ fn read(text: &str, base: Params) -> PyResult<TuneOptions> {
             return Err(failure::value("objective = \"accuracy\" needs max_false_unknown, for example 0.05"));
         }
         _ => {
-            let found = &options["objective"];
-            let rule = "must be oscr, f1, normalized_accuracy or accuracy";
-            return Err(failure::value(format!("objective = {found}: {rule}")));
+            let rule = "oscr, f1, normalized_accuracy or accuracy";
+            return Err(wrong("objective", &options["objective"], rule));
         }
     };
     let search = match options["search"].as_str() {
         Some("grid") => Search::Grid,
         Some("bayesian") => Search::Bayesian { trials: count("n_trials")? as usize },
         _ => {
-            return Err(failure::value(format!("search = {}: must be grid or bayesian", options["search"])));
+            return Err(wrong("search", &options["search"], "grid or bayesian"));
         }
     };
     let delta = match (unknown, known, &options["unknown_classes"]) {
@@ -178,9 +197,9 @@ fn read(text: &str, base: Params) -> PyResult<TuneOptions> {
     };
     let max_size = match &options["max_size"] {
         Value::Null => None,
-        value => Some(value.as_f64().ok_or_else(|| {
-            failure::value(format!("max_size = {value}: must be above 0 and at most 1, or None"))
-        })?),
+        value => {
+            Some(value.as_f64().ok_or_else(|| wrong("max_size", value, "above 0 and at most 1, or None"))?)
+        }
     };
     let folds = if options["cv"].is_null() { None } else { Some(count("cv")? as usize) };
     let rows = count("max_rows")? as usize;
@@ -192,9 +211,9 @@ fn read(text: &str, base: Params) -> PyResult<TuneOptions> {
         delta,
         folds,
         sizes: FoldSizes { train: rows, test: rows / 4 },
-        shrink: options["shrink"].as_bool().ok_or_else(|| {
-            failure::value(format!("shrink = {}: must be True or False", options["shrink"]))
-        })?,
+        shrink: options["shrink"]
+            .as_bool()
+            .ok_or_else(|| wrong("shrink", &options["shrink"], "True or False"))?,
         max_size,
         unknowns: None,
         seed: count("random_state")?,

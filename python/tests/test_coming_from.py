@@ -27,6 +27,7 @@ def test_fits_and_scores_of_libmr(case):
 
 
 @pytest.mark.parametrize("case", GOLDEN[:4], ids=lambda case: case["name"])
+@pytest.mark.filterwarnings("ignore:the tail size exceeds")
 def test_the_estimator_gives_the_scores_of_libmr(case):
     """One point at the origin, negatives at the case's margins: its psi is libmr's w_score."""
     X = np.concatenate([[0.0], case["margins"]])[:, None]

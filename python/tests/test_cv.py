@@ -3,8 +3,12 @@
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
+from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.decomposition import PCA
+from sklearn.ensemble import BaggingClassifier, VotingClassifier
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -115,7 +119,7 @@ def test_two_classes_are_trained_with_the_default_parameters(few):
     ("params", "message"),
     [
         ({"space": "wide"}, 'space = "wide": must be "full", "paper" or a dict'),
-        ({"space": None}, "space = null: must be"),
+        ({"space": None}, "space = None: must be"),
         ({"space": {"tail": [1]}}, 'space has "tail"; it takes whitening, smoothing'),
         ({"space": {"pooling": 0.5}}, 'space\\["pooling"\\]'),
         ({"space": {"pooling": []}}, "the space to search is empty"),
@@ -138,7 +142,7 @@ def test_two_classes_are_trained_with_the_default_parameters(few):
         ({"cv": 1}, "at least 2 are needed"),
         ({"cv": 5}, "5 folds"),
         ({"n_trials": -1}, "n_trials = -1"),
-        ({"random_state": None}, "random_state = null"),
+        ({"random_state": None}, "random_state = None: must be an integer"),
         ({"metric": "chebyshev"}, "metric"),
         ({"n_jobs": 0}, "n_jobs = 0"),
     ],
@@ -148,6 +152,43 @@ def test_bad_options_are_named(few, params, message):
     rows = np.isin(y, ["A", "B", "C"])
     with pytest.raises(ValueError, match=message):
         ExtremeValueMachineCV(**params).fit(X[rows], y[rows])
+
+
+def test_known_unknowns_are_met_in_every_fold(few, strangers):
+    unknowns = strangers[0][~np.isin(strangers[1], list("ABCDEF"))]
+    options = {"n_trials": 2, "max_rows": 200}
+    plain = ExtremeValueMachineCV(**options).fit(*few)
+    search = ExtremeValueMachineCV(**options).fit(*few, unknowns=unknowns)
+    assert search.at_delta_["unknown"] > plain.at_delta_["unknown"]
+    assert search.best_params_["strangers"] != plain.best_params_["strangers"]
+    framed = ExtremeValueMachineCV(**options).fit(*few, unknowns=pd.DataFrame({"v": list(unknowns)})["v"])
+    assert framed.best_params_ == search.best_params_
+    with pytest.raises(ValueError, match="15 features, but .* 16"):
+        ExtremeValueMachineCV(**options).fit(*few, unknowns=unknowns[:, :15])
+    bad = unknowns.copy()
+    bad[3, 5] = np.nan
+    with pytest.raises(ValueError, match="row 3, column 5: NaN"):
+        ExtremeValueMachineCV(**options).fit(*few, unknowns=bad)
+
+
+def test_what_wrappers_of_scikit_learn_make_of_unknowns(few):
+    """They choose the class of largest probability: none of them rejects, and the rows say so by being even."""
+    X, y = few
+    far = X[:5] + 1000
+    machine = ExtremeValueMachine(n_jobs=1)
+    assert machine.fit(X, y).predict(far).tolist() == ["unknown"] * 5
+    soft = VotingClassifier([("a", machine), ("b", clone(machine))], voting="soft").fit(X, y)
+    bagged = BaggingClassifier(machine, n_estimators=3, random_state=0).fit(X, y)
+    for wrapper in (soft, bagged):
+        assert set(wrapper.predict(far)) <= set("ABCDEF")
+        assert wrapper.predict_proba(far).max() < 0.4
+        assert wrapper.predict_proba(X).max(axis=1).mean() > 0.6
+        assert np.mean(wrapper.predict(X) == y) > 0.9
+    calibrated = CalibratedClassifierCV(machine, cv=3).fit(X, y)
+    assert set(calibrated.predict(far)) <= set("ABCDEF") and np.mean(calibrated.predict(X) == y) > 0.9
+    hard = VotingClassifier([("a", machine), ("b", clone(machine))], voting="hard").fit(X, y)
+    with pytest.raises(ValueError, match="negative"):
+        hard.predict(far)
 
 
 @pytest.mark.parametrize("n_jobs", [None, 2])

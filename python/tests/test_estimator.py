@@ -4,13 +4,24 @@ import copy
 import inspect
 import json
 import pickle
+import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from evmachine import ExtremeValueMachine, FallbackWarning, _native, _parameters
+from evmachine import (
+    DataWarning,
+    ExtremeValueMachine,
+    ExtremeValueMachineCV,
+    FallbackWarning,
+    PrecisionWarning,
+    RetuneWarning,
+    _native,
+    _parameters,
+)
 
 
 def test_defaults_are_those_of_the_library():
@@ -41,7 +52,7 @@ def test_letters_are_told_apart_and_strangers_rejected(few, strangers):
 def test_proba_scores_samples_and_novelty_agree(few, strangers):
     machine = ExtremeValueMachine(n_fused=2, rejection_threshold=0.05).fit(*few)
     X, _ = strangers
-    scores, proba, labels = machine.class_scores(X), machine.predict_proba(X), machine.predict(X)
+    scores, proba, labels = machine.class_scores(X), machine.predict_class_proba(X), machine.predict(X)
     assert scores.shape == proba.shape == (300, 6)
     np.testing.assert_allclose(proba.sum(axis=1), 1.0, atol=1e-12)
     np.testing.assert_allclose(machine.score_samples(X), scores.max(axis=1), rtol=1e-12)
@@ -179,6 +190,28 @@ def test_a_failed_update_leaves_the_machine_as_it_was(few):
     assert machine._model.to_bytes() == before and "new" not in machine.classes_
 
 
+def test_a_failed_fit_leaves_the_machine_as_it_was(few, strangers):
+    X, y = few
+    machine = ExtremeValueMachine().fit(pd.DataFrame(X).add_prefix("f"), y)
+    queries = pd.DataFrame(strangers[0]).add_prefix("f")
+    expected = machine.predict(queries)
+    for call in (
+        lambda: machine.fit(X[:, :5], ["unknown"] * 600),
+        lambda: machine.fit(X[:, :5], ["one"] * 600),
+        lambda: machine.set_rejection(rejection_threshold=7.0),
+        lambda: machine.fit(np.ones((600, 3)), y),
+    ):
+        with pytest.raises((ValueError, DataWarning)):
+            call()
+        np.testing.assert_array_equal(machine.predict(queries), expected)
+        assert machine.n_features_in_ == 16 and machine.rejection_threshold is None
+    fresh = ExtremeValueMachine()
+    with pytest.raises(ValueError, match="row 0 of y is labelled"):
+        fresh.fit(X, ["unknown"] * 300 + ["a"] * 300)
+    with pytest.raises(NotFittedError):
+        fresh.predict(X)
+
+
 def test_reducing_meets_every_kind_of_limit(few):
     X, y = few
 
@@ -252,38 +285,41 @@ def test_far_out_the_nearest_class_is_still_named(few):
     machine = ExtremeValueMachine(rejection_threshold=0.0, pooling=1.0).fit(X, y)
     far = X[:50] + 1000 * (X[:50] - X.mean(axis=0))
     assert (machine.score_samples(far) == 0).all()
-    proba = machine.predict_proba(far)
-    np.testing.assert_array_equal(proba.sum(axis=1), 1.0)
-    np.testing.assert_array_equal(machine.classes_[proba.argmax(axis=1)], machine.predict(far))
+    np.testing.assert_array_equal(machine.predict_class_proba(far).sum(axis=1), 1.0)
+    for proba in (machine.predict_class_proba(far), machine.predict_proba(far)):
+        np.testing.assert_array_equal(machine.classes_[proba.argmax(axis=1)], machine.predict(far))
     assert len(set(machine.predict(far))) > 1
 
 
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ({"metric": "chebyshev"}, "metric = .*not one of euclidean, cosine, manhattan"),
+        ({"metric": "chebyshev"}, 'metric = "chebyshev": must be euclidean, cosine or manhattan'),
         ({"tail_size": 0}, "tail_size = 0: must be at least 1"),
         ({"tail_size": 1.5}, "tail_size = 1.5: must be above 0 and at most 1"),
         ({"tail_size": "many"}, "tail_size = 'many': must be an int, a float or \"auto\""),
         ({"tail_size": True}, "tail_size = True"),
         ({"tail_size": [1]}, "tail_size"),
-        ({"tail_model": "weibul"}, "tail_model = .*expected one of"),
+        ({"tail_model": "weibul"}, 'tail_model = "weibul": must be weibull, libmr or gumbel'),
         ({"pooling": 1.5}, "pooling = 1.5: must be between 0 and 1"),
         ({"pooling": float("nan")}, "pooling = nan: must be a finite number"),
-        ({"pooling": "much"}, "pooling"),
-        ({"pooling": None}, "pooling"),
+        ({"pooling": "much"}, 'pooling = "much": must be a number'),
+        ({"pooling": None}, "pooling = None: must be a number"),
         ({"pooling": object()}, "pooling"),
-        ({"n_fused": -1}, "n_fused"),
-        ({"n_fused": 1.5}, "n_fused"),
+        ({"n_fused": -1}, "n_fused = -1: must be an int that is not negative"),
+        ({"n_fused": 1.5}, "n_fused = 1.5: must be an int"),
+        ({"metric": None}, "metric = None: must be euclidean, cosine or manhattan"),
+        ({"reduction": 3}, "reduction = 3: must be set_cover or weighted_max_k"),
+        ({"tail_size": None}, "tail_size = None: must be an int, a float"),
         ({"max_extreme_vectors": 0}, "max_extreme_vectors = 0"),
-        ({"max_extreme_vectors": {"all": 3}}, "max_extreme_vectors = .*expected one of `per_class`, `total`, `ratio`"),
+        ({"max_extreme_vectors": {"all": 3}}, 'max_extreme_vectors = {"all": 3}: must be an int, a float'),
         ({"max_extreme_vectors": "few"}, "max_extreme_vectors = 'few': must be an int, a float"),
         ({"reduction": "weighted_max_k"}, "max_extreme_vectors = none: must be set"),
         ({"background": -1.0}, "background = -1: must be between 0 and 10"),
         ({"background": 1.0, "tail_model": "gumbel"}, "background = 1: applies to the tail model Weibull alone"),
         ({"logit_weight": "much"}, 'logit_weight = "much": must be "auto" or a number'),
         ({"probe_weight": 21.0}, 'probe_weight = 21: must be "auto" or between 0 and 20'),
-        ({"standardize": 2}, "standardize = 2"),
+        ({"standardize": 2}, "standardize = 2: must be True or False"),
         ({"rejection_threshold": 2.0}, "rejection_threshold = 2: must be between 0 and 1"),
         ({"rejection_threshold": "low"}, 'rejection_threshold = "low": must be a probability'),
         ({"max_false_unknown": 1.5}, "max_false_unknown = 1.5: must be between 0 and 1"),
@@ -298,8 +334,10 @@ def test_far_out_the_nearest_class_is_still_named(few):
     ],
 )
 def test_bad_parameters_are_named(few, params, message):
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match=message) as raised:
         ExtremeValueMachine(**params).fit(*few)
+    for foreign in ("invalid type", "expected ", "variant", "usize", "f64", "null", "map"):
+        assert foreign not in str(raised.value), "words of another language"
 
 
 def test_numbers_of_numpy_are_numbers(few):
@@ -323,12 +361,61 @@ def test_what_gives_way_to_something_less_is_said(few):
     assert meant.report_["tail_memory"] == "max"
     assert ExtremeValueMachine().fit(X, y).report_["tail_memory"] == "full"
 
-    single = [0, 20, 40]
+    single = [0, 20]
     with pytest.warns(FallbackWarning, match="no class has two rows"):
-        alone = ExtremeValueMachine().fit(X[single], ["a", "b", "c"])
+        alone = ExtremeValueMachine().fit(X[single], ["a", "b"])
     assert alone.calibration_ is None and alone.threshold_ == pytest.approx(0.05)
-    ExtremeValueMachine(rejection_threshold=0.05).fit(X[single], ["a", "b", "c"])
-    assert issubclass(FallbackWarning, UserWarning)
+    ExtremeValueMachine(rejection_threshold=0.05).fit(X[single], ["a", "b"])
+    # A count is asked for, and what is there is used; "auto" asks for nothing.
+    with pytest.warns(FallbackWarning, match="tail size exceeds the number of negatives of 6 classes") as caught:
+        ExtremeValueMachine(tail_size=5000).fit(X, y)
+    assert [warning.filename for warning in caught] == [__file__]
+
+
+def test_data_that_look_wrong_are_said_to(few):
+    X, y = few
+    with pytest.warns(DataWarning, match="600 of 600 rows are equally far from all their nearest negatives"):
+        ExtremeValueMachine().fit(np.ones_like(X), y)
+    with pytest.warns(DataWarning, match="more than half of the rows have a class of their own; is y"):
+        ExtremeValueMachine(rejection_threshold=0.05).fit(X[:50], np.arange(50))
+    for category in (DataWarning, FallbackWarning, PrecisionWarning, RetuneWarning):
+        assert issubclass(category, UserWarning)
+
+
+@pytest.mark.parametrize(("offset", "scale"), [(1.7e9, 1.0), (0.0, 1e-300)])
+def test_differences_that_float32_loses_are_said_to_be_lost(few, offset, scale):
+    X, y = few[0].astype(np.float64) * scale + offset, few[1]
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        machine = ExtremeValueMachine(rejection_threshold=0.05).fit(X, y)
+    first = caught[0]
+    assert first.category is PrecisionWarning and first.filename == __file__
+    assert "column 0, 1, 2, 3, 4 and 11 more differ by less than a float32 can tell" in str(first.message)
+    assert DataWarning in {each.category for each in caught}
+    assert machine.score(X, y) < 0.5
+    names = [f"feature {i}" for i in range(16)]
+    one = few[0].astype(np.float64)
+    one[:, 3] = X[:, 3]
+    with pytest.warns(PrecisionWarning, match="the values of column 'feature 3' differ"):
+        machine.fit(pd.DataFrame(one, columns=names), y)
+    with pytest.warns(PrecisionWarning):
+        ExtremeValueMachineCV(n_trials=1, max_rows=200).fit(one, y)
+
+
+def test_nothing_is_said_of_differences_that_stay(few):
+    X, y = few[0].astype(np.float64), few[1]
+    noise = np.random.default_rng(0).normal(size=X.shape)
+    for kept in (
+        X + 1000.0,
+        X * 1e-12,
+        X / 3.0,
+        np.hstack([X, np.full((600, 1), 0.1)]),
+        X + 1e-3 * noise,
+        X.astype(int),
+    ):
+        ExtremeValueMachine().fit(kept, y)
+    # Rounding of doubles is no data.
+    ExtremeValueMachine().fit(np.hstack([X, 0.1 + 1e-17 * noise]), y)
 
 
 def test_the_report_is_plain_data(few):

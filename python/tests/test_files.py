@@ -12,6 +12,7 @@ import pytest
 import skops.io
 from conftest import ROOT
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 
 from evmachine import ExtremeValueMachine, ExtremeValueMachineCV
 
@@ -90,13 +91,84 @@ def test_integers_come_back_as_integers_and_digits_as_asked(few, tmp_path):
     assert ExtremeValueMachine.load(path, label_type=str).classes_.tolist() == [str(c) for c in numbers.classes_]
     assert ExtremeValueMachine.load(path, label_type=float).classes_.dtype.kind == "f"
     digits = ExtremeValueMachine().fit(X, [str(ord(label)) for label in y])
-    with pytest.warns(UserWarning, match="load with label_type=str"):
-        digits.save(path)
-    assert ExtremeValueMachine.load(path, label_type=str).classes_.tolist() == digits.classes_.tolist()
+    digits.save(path)
+    assert ExtremeValueMachine.load(path).classes_.tolist() == digits.classes_.tolist()
+    asked = ExtremeValueMachine.load(path, label_type=int)
+    assert asked.classes_.tolist() == numbers.classes_.tolist()
+    asked.save(path)
+    assert ExtremeValueMachine.load(path).classes_.tolist() == numbers.classes_.tolist()
     letters = ExtremeValueMachine().fit(X, y)
     letters.save(path)
-    with pytest.raises(ValueError, match="label_type=str"):
-        ExtremeValueMachine.load(path, label_type=int)
+    for wrong in (int, float, bool):
+        with pytest.raises(ValueError, match="label_type=str"):
+            ExtremeValueMachine.load(path, label_type=wrong)
+    with pytest.raises(ValueError, match="label_type = <class 'list'>: must be str, int, float, bool or None"):
+        ExtremeValueMachine.load(path, label_type=list)
+
+
+def test_the_tuner_is_saved_and_loaded(few, strangers, tmp_path):
+    path = tmp_path / "m.safetensors"
+    search = ExtremeValueMachineCV(n_trials=2, max_rows=200).fit(pd.DataFrame(few[0]).add_prefix("f"), few[1])
+    search.save(path)
+    queries = pd.DataFrame(strangers[0]).add_prefix("f")
+    assert ExtremeValueMachine.load(path)._model == search.estimator_._model
+    other = ExtremeValueMachineCV.load(path)
+    assert other.best_params_ == search.best_params_ and other.feature_names_in_.tolist() == [
+        f"f{i}" for i in range(16)
+    ]
+    for method in ("predict", "predict_proba", "predict_known_proba", "novelty"):
+        np.testing.assert_array_equal(getattr(other, method)(queries), getattr(search, method)(queries))
+    assert other.to_onnx() == search.to_onnx(tmp_path / "m.onnx") == (tmp_path / "m.onnx").read_bytes()
+    assert not hasattr(other, "cv_results_")
+    with pytest.raises(NotFittedError):
+        ExtremeValueMachineCV().save(path)
+
+
+def test_parameters_of_the_program_are_read(few, tmp_path):
+    path = tmp_path / "params.toml"
+    path.write_text(
+        'metric = "cosine"\nn_fused = 2\nwhitening = 0.25\nstrangers = [0.5, 4.0]\nlogit_weight = "auto"\n'
+        'tail_memory = "max"\n\n[tail_size]\nfraction = 0.02\n\n[max_extreme_vectors]\nratio = 0.5\n\n'
+        "[rejection_threshold]\nfalse_unknown_per_class = 0.1\n"
+    )
+    machine = ExtremeValueMachine.from_params_file(path, n_jobs=1, n_fused=3)
+    expected = ExtremeValueMachine(
+        metric="cosine",
+        n_fused=3,
+        whitening=0.25,
+        strangers=(0.5, 4.0),
+        logit_weight="auto",
+        tail_memory="max",
+        tail_size=0.02,
+        max_extreme_vectors=0.5,
+        max_false_unknown=0.1,
+        per_class=True,
+        n_jobs=1,
+    )
+    assert machine.get_params() == expected.get_params()
+    assert machine.fit(*few)._model == expected.fit(*few)._model
+    path.write_text("[tail_size]\ncount = 30\n\n[max_extreme_vectors]\ntotal = 40\n")
+    machine = ExtremeValueMachine.from_params_file(str(path))
+    assert machine.tail_size == 30 and machine.max_extreme_vectors == {"total": 40} and machine.fixed_shape is None
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("pooling = 'much'", 'params.toml: pooling = "much": must be a number'),
+        ("tail = 3", 'params.toml: there is no parameter "tail"'),
+        ("pooling = ", "params.toml: TOML parse error at line 1, column"),
+        ("metric = 3", "params.toml: metric = 3: must be euclidean, cosine or manhattan"),
+        ("pooling = 3.5", "pooling = 3.5: must be between 0 and 1"),
+    ],
+)
+def test_bad_files_of_parameters_are_explained(few, text, message, tmp_path):
+    path = tmp_path / "params.toml"
+    path.write_text(text)
+    with pytest.raises(ValueError, match=message):
+        ExtremeValueMachine.from_params_file(path).fit(*few)
+    with pytest.raises(FileNotFoundError):
+        ExtremeValueMachine.from_params_file(tmp_path / "nowhere")
 
 
 def test_a_class_called_unknown_can_be_loaded(few, tmp_path):

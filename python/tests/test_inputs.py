@@ -4,9 +4,11 @@ import subprocess
 import sys
 import types
 
+import ml_dtypes
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 import scipy.sparse
 
@@ -59,6 +61,146 @@ def test_labels_may_be_series(few):
     for labels in (pd.Series(y), pd.Series(y, dtype="category"), pl.Series(y)):
         machine = ExtremeValueMachine().fit(X, labels)
         np.testing.assert_array_equal(machine.predict(X), y)
+
+
+def as_arrow(X):
+    return pa.FixedSizeListArray.from_arrays(pa.array(X.ravel()), X.shape[1])
+
+
+COLUMNS = {
+    "pandas, arrays": lambda X: pd.DataFrame({"embedding": list(X)}),
+    "pandas, lists": lambda X: pd.DataFrame({"embedding": X.tolist()}),
+    "pandas, Arrow lists": lambda X: pd.DataFrame(
+        {"embedding": pd.Series(pa.array(X.tolist()), dtype=pd.ArrowDtype(pa.list_(pa.float64())))}
+    ),
+    "pandas, Arrow vectors": lambda X: pd.DataFrame(
+        {"embedding": pd.Series(as_arrow(X), dtype=pd.ArrowDtype(as_arrow(X).type))}
+    ),
+    "polars, lists": lambda X: pl.DataFrame({"embedding": X.tolist()}),
+    "polars, vectors": lambda X: pl.DataFrame({"embedding": X}),
+    "Arrow, lists": lambda X: pa.table({"embedding": pa.array(X.tolist())}),
+    "Arrow, vectors": lambda X: pa.table({"embedding": as_arrow(X)}),
+}
+
+
+@pytest.mark.parametrize("make", COLUMNS.values(), ids=COLUMNS.keys())
+def test_a_column_of_lists_is_a_matrix(few, make, tmp_path):
+    X, y = few
+    expected = ExtremeValueMachine().fit(X, y)
+    frame = make(X)
+    machine = ExtremeValueMachine().fit(frame, y)
+    np.testing.assert_array_equal(machine.extreme_vectors_, expected.extreme_vectors_)
+    np.testing.assert_array_equal(machine.predict(frame), expected.predict(X))
+    # As the program names them.
+    assert machine.feature_names_in_.tolist() == [f"embedding_{i}" for i in range(16)]
+    machine.save(tmp_path / "m.safetensors")
+    np.testing.assert_array_equal(
+        ExtremeValueMachine.load(tmp_path / "m.safetensors").predict(frame), expected.predict(X)
+    )
+    # A series has no names of columns, as an array has none.
+    single = ExtremeValueMachine().fit(frame["embedding"], y)
+    assert single._model == expected._model
+    np.testing.assert_array_equal(single.predict(frame["embedding"]), expected.predict(X))
+
+
+def test_arrays_of_arrays_and_tables_come_in(few):
+    X, y = few
+    expected = ExtremeValueMachine().fit(X, y)
+    rows = np.empty(len(X), dtype=object)
+    rows[:] = list(X)
+    assert ExtremeValueMachine().fit(rows, y)._model == expected._model
+    table = pa.table({f"f{i}": X[:, i] for i in range(16)})
+    machine = ExtremeValueMachine().fit(table, y)
+    np.testing.assert_array_equal(machine.predict(table), expected.predict(X))
+
+
+@pytest.mark.parametrize(
+    ("cells", "message"),
+    [
+        ([[0.0, 1.0], [0.0], [1.0, 2.0]], "row 1 of column 'v' has 1 numbers, row 0 has 2"),
+        ([[0.0, 1.0], None, [1.0, 2.0]], "row 1 of column 'v' has no list, but None"),
+        ([[0.0, 1.0], ["a", "b"], [1.0, 2.0]], "row 1 of column 'v' holds something else than numbers"),
+        ([[], [], []], "column 'v' holds no numbers"),
+        ([[0.0, 1.0], [0.0, np.nan], [1.0, 2.0]], "row 1, column 1: NaN"),
+    ],
+)
+def test_bad_lists_are_named(cells, message):
+    with pytest.raises(ValueError, match=message):
+        ExtremeValueMachine().fit(pd.DataFrame({"v": cells}), ["a", "b", "b"])
+    beside = pd.DataFrame({"id": [1, 2, 3], "v": [[0.0, 1.0]] * 3})
+    with pytest.raises(ValueError, match=r"column 'v' holds lists, and column 'id' stands beside it.*X\[\['v'\]\]"):
+        ExtremeValueMachine().fit(beside, ["a", "b", "b"])
+
+
+class Tensor:
+    """As a tensor of torch behaves: no array while it wants gradients, lies on a device, or is a bfloat16."""
+
+    def __init__(self, values, dtype="torch.float32", grad=False, device="cpu"):
+        self.values, self.dtype, self.grad, self.device = values, dtype, grad, device
+
+    def __array__(self, dtype=None, copy=None):
+        return self.numpy()
+
+    def __len__(self):
+        return len(self.values)
+
+    @property
+    def shape(self):
+        return self.values.shape
+
+    def detach(self):
+        return Tensor(self.values, self.dtype, False, self.device)
+
+    def cpu(self):
+        return Tensor(self.values, self.dtype, self.grad, "cpu")
+
+    def float(self):
+        return Tensor(self.values.astype(np.float32), "torch.float32", self.grad, self.device)
+
+    def numpy(self):
+        if self.grad:
+            raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
+        if self.device != "cpu":
+            raise TypeError("can't convert cuda:0 device type tensor to numpy.")
+        if self.dtype == "torch.bfloat16":
+            raise TypeError("Got unsupported ScalarType BFloat16")
+        return self.values
+
+
+class Capsule:
+    """Nothing but DLPack."""
+
+    def __init__(self, values):
+        self.values = values
+
+    def __dlpack__(self, **_):
+        if isinstance(self.values, str):
+            raise BufferError(self.values)
+        return self.values.__dlpack__()
+
+    def __dlpack_device__(self):
+        return (1, 0)
+
+
+def test_tensors_come_in(few):
+    X, y = few
+    codes = np.array([ord(label) for label in y])
+    expected = ExtremeValueMachine().fit(X, codes)
+    brain = X.astype(ml_dtypes.bfloat16)
+    tensors = {
+        "plain": Tensor(X),
+        "gradients": Tensor(X, grad=True),
+        "device": Tensor(X, device="cuda"),
+        "bfloat16": Tensor(brain, "torch.bfloat16", grad=True),
+        "numpy bfloat16": brain,
+        "DLPack": Capsule(X),
+    }
+    for name, tensor in tensors.items():
+        machine = ExtremeValueMachine().fit(tensor, Tensor(codes, "torch.int64"))
+        assert machine._model == expected._model, name
+        np.testing.assert_array_equal(machine.predict(tensor), expected.predict(X), err_msg=name)
+    with pytest.raises(ValueError, match="a Capsule that numpy cannot read .on a device.; copy it to a numpy array"):
+        expected.predict(Capsule("on a device"))
 
 
 @pytest.mark.parametrize("kind", [scipy.sparse.csr_matrix, scipy.sparse.coo_array])

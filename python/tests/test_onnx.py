@@ -128,6 +128,7 @@ def test_far_out_where_psi_has_underflowed(few, tail_model, n_fused):
     assert (machine.score_samples(far) < 1e-100).all()
 
 
+@pytest.mark.filterwarnings("ignore::evmachine.DataWarning")
 def test_the_same_vector_under_two_labels(few):
     X, y = few
     X = np.vstack([X, X[:30], X[:30]])

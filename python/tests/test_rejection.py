@@ -178,12 +178,34 @@ def test_rows_of_no_class_say_how_likely_a_query_is_known(plain, split):
 def test_classes_of_known_rows_have_the_probabilities_they_are_said_to_have(plain, robust, split):
     X, y = split[1]
     for machine in (plain, robust):
-        proba = machine.predict_proba(X)
+        proba = machine.predict_class_proba(X)
         np.testing.assert_allclose(proba.sum(axis=1), 1.0, atol=1e-12)
         right = machine.classes_[proba.argmax(axis=1)] == y
         assert proba.max(axis=1).mean() == pytest.approx(right.mean(), abs=0.03)
         known = machine.novelty(X) > 0
         np.testing.assert_array_equal(machine.predict(X)[known], machine.classes_[proba.argmax(axis=1)][known])
+
+
+@pytest.mark.parametrize("kind", ["plain", "robust"])
+def test_probabilities_say_that_nothing_supports_a_query(split, kind, request):
+    machine = request.getfixturevalue(kind)
+    (X, _), strangers = split[1], split[2]
+    for rows in (X, strangers):
+        known, given = machine.predict_known_proba(rows)[:, None], machine.predict_class_proba(rows)
+        proba = machine.predict_proba(rows)
+        np.testing.assert_allclose(proba, known * given + (1 - known) / 10, atol=1e-12)
+        np.testing.assert_allclose(proba.sum(axis=1), 1.0, atol=1e-12)
+        np.testing.assert_array_equal(proba.argmax(axis=1), given.argmax(axis=1))
+    far = X[:20] + 1e6
+    assert machine.predict_class_proba(far).max(axis=1).mean() > 0.5
+    assert (machine.predict_proba(far).max(axis=1) < 0.2).all()
+    # Without held-out rows, psi of the best class is what there is.
+    fixed = ExtremeValueMachine(rejection_threshold=0.05).fit(*split[0])
+    psi = fixed.score_samples(strangers)[:, None]
+    expected = psi * fixed.predict_class_proba(strangers) + (1 - psi) / 10
+    np.testing.assert_allclose(fixed.predict_proba(strangers), expected, atol=1e-12)
+    np.testing.assert_allclose(fixed.predict_proba(far), 0.1, atol=1e-12)
+    np.testing.assert_array_equal(fixed.predict_proba(far).argmax(axis=1), fixed._decide(far)[0])
 
 
 def test_the_robust_preset_hears_three_witnesses(plain, robust, split):
@@ -249,7 +271,9 @@ def test_the_robust_preset_learns_new_classes_and_says_when_to_tune_again(split)
     assert 0.02 < rejected(machine, queries[known]) < 0.09
     half = np.isin(y, list("ABCDE"))
     machine = ExtremeValueMachine.robust().fit(X[half], y[half])
-    with pytest.warns(UserWarning, match="fitted with 5 classes and has 10 now; choose its parameters anew") as caught:
+    with pytest.warns(
+        evmachine.RetuneWarning, match="fitted with 5 classes and has 10 now; choose its parameters anew"
+    ) as caught:
         machine.partial_fit(X[~half], y[~half])
     assert caught[0].filename == __file__
     assert machine.report_["tune_again"] == "the model was fitted with 5 classes and has 10 now"

@@ -1,8 +1,11 @@
 """The interpreter lock, Ctrl-C, forks and progress."""
 
+import copy
 import io
+import json
 import multiprocessing
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -11,6 +14,7 @@ import time
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 from evmachine import ExtremeValueMachine, _progress
 
@@ -93,6 +97,89 @@ def test_threads_may_share_a_machine(few, strangers):
     assert len(answers) == 40
     allowed = {*"ABCDEF", "unknown", *(f"new {number}" for number in range(5))}
     assert {label for answer in answers for label in answer.tolist()} <= allowed
+
+
+def together(*calls):
+    """Runs the calls at once; what they raised."""
+    barrier, raised = threading.Barrier(len(calls)), []
+
+    def run(call):
+        barrier.wait()
+        try:
+            call()
+        except Exception as error:
+            raised.append(error)
+
+    workers = [threading.Thread(target=run, args=(call,)) for call in calls]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    return raised
+
+
+def test_of_two_updates_at_once_none_is_lost(few, strangers):
+    for _ in range(5):
+        machine = ExtremeValueMachine(rejection_threshold=0.05).fit(*few)
+        calls = [
+            lambda machine=machine, number=number: machine.partial_fit(
+                strangers[0][20 * number : 20 * number + 20], [f"new {number}"] * 20
+            )
+            for number in range(6)
+        ]
+        assert together(*calls) == []
+        assert set(machine.classes_) == {*"ABCDEF", *(f"new {number}" for number in range(6))}
+        assert set(machine._model.class_names) == set(machine.classes_)
+
+
+@pytest.mark.filterwarnings("ignore::evmachine.RetuneWarning")
+def test_changes_of_every_kind_wait_for_each_other(few, strangers):
+    X, y = few
+    machine = ExtremeValueMachine(cover_threshold=1.0).fit(X, y)
+    calls = [
+        lambda: machine.forget("F"),
+        lambda: machine.partial_fit(strangers[0][:30], ["new"] * 30),
+        lambda: machine.reduce(max_extreme_vectors=10),
+        lambda: machine.set_rejection(max_false_unknown=0.1),
+        lambda: machine.calibrate(X, y),
+        lambda: machine.fit_unknowns(strangers[0]),
+    ]
+    assert together(*calls) == []
+    params = json.loads(machine._model.params)
+    assert set(machine.classes_) == {*"ABCDE", "new"} == set(machine._model.class_names)
+    assert params["max_extreme_vectors"] == {"per_class": 10} and params["strangers"] != [0.45, 6.0]
+    assert params["rejection_threshold"] == {"false_unknown": 0.1}
+    assert machine.extreme_vector_classes_.tolist().count("A") == 10
+
+
+def test_copies_do_not_wait_for_the_original(few):
+    machine = ExtremeValueMachine(rejection_threshold=0.05).fit(*few)
+    with machine._changing():
+        copies = [clone(machine), copy.copy(machine), copy.deepcopy(machine), pickle.loads(pickle.dumps(machine))]
+        for other in copies:
+            (answer,) = together(lambda other=other: other.fit(*few), lambda: 1 / 0)
+            assert isinstance(answer, ZeroDivisionError)
+
+
+def test_answers_are_those_of_one_model(few):
+    """Whoever asks while another thread learns gets labels of the model before or after, never of both."""
+    X, y = few
+    numbers = np.array([ord(label) for label in y])
+    machine = ExtremeValueMachine(rejection_threshold=0.0).fit(X, numbers)
+    expected, done, wrong = machine.predict(X), threading.Event(), []
+
+    def ask():
+        while not done.is_set():
+            found = machine.predict(X)
+            if not np.isin(found, expected).all() and not np.isin(found - 1000, expected).all():
+                wrong.append(found)
+
+    def learn():
+        for turn in range(20):
+            machine.fit(X, numbers + 1000 * (turn % 2))
+        done.set()
+
+    assert together(ask, ask, learn) == [] and wrong == []
 
 
 def _in_child(X, y, queue):

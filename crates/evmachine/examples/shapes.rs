@@ -10,7 +10,7 @@ use evmachine::{Evm, Metric, Params, TailSize};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let option = |name: &str| drawn::option(&arguments, name);
+    let option = |name: &'static str| drawn::option(&arguments, name);
     let number = |name: &str, or: usize| drawn::number(&arguments, name, or);
     let (rows, d) = drawn::shape(&arguments)?;
     let (classes, turns, tail) = (number("--classes", 300)?, number("--turns", 1)?, number("--tail", 0)?);

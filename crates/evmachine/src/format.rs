@@ -19,7 +19,7 @@ use xxhash_rust::xxh3::Xxh3;
 use crate::metric::Metric;
 use crate::model::{ClassModel, Evm};
 use crate::params::{Params, TailMemory};
-use crate::psi::{PoolSums, PsiModel};
+use crate::psi::{FitStatus, PoolSums, PsiModel};
 use crate::whitening::Whitening;
 use beyond::Beyond;
 use kept::Kept;
@@ -114,6 +114,8 @@ struct Header {
     dropped: PoolSums,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     feature_names: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    label_type: Option<String>,
     #[serde(default, skip_serializing_if = "is_nothing")]
     beyond: Beyond,
     #[serde(default, skip_serializing_if = "Kept::is_nothing")]
@@ -164,6 +166,7 @@ impl Evm {
             tail_memory: self.tail_memory,
             dropped: self.dropped,
             feature_names: self.feature_names.clone(),
+            label_type: self.label_type.clone(),
             beyond: self.beyond(),
             kept: self.kept(),
         };
@@ -420,6 +423,7 @@ fn model_of(header: Header, tensors: &Tensors<'_>, metric: Option<Metric>) -> Re
         tail_memory: header.tail_memory,
         whitening,
         feature_names: header.feature_names,
+        label_type: header.label_type,
         ..Evm::empty(params, d)
     };
     if header.format_version >= 4 {

@@ -151,7 +151,7 @@ pub use probe::Probe;
 pub use progress::{Observer, Run, Stage};
 pub use psi::{FitStatus, PsiModel};
 pub use rejection::Rejection;
-pub use report::{Report, StageTimes, StatusCounts, TuneAgain};
+pub use report::{Concern, Report, StageTimes, StatusCounts, TuneAgain};
 pub use tail::{Bounds, Executor, Plan};
 pub use threshold::CalibrateError;
 pub use weibull::MarginError;

@@ -56,6 +56,7 @@ pub struct Evm {
     pub(crate) fill: Option<Arc<Vec<f32>>>,
     /// One for each dimension, or none at all.
     pub(crate) feature_names: Vec<String>,
+    pub(crate) label_type: Option<String>,
     pub(crate) cache: Cache,
 }
 
@@ -179,6 +180,7 @@ impl Evm {
             origins: Arc::default(),
             fill: None,
             feature_names: Vec::new(),
+            label_type: None,
             cache: Cache::default(),
         }
     }
@@ -218,6 +220,27 @@ impl Evm {
         }
         self.feature_names = names;
         Ok(())
+    }
+
+    /// What labels were before they became class names, in the words of whoever trained the model, such as `uint8`.
+    pub fn label_type(&self) -> Option<&str> {
+        self.label_type.as_deref()
+    }
+
+    /// Notes the type of the labels, so that whoever loads the model can give them back as they came. Class names are text
+    /// whatever it is.
+    ///
+    /// ```
+    /// # use evmachine::{Evm, Features, Labels, Params};
+    /// # let features = Features::new(vec![0.0, 0.1, 0.2, 5.0, 5.1, 5.2], 1)?;
+    /// # let labels = Labels::new(["0", "0", "0", "1", "1", "1"])?;
+    /// # let (mut evm, _) = Evm::fit(&Params::default(), &features, &labels)?;
+    /// evm.set_label_type(Some("int64".to_owned()));
+    /// assert_eq!(Evm::from_bytes(&evm.to_bytes()?)?.label_type(), Some("int64"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn set_label_type(&mut self, label_type: Option<String>) {
+        self.label_type = label_type;
     }
 
     /// The matrix W that features are whitened with, row after row, where [`Params::whitening`](crate::Params::whitening)
@@ -317,6 +340,7 @@ impl Evm {
             origins: self.origins.clone(),
             fill: self.fill.clone(),
             feature_names: self.feature_names.clone(),
+            label_type: self.label_type.clone(),
             cache: Cache::default(),
             ..*self
         }
@@ -392,6 +416,7 @@ impl Clone for Evm {
             params: self.params.clone(),
             classes: self.classes.par_iter().cloned().collect(),
             feature_names: self.feature_names.clone(),
+            label_type: self.label_type.clone(),
             standard: self.standard.clone(),
             whitening: self.whitening.clone(),
             witnesses: self.witnesses.clone(),
@@ -426,5 +451,6 @@ impl PartialEq for Evm {
             && self.origins == other.origins
             && self.fill == other.fill
             && self.feature_names == other.feature_names
+            && self.label_type == other.label_type
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::{Serialize, Serializer};
 
-use crate::params::TailMemory;
+use crate::params::{Params, TailMemory, TailSize};
 use crate::psi::{FitStatus, PsiModel};
 use crate::tail::Plan;
 use crate::witness::Shares;
@@ -65,6 +65,78 @@ pub struct Report {
     pub plans: Vec<Plan>,
     /// Where the time went.
     pub times: StageTimes,
+}
+
+impl Report {
+    /// What a person should look at; nothing where all went as it should.
+    pub fn concerns(&self, params: &Params) -> Vec<Concern> {
+        let mut concerns = Vec::new();
+        if self.alone.is_some() {
+            concerns.push(Concern::Alone);
+        }
+        if !self.clipped.is_empty() && params.tail_size != TailSize::Auto {
+            concerns.push(Concern::TailsClipped { classes: self.clipped.len() });
+        }
+        // The margin of a tail of one is equal to itself, and a tail that was clipped may be one.
+        let several = self.tail_sizes.0 > 1 && self.clipped.is_empty();
+        let equal = if several { self.fits.get(FitStatus::EqualMargins) } else { 0 };
+        let flat = self.fits.get(FitStatus::ZeroTail) + equal;
+        if flat > 0 {
+            concerns.push(Concern::FlatTails { flat, rows: self.rows });
+        }
+        // An update may well be the first row of a class.
+        let is_fit = self.new_classes.len() == self.classes;
+        if is_fit && self.classes > 2 && self.classes * 2 > self.rows {
+            concerns.push(Concern::ClassOfItsOwn);
+        }
+        concerns
+    }
+}
+
+/// Something about a fit or an update that a person should look at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(tag = "concern", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Concern {
+    /// The tail size that was asked for exceeds the number of negatives.
+    TailsClipped {
+        /// Of so many classes.
+        classes: usize,
+    },
+    /// There is one class and nothing else; see [`Report::alone`].
+    Alone,
+    /// Labels look like something that identifies rows.
+    ClassOfItsOwn,
+    /// Margins that do not differ: constant features, rows under several labels, or differences that 32-bit numbers lose.
+    FlatTails {
+        /// So many fits.
+        flat: usize,
+        /// Rows learned from.
+        rows: usize,
+    },
+}
+
+impl fmt::Display for Concern {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Concern::TailsClipped { classes } => write!(
+                formatter,
+                "the tail size exceeds the number of negatives of {classes} classes; all their negatives were used"
+            ),
+            Concern::Alone => formatter.write_str(
+                "there is one class, and nothing to measure its margins against: they are guessed from within it until \
+                 there is another class or an ignored sample",
+            ),
+            Concern::ClassOfItsOwn => {
+                formatter.write_str("more than half of the rows have a class of their own")
+            }
+            Concern::FlatTails { flat, rows } => write!(
+                formatter,
+                "{flat} of {rows} rows are equally far from all their nearest negatives; are features constant, or rows \
+                 repeated under several labels?"
+            ),
+        }
+    }
 }
 
 /// Why parameters that were chosen on a smaller model may not fit any more.
@@ -178,6 +250,30 @@ impl fmt::Display for StatusCounts {
 mod tests {
     use super::*;
 
+    fn plain() -> Report {
+        Report {
+            rows: 9,
+            new_classes: Vec::new(),
+            classes: 2,
+            tail_sizes: (1, 4),
+            clipped: Vec::new(),
+            fits: StatusCounts::default(),
+            refitted: 0,
+            added: 2,
+            dropped: 1,
+            extreme_vectors: 5,
+            vector_ratio: 0.5,
+            tail_memory: TailMemory::Max,
+            alone: None,
+            held_out: 0,
+            probe_penalty: None,
+            shares: None,
+            tune_again: None,
+            plans: Vec::new(),
+            times: StageTimes::default(),
+        }
+    }
+
     #[test]
     fn reports_are_written_by_the_names_of_their_fields() {
         let psi = |status| PsiModel { shape: 1.0, scale: 1.0, shift: 0.0, status };
@@ -185,22 +281,11 @@ mod tests {
         let report = Report {
             rows: 3,
             new_classes: vec!["a".to_owned()],
-            classes: 2,
-            tail_sizes: (1, 4),
-            clipped: Vec::new(),
             fits: fits.iter().collect(),
-            refitted: 0,
-            added: 2,
-            dropped: 1,
-            extreme_vectors: 5,
-            vector_ratio: 0.5,
-            tail_memory: TailMemory::Max,
-            held_out: 0,
-            probe_penalty: None,
             shares: Some(Shares { features: 0.5, logits: 0.25, probe: 0.25 }),
             tune_again: Some(TuneAgain::ClassesGrew { from: 2, to: 4 }),
-            plans: Vec::new(),
             times: StageTimes { tails: Duration::from_millis(1_500), ..StageTimes::default() },
+            ..plain()
         };
         let times =
             r#"{"whitening":0.0,"smoothing":0.0,"tails":1.5,"refit":0.0,"cover":0.0,"calibration":0.0}"#;
@@ -208,5 +293,22 @@ mod tests {
             r#"{{"rows":3,"new_classes":["a"],"classes":2,"tail_sizes":[1,4],"clipped":[],"fits":{{"converged":2,"zero_tail":1}},"refitted":0,"added":2,"dropped":1,"extreme_vectors":5,"vector_ratio":0.5,"tail_memory":"max","held_out":0,"probe_penalty":null,"shares":{{"features":0.5,"logits":0.25,"probe":0.25}},"tune_again":{{"reason":"classes_grew","from":2,"to":4}},"plans":[],"times":{times}}}"#
         );
         assert_eq!(serde_json::to_string(&report).unwrap(), expected);
+        assert_eq!(report.concerns(&Params::default()), [Concern::FlatTails { flat: 1, rows: 3 }]);
+    }
+
+    #[test]
+    fn a_tail_size_that_nobody_asked_for_is_no_concern() {
+        let report = Report { clipped: vec!["a".to_owned(), "b".to_owned()], ..plain() };
+        assert_eq!(report.concerns(&Params::default()), []);
+        let asked = Params { tail_size: TailSize::Count(50), ..Params::default() };
+        assert_eq!(report.concerns(&asked), [Concern::TailsClipped { classes: 2 }]);
+        let own = Report { rows: 3, classes: 3, new_classes: vec![String::new(); 3], ..plain() };
+        assert_eq!(own.concerns(&asked), [Concern::ClassOfItsOwn]);
+        assert_eq!(Report { classes: 9, ..own }.concerns(&asked), [], "an update");
+        let psi = PsiModel { shape: 1.0, scale: 1.0, shift: 0.0, status: FitStatus::EqualMargins };
+        let single = Report { fits: [psi].iter().collect(), ..plain() };
+        assert_eq!(single.concerns(&asked), [], "a tail of one");
+        let several = Report { tail_sizes: (2, 4), ..single };
+        assert_eq!(several.concerns(&asked), [Concern::FlatTails { flat: 1, rows: 9 }]);
     }
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::slice::from_ref;
 
 use clap::Args;
-use evmachine::{Evm, FitError, FitStatus, Report, Shares, TailMemory};
+use evmachine::{Concern, Evm, FitError, Report, Shares, TailMemory};
 
 use crate::console::Console;
 use crate::data::{DataArguments, feature_names};
@@ -116,27 +116,13 @@ pub(crate) fn say_report(console: &Console, evm: &Evm, before: TailMemory, repor
             evm.ignored_count()
         ));
     }
-    if let Some(class) = &report.alone {
-        console.warn(format!(
-            "class {class:?} is alone: without another class or --ignore-data there is nothing to measure margins against, and \
-             they are guessed from within it"
-        ));
-    }
-    if !report.clipped.is_empty() {
-        let count = report.clipped.len();
-        console.warn(format!(
-            "the tail size exceeds the number of negatives of {count} classes; all their negatives were used"
-        ));
-    }
-    let flat = report.fits.get(FitStatus::ZeroTail) + report.fits.get(FitStatus::EqualMargins);
-    if flat > 0 {
-        console.warn(format!(
-            "{flat} of {rows} rows are equally far from all their nearest negatives; are features constant, or rows \
-             repeated under several labels?"
-        ));
-    }
-    if classes > 2 && report.new_classes.len() * 2 > rows {
-        console.warn("more than half of the rows have a class of their own; is --label the right column?");
+    for concern in report.concerns(params) {
+        let hint = match concern {
+            Concern::ClassOfItsOwn => "; is --label the right column?",
+            Concern::Alone => ", which --ignore-data and update --ignore add",
+            _ => "",
+        };
+        console.warn(format!("{concern}{hint}"));
     }
     if let Some(Shares { features, logits, probe, .. }) = report.shares {
         console.say(format!(

@@ -12,7 +12,7 @@ pub(crate) fn shape(arguments: &[String]) -> Result<(usize, usize), Box<dyn Erro
 }
 
 /// What stands behind a flag; the flag itself where nothing does.
-pub(crate) fn option<'a>(arguments: &'a [String], name: &str) -> Option<&'a str> {
+pub(crate) fn option<'a>(arguments: &'a [String], name: &'a str) -> Option<&'a str> {
     let at = arguments.iter().position(|argument| argument == name)?;
     Some(arguments.get(at + 1).map_or(name, String::as_str))
 }

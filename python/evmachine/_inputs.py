@@ -1,0 +1,155 @@
+"""Features as they come: matrices, frames, columns of lists, tensors."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from evmachine._warnings import PrecisionWarning
+
+
+def numbers(values: Any) -> Any:
+    """Tensors as arrays: off the device, without gradients, in a type that numpy has. Everything else as it is."""
+    if hasattr(values, "detach") and hasattr(values, "numpy"):
+        values = values.detach()
+        if hasattr(values, "cpu"):
+            values = values.cpu()
+        if "bfloat16" in str(values.dtype):
+            values = values.float()
+        return values.numpy()
+    if not hasattr(values, "__array__") and hasattr(values, "__dlpack__"):
+        try:
+            return np.from_dlpack(values)
+        except (BufferError, RuntimeError, TypeError) as error:
+            kind = type(values).__name__
+            raise ValueError(f"a {kind} that numpy cannot read ({error}); copy it to a numpy array first") from None
+    found = getattr(values, "dtype", None)
+    # Types that other packages give to numpy, bfloat16 among them, say nothing of what they are.
+    if isinstance(found, np.dtype) and found.kind == "V" and found.names is None:
+        return np.asarray(values).astype(np.float32)
+    return values
+
+
+def matrix(X: Any) -> Any:
+    """What scikit-learn can check: a column of lists becomes as many columns, named as the program names them."""
+    X = numbers(X)
+    columns = _columns(X)
+    if columns is not None:
+        listed = next((name for name, found in columns if _may_be_lists(found) and _holds_lists(X[name])), None)
+        if listed is None:
+            return X
+        if len(columns) > 1:
+            other = next(name for name, _ in columns if name != listed)
+            raise ValueError(
+                f"column {listed!r} holds lists, and column {other!r} stands beside it; give the lists alone, "
+                f"X[[{listed!r}]]"
+            )
+        values = _stacked(X[listed], f"column {listed!r}")
+        return _frame_like(X, values, [f"{listed}_{position}" for position in range(values.shape[1])])
+    if getattr(X, "ndim", 1) == 1 and not isinstance(X, (list, tuple, str)) and _holds_lists(X):
+        return _stacked(X, "X")
+    return X
+
+
+def _columns(X: Any) -> list[tuple[Any, Any]] | None:
+    """Names and types of the columns of a frame of pandas or polars, or a table of Arrow."""
+    if hasattr(X, "column_names") and hasattr(X, "schema"):
+        return list(zip(X.column_names, X.schema.types, strict=True))
+    if hasattr(X, "columns") and hasattr(X, "dtypes"):
+        return list(zip(X.columns, X.dtypes, strict=True))
+    return None
+
+
+def _is_list_type(found: Any) -> bool:
+    return str(found).lower().startswith(("list", "large_list", "fixed_size_list", "array"))
+
+
+def _may_be_lists(found: Any) -> bool:
+    return _is_list_type(found) or str(found).lower() == "object"
+
+
+def _holds_lists(column: Any) -> bool:
+    if _is_list_type(getattr(column, "dtype", getattr(column, "type", None))):
+        return True
+    if str(getattr(column, "dtype", "")).lower() != "object":
+        return False
+    cells = (cell for cell in column if cell is not None)
+    return isinstance(next(cells, None), (list, tuple, np.ndarray))
+
+
+def _stacked(column: Any, name: str) -> npt.NDArray[Any]:
+    """Lists of one length as a matrix; an error names the first row that is otherwise."""
+    cells = column.to_numpy() if hasattr(column, "to_numpy") else np.asarray(column)
+    if cells.ndim == 2:
+        return cells
+    width = None
+    for row, cell in enumerate(cells):
+        if not hasattr(cell, "__len__"):
+            raise ValueError(f"row {row} of {name} has no list, but {cell!r}; leave the row out or fill it in")
+        if width is None:
+            width = len(cell)
+        elif len(cell) != width:
+            raise ValueError(f"row {row} of {name} has {len(cell)} numbers, row 0 has {width}")
+    if not width:
+        raise ValueError(f"{name} holds no numbers")
+    for row, cell in enumerate(cells):
+        if np.asarray(cell).dtype.kind not in "biuf":
+            raise ValueError(f"row {row} of {name} holds something else than numbers")
+    return np.stack([np.asarray(cell) for cell in cells])
+
+
+def _frame_like(X: Any, values: npt.NDArray[Any], names: Sequence[str]) -> Any:
+    """The same kind of frame, so that the names of columns are kept and checked as those of any other."""
+    if hasattr(X, "iloc"):
+        return type(X)(values, columns=names)
+    if hasattr(X, "from_arrays"):
+        return type(X).from_arrays([np.ascontiguousarray(column) for column in values.T], names=list(names))
+    return type(X)(values, schema=list(names))
+
+
+#: With fewer steps of float32 than this between its smallest and its largest value, a column has lost its differences.
+_STEPS = 256
+#: Differences of this size, beside the values themselves, are rounding of doubles and no data.
+_NOISE = 1e-13
+#: Values that are compared at once.
+_BLOCK = 1 << 20
+
+
+def narrow(X: npt.NDArray[Any], names: Sequence[Any] | None, stacklevel: int) -> npt.NDArray[np.float32]:
+    """As float32, with a warning where columns lose their differences in it."""
+    # What does not fit a float32 becomes infinite, and the library names its row and column.
+    with np.errstate(over="ignore", under="ignore"):
+        small = np.ascontiguousarray(X, dtype=np.float32)
+        if X.dtype.kind == "f" and X.dtype.itemsize <= 4:
+            return small
+        lost = _lost(X, small)
+    if len(lost):
+        shown = ", ".join(repr(names[column]) if names is not None else str(column) for column in lost[:5].tolist())
+        more = f" and {len(lost) - 5} more" if len(lost) > 5 else ""
+        warnings.warn(
+            f"the values of column {shown}{more} differ by less than a float32 can tell; subtract what they have in "
+            "common, or multiply tiny ones, for example with sklearn.preprocessing.StandardScaler",
+            PrecisionWarning,
+            stacklevel=stacklevel + 1,
+        )
+    return small
+
+
+def _lost(X: npt.NDArray[Any], small: npt.NDArray[np.float32]) -> npt.NDArray[np.int64]:
+    """Columns whose rounding to float32 is a considerable part of their range."""
+    if not X.size:
+        return np.zeros(0, dtype=np.int64)
+    error = np.zeros(X.shape[1])
+    step = max(1, _BLOCK // X.shape[1])
+    with np.errstate(invalid="ignore", over="ignore"):
+        low, high = X.min(axis=0).astype(np.float64), X.max(axis=0).astype(np.float64)
+        width = high - low
+        largest = np.maximum(np.abs(low), np.abs(high))
+        for start in range(0, len(X), step):
+            rows = slice(start, start + step)
+            error = np.maximum(error, np.abs(X[rows].astype(np.float64) - small[rows]).max(axis=0))
+        return np.flatnonzero((width > _NOISE * largest) & (2 * _STEPS * error > width) & np.isfinite(error))

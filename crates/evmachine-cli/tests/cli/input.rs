@@ -40,8 +40,8 @@ fn a_bad_value_has_one_row_number_in_every_command() {
     place.write("bad.csv", table("class,a,b\n", &["x", "y"]).replace("1.08,", "2e15,"));
     for command in [
         vec!["train", "bad.csv", "--label", "class", "-o", "o.safetensors"],
-        vec!["predict", "m.safetensors", "bad.csv"],
-        vec!["predict", "m.safetensors", "bad.csv", "--explain"],
+        vec!["predict", "m.safetensors", "bad.csv", "-o", "o.csv"],
+        vec!["predict", "m.safetensors", "bad.csv", "--explain", "-o", "o.csv"],
         vec!["evaluate", "m.safetensors", "bad.csv", "--label", "class"],
         vec!["update", "m.safetensors", "bad.csv", "--label", "class", "-o", "o.safetensors"],
         vec!["calibrate", "m.safetensors", "bad.csv", "--label", "class", "-o", "o.safetensors"],
@@ -72,7 +72,7 @@ fn rows_left_out_leave_gaps_in_the_numbers() {
         assert!(counted.contains(&format!("{} bad rows were left out", 5 - expected.len())), "{counted}");
     }
     place.ok(&["train", "train.csv", "--label", "class", "-o", "m.safetensors", "--metric", "cosine"]);
-    let error = place.fails(3, &["predict", "m.safetensors", "new.csv"]);
+    let error = place.fails(3, &["predict", "m.safetensors", "new.csv", "-o", "o.csv"]);
     assert!(error.contains("new.csv: row 2 (line 3): all features are zero"), "{error}");
     assert!(error.contains("hint: --skip-bad-rows leaves such rows out"), "{error}");
 }

@@ -389,7 +389,9 @@ fn compression_that_is_not_read_is_named() {
     let places: Vec<usize> =
         (0..bytes.len() - 3).filter(|&at| bytes[at..at + 3] == [0x15, 0x02, 0x16]).collect();
     assert!(!places.is_empty());
-    places.into_iter().for_each(|at| bytes[at + 1] = 0x08);
+    for at in places {
+        bytes[at + 1] = 0x08;
+    }
     assert_eq!(
         message(&folder.write("t.parquet", bytes), &labelled("class")),
         "t.parquet is a Parquet file compressed by Brotli, which is not read. \

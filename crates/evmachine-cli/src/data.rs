@@ -132,6 +132,7 @@ impl DataArguments {
         if !found.is_empty()
             && let Some((expected, found)) = expected.iter().zip(&found).find(|(one, other)| one != other)
         {
+            let [expected, found] = [expected, found].map(|name| name.chars().take(80).collect::<String>());
             console.warn(format!(
                 "{shown}: column {found:?} stands where the model was trained on {expected:?}; are these the same features?"
             ));
@@ -207,10 +208,12 @@ impl DataArguments {
         evm: Option<&Evm>,
     ) -> Result<Labelled, Failure> {
         let series = self.open(console, paths, evm)?;
+        if series.schema().label_name.is_none() {
+            return Err(no_labels(series.schema()));
+        }
         let (batch, origin, schema) = collect(console, series, &self.options(evm))?;
-        let Some(names) = batch.labels else { return Err(no_labels(&schema)) };
         let features = Features::new(batch.features, batch.columns)?;
-        let labels = Labels::new(names)?;
+        let labels = Labels::new(batch.labels.unwrap_or_default())?;
         console.detail(format!(
             "{}: {} rows of {} features, {} classes, read as {}",
             origin.name(),

@@ -29,6 +29,9 @@ pub enum Kind {
     Interrupted = 130,
 }
 
+/// The most characters of a message: whatever is quoted in it, it can be read.
+const MESSAGE_LIMIT: usize = 4000;
+
 /// Why the program ends without having done what it was asked to.
 #[derive(Debug)]
 pub struct Failure {
@@ -43,7 +46,11 @@ pub struct Failure {
 impl Failure {
     /// A failure without a hint.
     pub fn new(kind: Kind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), hint: None }
+        let mut message: String = message.into();
+        if let Some((end, _)) = message.char_indices().nth(MESSAGE_LIMIT) {
+            message.replace_range(end.., "…");
+        }
+        Self { kind, message, hint: None }
     }
 
     /// Adds what to type next.

@@ -24,6 +24,19 @@ fn cut(text: &str, limit: usize) -> Cow<'_, str> {
     }
 }
 
+/// Bytes as a person reads them.
+pub(crate) fn megabytes(bytes: u64) -> String {
+    if bytes < 1 << 20 { format!("{bytes} bytes") } else { format!("{} MB", bytes >> 20) }
+}
+
+/// What to do about a name that is not there.
+pub(crate) fn suggestion(closest: Option<&str>) -> String {
+    match closest {
+        Some(name) => format!(" Did you mean `{}`?", brief(name)),
+        None => " Give one of these".to_owned(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::{SHOWN, brief};

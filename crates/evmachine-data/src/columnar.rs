@@ -293,7 +293,9 @@ impl TableRows {
         let text = |column: Option<usize>| column.map(|column| texts(rows.column(column)));
         let mut labels = text(self.label);
         if let (Some(labels), Some(classes)) = (&mut labels, &self.classes) {
-            labels.iter_mut().for_each(|label| *label = label.take().and_then(|label| named(label, classes)));
+            for label in labels {
+                *label = label.take().and_then(|label| named(label, classes));
+            }
         }
         let mut labels = labels.map(Vec::into_iter);
         let mut ids = text(self.id).map(Vec::into_iter);

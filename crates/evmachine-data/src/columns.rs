@@ -9,6 +9,8 @@ use crate::options::{ColumnRef, ReadOptions};
 /// The most columns a file may have; a guard against damaged headers and mistyped indexes.
 pub(crate) const COLUMN_LIMIT: u64 = 1 << 20;
 
+/// The longest name that another one is compared with: the work grows with the product of the lengths.
+const COMPARED_LENGTH: usize = 200;
 /// The most names that a mistyped one is compared with.
 const COMPARED: usize = 10_000;
 
@@ -241,14 +243,12 @@ fn quoted(names: &[String]) -> String {
 pub(crate) fn closest(wanted: &str, names: &[String]) -> Option<String> {
     let wanted = wanted.to_lowercase();
     let limit = (wanted.chars().count() / 3).max(1);
-    // The work grows with the product of the lengths, and nobody mistypes what is longer.
-    const LENGTH: usize = 200;
-    if wanted.len() > LENGTH {
+    if wanted.len() > COMPARED_LENGTH {
         return None;
     }
     let near = names
         .iter()
-        .filter(|name| name.len() <= LENGTH)
+        .filter(|name| name.len() <= COMPARED_LENGTH)
         .take(COMPARED)
         .map(|name| (edits(&wanted, &name.to_lowercase()), name));
     near.filter(|&(distance, _)| distance <= limit)

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::Path;
 
-use crate::brief::{brief, passage};
+use crate::brief::{brief, megabytes, passage, suggestion};
 use crate::format::Format;
 use crate::memory::NoRoom;
 use crate::options::ColumnRef;
@@ -475,18 +475,6 @@ pub(crate) fn csv_error(error: csv::Error) -> io::Error {
     match error.into_kind() {
         csv::ErrorKind::Io(error) => error,
         other => io::Error::new(io::ErrorKind::InvalidData, format!("{other:?}")),
-    }
-}
-
-/// Bytes as a person reads them.
-fn megabytes(bytes: u64) -> String {
-    if bytes < 1 << 20 { format!("{bytes} bytes") } else { format!("{} MB", bytes >> 20) }
-}
-
-fn suggestion(closest: Option<&str>) -> String {
-    match closest {
-        Some(name) => format!(" Did you mean `{}`?", brief(name)),
-        None => " Give one of these".to_owned(),
     }
 }
 

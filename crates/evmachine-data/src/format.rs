@@ -92,8 +92,8 @@ impl Format {
         let nul = prefix.iter().position(|&byte| byte == 0).filter(|_| proven.is_none());
         match (expected, nul) {
             (Some(format), Some(position)) if format.is_text() => {
-                let lines = prefix[..position].iter().filter(|&&byte| byte == b'\n').count();
-                Err(DataError::NulByte { file: file.clone(), line: lines as u64 + 1 })
+                let line = prefix[..position].split(|&byte| byte == b'\n').count() as u64;
+                Err(DataError::NulByte { file: file.clone(), line })
             }
             (Some(format), _) if is_other(format) => {
                 Err(DataError::WrongMagic { file: file.clone(), expected: format, found: escape(prefix) })

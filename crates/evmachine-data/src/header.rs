@@ -16,7 +16,7 @@ const PERHAPS_COUNTED: usize = 3;
 
 /// The names of the columns and whether they take up the first record.
 pub(crate) struct Names {
-    pub(crate) names: Vec<String>,
+    pub(crate) columns: Vec<String>,
     pub(crate) in_file: bool,
     /// Whether the first record may be a header all the same.
     pub(crate) doubtful: bool,
@@ -43,19 +43,19 @@ impl Names {
             }
         };
         let in_file = verdict == Verdict::Header;
-        let names = if in_file {
+        let columns = if in_file {
             first.iter().enumerate().map(|(column, field)| column_name(column, field)).collect()
         } else {
             numbered_names(first.len())
         };
         let index = Some(0).filter(|_| in_file && is_index(first, &sample[1..]));
-        Ok(Self { names, in_file, doubtful: verdict == Verdict::Doubtful, index })
+        Ok(Self { columns, in_file, doubtful: verdict == Verdict::Doubtful, index })
     }
 
     /// A column as options name it: by its name, where the file has names.
     pub(crate) fn reference(&self, column: usize) -> ColumnRef {
         if self.in_file {
-            ColumnRef::Name(self.names[column].clone())
+            ColumnRef::Name(self.columns[column].clone())
         } else {
             ColumnRef::Number(i64::try_from(column).expect("no file has more than 2^20 columns"))
         }
@@ -107,32 +107,37 @@ fn judge(first: &ByteRecord, rows: &[ByteRecord], plan: &Plan) -> Verdict {
     if !has_numbers {
         return header(second.iter().any(|field| is_number(field)));
     }
-    let Some(count) = counted(&names).filter(|_| counted(&second).is_none()) else { return Verdict::Data };
-    if count >= SURELY_COUNTED || is_witnessed(first, rows, plan) {
+    let Some(count) = counted(&names) else { return Verdict::Data };
+    if is_witnessed(count, first, rows) {
         Verdict::Header
-    } else if count >= PERHAPS_COUNTED {
+    } else if counted(&second).is_some() || count < PERHAPS_COUNTED {
+        Verdict::Data
+    } else if count < SURELY_COUNTED {
         Verdict::Doubtful
     } else {
-        Verdict::Data
+        Verdict::Header
     }
 }
 
-/// Whether a field of the first record that is no counted number speaks for a header: it is empty above a column of values,
-/// or above the labels and not one of those that come again and again.
-fn is_witnessed(first: &ByteRecord, rows: &[ByteRecord], plan: &Plan) -> bool {
+/// Whether a field of the first record that is no number speaks for a header: it is empty above a column of values, a word
+/// above one of numbers, or above words and not one of those that come again and again. Two numbers, such as truth values, count too
+/// often for the last.
+fn is_witnessed(count: usize, first: &ByteRecord, rows: &[ByteRecord]) -> bool {
     let below = |column: usize| rows.iter().filter_map(move |row| row.get(column)).map(<[u8]>::trim_ascii);
-    let unnamed = (0..first.len())
-        .any(|column| first[column].trim_ascii().is_empty() && below(column).all(|entry| !entry.is_empty()));
-    let label = plan.label.filter(|&column| first.get(column).is_some_and(|name| !is_number(name)));
-    unnamed
-        || label.is_some_and(|column| {
-            let name = first[column].trim_ascii();
-            let usual: [&[u8]; 6] = [b"class", b"label", b"labels", b"target", b"species", b"y"];
-            let distinct: HashSet<&[u8]> = below(column).collect();
-            let come_again = distinct.len() < rows.len();
-            !distinct.contains(name)
-                && (come_again || usual.iter().any(|usual| name.eq_ignore_ascii_case(usual)))
-        })
+    first.iter().enumerate().any(|(column, name)| {
+        let name = name.trim_ascii();
+        if name.is_empty() {
+            return below(column).all(|entry| !entry.is_empty());
+        }
+        if parse(name) != Field::Word {
+            return false;
+        }
+        let usual: [&[u8]; 6] = [b"class", b"label", b"labels", b"target", b"species", b"y"];
+        let distinct: HashSet<&[u8]> = below(column).collect();
+        let come_again = distinct.len() < rows.len() && count >= PERHAPS_COUNTED;
+        let is_usual = usual.iter().any(|usual| name.eq_ignore_ascii_case(usual));
+        !distinct.contains(name) && (come_again || is_usual || below(column).all(is_number))
+    })
 }
 
 /// How many of the fields are numbers, where these are 0, 1, 2, … or 1, 2, 3, …. A field without a number, such as the name
@@ -187,7 +192,10 @@ mod tests {
     fn names_that_count_columns_are_told_from_a_row() {
         let label = |number| ReadOptions { label: Some(ColumnRef::Number(number)), ..ReadOptions::default() };
         assert!(names(&["class,0,1,2,3", "a,5,6,7,8", "b,1,2,3,5"], &label(0)).in_file);
-        assert!(names(&["kind,0,1", "a,5,6", "a,1,2"], &label(0)).in_file);
+        assert!(names(&["class,0,1,2,3", "a,1,2,3,4", "b,5,6,7,8"], &label(0)).in_file);
+        assert!(names(&["class,0,1,2,3", "a,5,6,7,8", "b,1,2,3,5"], &ReadOptions::default()).in_file);
+        assert!(names(&["kind,0,1,2", "a,5,6,7", "a,1,2,5"], &label(0)).in_file);
+        assert!(names(&["kind,0,1", "7,5,6", "8,1,2"], &label(0)).in_file);
         assert!(names(&[",0,1,2", "0,5,6,7"], &ReadOptions::default()).in_file);
         let row = names(&["a,0,1,2", "a,5,6,7", "b,1,2,5"], &label(0));
         assert!(!row.in_file && row.doubtful);

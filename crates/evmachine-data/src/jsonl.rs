@@ -1,6 +1,6 @@
 //! Feature tables of one JSON object a line: columns of numbers, or one column of arrays of numbers.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io::{self, BufRead, BufReader, Read};
 
 use crate::batch::{Collector, RowText, Wanted};
@@ -71,7 +71,7 @@ impl Sample {
     fn read(file: &str, text: &[u8]) -> Result<Self, DataError> {
         let mut lines = Lines { reader: text, number: 0 };
         let (mut line, mut first_problem, mut looked_at) = (Vec::new(), None, 0);
-        let (mut names, mut known, mut rows) = (Vec::new(), HashMap::new(), Vec::new());
+        let (mut names, mut known, mut rows) = (Vec::new(), HashSet::new(), Vec::new());
         while looked_at < SAMPLE_LINES
             && let Some(number) = lines.next(&mut line).map_err(|error| DataError::reading(file, error))?
         {
@@ -79,7 +79,7 @@ impl Sample {
             match parse(&line) {
                 Ok(Members(members)) => {
                     for (name, _) in &members {
-                        if known.insert(name.clone(), ()).is_none() {
+                        if known.insert(name.clone()) {
                             names.push(name.clone());
                         }
                     }

@@ -72,10 +72,10 @@ pub enum Header {
     /// Decided from the first two lines.
     ///
     /// The first line is a header when a column is asked for by name, and otherwise when no field of it
-    /// that would be a feature is a number while one on the second line is, or when those fields merely
-    /// count the columns (`0,1,2,…` or `1,2,3,…`) while those of the second line do not, provided that there are eight or
-    /// more of them or another field speaks for it: an empty one, or a label that no row of the beginning has. Fewer without
-    /// such a field are [doubtful](crate::Notice::DoubtfulHeader) and taken for data. A line that has all
+    /// that would be a feature is a number while one on the second line is, or when those that are numbers merely count
+    /// the columns (`0,1,2,…` or `1,2,3,…`) and another field speaks for it: an empty one, or a word that no row of the beginning has.
+    /// Without such a field eight numbers that count are a header where those of the second line do not; three to
+    /// seven are [doubtful](crate::Notice::DoubtfulHeader) and taken for data. A line that has all
     /// [expected](ReadOptions::expected) names is a header.
     #[default]
     Auto,

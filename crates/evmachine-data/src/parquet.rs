@@ -97,7 +97,7 @@ fn check_pages(
     let schema = metadata.file_metadata().schema_descr();
     for group in metadata.row_groups() {
         for (leaf, column) in group.columns().iter().enumerate() {
-            if !layout.needed.contains(&schema.get_column_root_idx(leaf)) {
+            if layout.needed.binary_search(&schema.get_column_root_idx(leaf)).is_err() {
                 continue;
             }
             let (start, length) = column.byte_range();

@@ -7,6 +7,8 @@ use crate::parquet_footer::{Compact, DEPTH_LIMIT, INTEGER, STRUCT};
 
 /// Most headers of pages are shorter.
 const FIRST_LOOK: u64 = 256;
+/// What is read at once where pages are short.
+const NEAR_LOOK: u64 = 1 << 16;
 /// No honest header, which may hold the smallest and the largest value of its page, is longer.
 const HEADER_LIMIT: u64 = 16 << 20;
 
@@ -20,31 +22,52 @@ pub(crate) struct Claims {
 }
 
 /// Walks over the pages of a column chunk, which lies within the file. Broken or endless headers are an error here; the
-/// decoder would look for their ends for minutes.
+/// decoder would look for their ends for minutes. The time is that of reading all headers a few times.
 pub(crate) fn walk(file: &mut File, start: u64, length: u64) -> io::Result<Claims> {
-    let damaged = |detail: &str| io::Error::new(io::ErrorKind::InvalidData, detail.to_owned());
     let mut claims = Claims::default();
     let end = start.saturating_add(length);
     let mut position = start;
-    let mut buffer = Vec::new();
+    let mut window = Window { start, bytes: Vec::new() };
+    let mut look = FIRST_LOOK;
     while position < end {
-        let mut found = None;
-        for look in [FIRST_LOOK, HEADER_LIMIT] {
-            buffer.clear();
-            file.seek(SeekFrom::Start(position))?;
-            file.by_ref().take(look.min(end - position)).read_to_end(&mut buffer)?;
-            let mut bytes = Compact(&buffer);
-            found = PageHeader::read(&mut bytes).map(|header| (header, buffer.len() - bytes.0.len()));
-            if found.is_some() || end - position <= look {
-                break;
-            }
+        let seen = window.from(position);
+        let mut rest = Compact(seen);
+        if let Some(header) = PageHeader::read(&mut rest) {
+            claims.largest_page = claims.largest_page.max(header.unpacked);
+            claims.values = claims.values.saturating_add(header.values);
+            let read = (seen.len() - rest.0.len()) as u64;
+            position = position.saturating_add(read).saturating_add(header.packed);
+            look = if header.packed < NEAR_LOOK { NEAR_LOOK } else { FIRST_LOOK };
+            continue;
         }
-        let Some((header, read)) = found else { return Err(damaged("the header of a page is not readable")) };
-        claims.largest_page = claims.largest_page.max(header.unpacked);
-        claims.values = claims.values.saturating_add(header.values);
-        position = position.saturating_add(read as u64).saturating_add(header.packed);
+        let looked = seen.len() as u64;
+        if looked >= HEADER_LIMIT.min(end - position) {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "the header of a page is not readable"));
+        }
+        window.read(file, position, look.max(4 * looked).min(end - position))?;
     }
-    if position > end { Err(damaged("a page reaches beyond its column")) } else { Ok(claims) }
+    Ok(claims)
+}
+
+/// A part of a file.
+struct Window {
+    start: u64,
+    bytes: Vec<u8>,
+}
+
+impl Window {
+    /// What is known of the file from a position on.
+    fn from(&self, position: u64) -> &[u8] {
+        let offset = position.checked_sub(self.start).and_then(|offset| usize::try_from(offset).ok());
+        offset.and_then(|offset| self.bytes.get(offset..)).unwrap_or_default()
+    }
+
+    fn read(&mut self, file: &mut File, start: u64, length: u64) -> io::Result<()> {
+        self.start = start;
+        self.bytes.resize(length as usize, 0);
+        file.seek(SeekFrom::Start(start))?;
+        file.read_exact(&mut self.bytes)
+    }
 }
 
 /// The parts of the header of a page that say how much follows.

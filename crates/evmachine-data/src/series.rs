@@ -1,8 +1,10 @@
 //! Several files with the same columns, read one after the other.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use crate::batch::Batch;
+use crate::brief::brief;
 use crate::error::{DataError, display_name, is_standard_input};
 use crate::options::ReadOptions;
 use crate::problem::Skipped;
@@ -95,13 +97,12 @@ impl Series {
         {
             return Ok(reader);
         }
-        let only = |these: &[String], those: &[String]| {
-            these.iter().find(|name| !those.contains(name)).map(|name| (*name).clone())
-        };
+        let known: HashSet<&String> = first.feature_names.iter().collect();
+        let new = own.feature_names.iter().find(|name| !known.contains(name));
         let detail = if !named || own.feature_names.len() != first.feature_names.len() {
             format!("{} features and {}", own.feature_names.len(), first.feature_names.len())
-        } else if let Some(name) = only(&own.feature_names, &first.feature_names) {
-            format!("the first of these alone has `{}`", crate::brief::brief(&name))
+        } else if let Some(name) = new {
+            format!("the first of these alone has `{}`", brief(name))
         } else if is_standard_input(path) || !self.options.features.is_empty() {
             "they stand in another order".to_owned()
         } else {

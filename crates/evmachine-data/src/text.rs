@@ -30,9 +30,9 @@ pub(crate) fn open(mut source: Source, options: &ReadOptions, format: Format) ->
     let sample = sample_records(&file, sample, separator, extent)?;
     let names = Names::find(&file, &sample, options)?;
     let plan = if names.in_file {
-        Plan::by_name(&file, &names.names, names.index, options)?
+        Plan::by_name(&file, &names.columns, names.index, options)?
     } else {
-        Plan::resolve(&file, &names.names, options)?
+        Plan::resolve(&file, &names.columns, options)?
     };
     let data = &sample[usize::from(names.in_file)..];
     if data.is_empty() {
@@ -40,7 +40,7 @@ pub(crate) fn open(mut source: Source, options: &ReadOptions, format: Format) ->
     }
     check_columns(&file, data, &names, &plan, options)?;
     let format = if separator == Separator::Byte(b'\t') { Format::Tsv } else { Format::Csv };
-    let mut schema = Schema { named: names.in_file, ..Schema::from_plan(format, &names.names, &plan) };
+    let mut schema = Schema { named: names.in_file, ..Schema::from_plan(format, &names.columns, &plan) };
     if names.doubtful {
         schema.notices.push(Notice::DoubtfulHeader);
     }
@@ -50,7 +50,7 @@ pub(crate) fn open(mut source: Source, options: &ReadOptions, format: Format) ->
     if names.in_file {
         records.next(&mut record).map_err(|error| DataError::reading(&file, error))?;
     }
-    let table = Table { records, record, plan, names: names.names };
+    let table = Table { records, record, plan, names: names.columns };
     Ok(Opened::new(schema, wanted, Box::new(table)))
 }
 
@@ -92,7 +92,7 @@ fn check_columns(
         if everywhere || (may_be_header && !options.skip_bad_rows) {
             return Err(DataError::TextColumn {
                 file: file.to_owned(),
-                column: names.names[column].clone(),
+                column: names.columns[column].clone(),
                 reference: Box::new(names.reference(column)),
                 value: shown(&data[0][column]),
                 place: Place { row: 1, line: data[0].position().map(csv::Position::line) },

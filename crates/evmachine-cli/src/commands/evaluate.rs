@@ -157,7 +157,8 @@ fn warn_of_other_classes(console: &Console, evm: &Evm, data: &Labelled) {
         return;
     }
     let first = |names: &mut dyn Iterator<Item = &str>| {
-        let shown: Vec<String> = names.take(3).map(|name| format!("{name:.40?}")).collect();
+        let beginning = |name: &str| name.chars().take(40).collect::<String>();
+        let shown: Vec<String> = names.take(3).map(|name| format!("{:?}", beginning(name))).collect();
         shown.join(", ")
     };
     console.warn(format!(

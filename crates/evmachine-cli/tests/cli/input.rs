@@ -40,8 +40,8 @@ fn a_bad_value_has_one_row_number_in_every_command() {
     place.write("bad.csv", table("class,a,b\n", &["x", "y"]).replace("1.08,", "2e15,"));
     for command in [
         vec!["train", "bad.csv", "--label", "class", "-o", "o.safetensors"],
-        vec!["predict", "m.safetensors", "bad.csv"],
-        vec!["predict", "m.safetensors", "bad.csv", "--explain"],
+        vec!["predict", "m.safetensors", "bad.csv", "-o", "o.csv"],
+        vec!["predict", "m.safetensors", "bad.csv", "--explain", "-o", "o.csv"],
         vec!["evaluate", "m.safetensors", "bad.csv", "--label", "class"],
         vec!["update", "m.safetensors", "bad.csv", "--label", "class", "-o", "o.safetensors"],
         vec!["calibrate", "m.safetensors", "bad.csv", "--label", "class", "-o", "o.safetensors"],
@@ -72,7 +72,7 @@ fn rows_left_out_leave_gaps_in_the_numbers() {
         assert!(counted.contains(&format!("{} bad rows were left out", 5 - expected.len())), "{counted}");
     }
     place.ok(&["train", "train.csv", "--label", "class", "-o", "m.safetensors", "--metric", "cosine"]);
-    let error = place.fails(3, &["predict", "m.safetensors", "new.csv"]);
+    let error = place.fails(3, &["predict", "m.safetensors", "new.csv", "-o", "o.csv"]);
     assert!(error.contains("new.csv: row 2 (line 3): all features are zero"), "{error}");
     assert!(error.contains("hint: --skip-bad-rows leaves such rows out"), "{error}");
 }
@@ -86,12 +86,12 @@ fn names_that_count_and_an_index_are_recognised() {
         serde_json::from_str(&place.ok(&["inspect", "m.safetensors", "--json"])).unwrap();
     assert_eq!(inspected["classes"].as_array().unwrap().len(), 2);
 
-    let indexed: String = table("class,a,b\n", &["x", "y"])
+    let indexed: Vec<String> = table("class,a,b\n", &["x", "y"])
         .lines()
         .enumerate()
-        .map(|(row, line)| if row == 0 { format!(",{line}\n") } else { format!("{},{line}\n", row - 1) })
+        .map(|(row, line)| if row == 0 { format!(",{line}") } else { format!("{},{line}", row - 1) })
         .collect();
-    place.write("indexed.csv", indexed);
+    place.write("indexed.csv", indexed.join("\n"));
     let error = said(&place, &["train", "indexed.csv", "--label", "class", "-o", "m.safetensors"]);
     assert!(
         error.contains("column 0 has no name and counts the rows") && error.contains("--drop 0"),
@@ -119,7 +119,8 @@ fn labels_of_any_type_and_spelling_meet() {
     let json = |label: [&str; 2]| -> String {
         let rows = table("", &label);
         let fields = rows.lines().map(|line| line.split(',').collect::<Vec<_>>());
-        fields.map(|row| format!("{{\"class\":{},\"a\":{},\"b\":{}}}\n", row[0], row[1], row[2])).collect()
+        let object = |row: Vec<&str>| format!("{{\"class\":{},\"a\":{},\"b\":{}}}", row[0], row[1], row[2]);
+        fields.map(object).collect::<Vec<_>>().join("\n")
     };
     place.write("numbers.jsonl", json(["1", "2.0"]));
     place.write("texts.jsonl", json(["\"1\"", "\"2.00\""]));
@@ -139,8 +140,7 @@ fn labels_of_any_type_and_spelling_meet() {
     place.write("other.csv", table("class,a,b\n", &["01", "two"]));
     let error = said(&place, &["evaluate", "m.safetensors", "other.csv", "--label", "class"]);
     assert!(
-        error.contains(r#"no label of other.csv is a class of the model"#)
-            && error.contains(r#""01", "two""#),
+        error.contains("no label of other.csv is a class of the model") && error.contains(r#""01", "two""#),
         "{error}"
     );
 }
@@ -159,15 +159,16 @@ fn columns_that_the_model_does_not_know_are_left_alone() {
     let place = Place::new();
     trained(&place);
     let letters = std::fs::read_to_string(fixture("letters.csv")).unwrap();
-    let with_id: String = letters
+    let with_id: Vec<String> = letters
         .lines()
         .enumerate()
         .map(
             |(row, line)| {
-                if row == 0 { format!("{line},id,note\n") } else { format!("{line},r{row},some words\n") }
+                if row == 0 { format!("{line},id,note") } else { format!("{line},r{row},some words") }
             },
         )
         .collect();
+    let with_id = with_id.join("\n");
     place.write("with-id.csv", &with_id);
     let plain = place.ok(&["predict", "model.safetensors", &fixture("letters.csv"), "--drop", "class"]);
     assert_eq!(place.ok(&["predict", "model.safetensors", "with-id.csv"]), plain);

@@ -380,3 +380,21 @@ fn expected_features_are_scalars_or_the_elements_of_a_vector() {
         assert_eq!(found.schema.feature_names, ["w"]);
     }
 }
+
+#[test]
+fn compression_that_is_not_read_is_named() {
+    let folder = Folder::new();
+    let mut bytes = std::fs::read(fixture("scalars_snappy.parquet")).unwrap();
+    // The codec, a field before the number of values, from Snappy to Brotli.
+    let places: Vec<usize> =
+        (0..bytes.len() - 3).filter(|&at| bytes[at..at + 3] == [0x15, 0x02, 0x16]).collect();
+    assert!(!places.is_empty());
+    for at in places {
+        bytes[at + 1] = 0x08;
+    }
+    assert_eq!(
+        message(&folder.write("t.parquet", bytes), &labelled("class")),
+        "t.parquet is a Parquet file compressed by Brotli, which is not read. \
+         Write it with the compression snappy, zstd or gzip"
+    );
+}

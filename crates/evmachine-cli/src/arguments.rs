@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    calibrate, demo, evaluate, export, forget, inspect, plot, predict, reduce, train, tune, update,
+    calibrate, demo, evaluate, export, forget, inspect, plot, pool, predict, reduce, train, tune, update,
 };
 use crate::program::CommonArguments;
 
@@ -45,6 +45,7 @@ pub(crate) enum Command {
     Inspect(inspect::Arguments),
     Plot(plot::Arguments),
     Export(export::Arguments),
+    Pool(pool::Arguments),
     /// Print a completion script for a shell
     ///
     /// Example: evmachine completions bash > ~/.local/share/bash-completion/completions/evmachine

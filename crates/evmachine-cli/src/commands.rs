@@ -7,6 +7,7 @@ pub(crate) mod export;
 pub(crate) mod forget;
 pub(crate) mod inspect;
 pub(crate) mod plot;
+pub(crate) mod pool;
 pub(crate) mod predict;
 pub(crate) mod reduce;
 pub(crate) mod train;
@@ -35,6 +36,7 @@ pub(crate) fn run(command: &Command, console: &Console) -> Result<(), Failure> {
         Command::Inspect(arguments) => inspect::run(arguments, console),
         Command::Plot(arguments) => plot::run(arguments, console),
         Command::Export(arguments) => export::run(arguments, console),
+        Command::Pool(arguments) => pool::run(arguments, console),
         Command::Completions { shell } => {
             clap_complete::generate(*shell, &mut Arguments::command(), "evmachine", &mut std::io::stdout());
             Ok(())

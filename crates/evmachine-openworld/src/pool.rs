@@ -271,3 +271,36 @@ pub(crate) fn sync_folder(folder: &Path) -> Result<(), StoreError> {
 pub(crate) fn now() -> i64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs() as i64)
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test ends where something unexpected happens")]
+mod tests {
+    use evmachine::{Features, Labels, Params, Run};
+
+    use super::*;
+    use crate::Which;
+
+    /// A database that may not grow is as a disk that is full.
+    #[test]
+    fn a_full_disk_is_an_error_and_loses_nothing() {
+        let place = tempfile::tempdir().unwrap();
+        let features = Features::new(vec![0.0, 0.1, 0.2, 5.0, 5.1, 5.2], 1).unwrap();
+        let labels = Labels::new(["low", "low", "low", "high", "high", "high"]).unwrap();
+        let (evm, _) = Evm::fit(&Params::paper(), &features, &labels).unwrap();
+        let mut pool = Pool::create(&place.path().join("pool"), &evm).unwrap();
+        let run = Run::new();
+        let few = Features::new(vec![20.0, 20.1, 30.0], 1).unwrap();
+        pool.add(&run, &few, &[], Which::All).unwrap();
+        let before = pool.status().unwrap();
+        let pages: i64 = pool.database.query_row("PRAGMA page_count", [], |row| row.get(0)).unwrap();
+        let limit = format!("PRAGMA max_page_count = {}", pages + 2);
+        pool.database.query_row(&limit, [], |_| Ok(())).unwrap();
+        let many = Features::new((0..2000).map(|i| 20.0 + i as f32).collect::<Vec<_>>(), 1).unwrap();
+        let error = pool.add(&run, &many, &[], Which::All).unwrap_err();
+        assert!(error.to_string().ends_with("database or disk is full"), "{error}");
+        assert_eq!(pool.status().unwrap(), before);
+        pool.database.query_row("PRAGMA max_page_count = 1000000", [], |_| Ok(())).unwrap();
+        pool.add(&run, &many, &[], Which::All).unwrap();
+        assert!(pool.check().unwrap().is_empty());
+    }
+}

@@ -9,8 +9,14 @@ use crate::{fill, place};
 /// Something that a person does.
 #[derive(Debug, Clone)]
 enum Step {
-    Answer { samples: Vec<usize>, answer: u8 },
-    Group { except_first: bool, answer: u8 },
+    Answer {
+        samples: Vec<usize>,
+        answer: u8,
+    },
+    Group {
+        except_first: bool,
+        answer: u8,
+    },
     Update,
     Rollback,
     /// An event, counted from the last one back.

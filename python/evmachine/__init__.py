@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from evmachine._explanation import ClassEvidence, Explanation, Speaker, Testimony
     from evmachine._pool import Suggestion, UnknownPool
     from evmachine._psi import PsiModel
+    from evmachine._stored_pool import Group, Neighbor, StoredPool
 
 __all__ = [
     "ClassEvidence",
@@ -32,8 +33,11 @@ __all__ = [
     "ExtremeValueMachine",
     "ExtremeValueMachineCV",
     "FallbackWarning",
+    "Group",
+    "Neighbor",
     "PsiModel",
     "Speaker",
+    "StoredPool",
     "Suggestion",
     "Testimony",
     "UnknownPool",
@@ -48,8 +52,11 @@ _HOMES = {
     "ExtremeValueMachine": "_estimator",
     "ExtremeValueMachineCV": "_cv",
     "FallbackWarning": "_estimator",
+    "Group": "_stored_pool",
+    "Neighbor": "_stored_pool",
     "PsiModel": "_psi",
     "Speaker": "_explanation",
+    "StoredPool": "_stored_pool",
     "Suggestion": "_pool",
     "Testimony": "_explanation",
     "UnknownPool": "_pool",

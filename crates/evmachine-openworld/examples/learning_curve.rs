@@ -1,8 +1,8 @@
 //! How many answers of a person lead to which accuracy, for each way of choosing what to ask.
 //!
 //! ```text
-//! cargo run --release -p evmachine-openworld --example learning_curve -- letter
-//! cargo run --release -p evmachine-openworld --example learning_curve -- NAME FEATURES.npy LABELS.txt cosine
+//! cargo run -p evmachine-openworld --example learning_curve -- letter
+//! cargo run -p evmachine-openworld --example learning_curve -- NAME FEATURES.npy LABELS.txt cosine
 //! ```
 //!
 //! Every second class in order of name is known and trained on; the others are the unknowns. A third of the rows of all classes is

@@ -1,7 +1,7 @@
 //! How long a large pool takes to add a thousand samples and to give the next group.
 //!
 //! ```text
-//! cargo run --release -p evmachine-openworld --example pool_speed -- 1000000 16
+//! cargo run -p evmachine-openworld --example pool_speed -- 1000000 16
 //! ```
 //!
 //! Samples come in as many clumps as there are thousandths of them, a tenth as wide as they are apart. Prints the times of ten additions of

@@ -73,7 +73,7 @@ impl Pool {
     }
 
     /// Labelled samples that no version on the way to the live one has learned, with their labels.
-    pub(crate) fn to_learn(&self) -> Result<Vec<(SampleId, String)>, StoreError> {
+    pub fn to_learn(&self) -> Result<Vec<(SampleId, String)>, StoreError> {
         let query = format!(
             "{LINEAGE} SELECT number, label FROM samples WHERE state = 'labelled' AND number NOT IN (\
              SELECT sample FROM event_samples JOIN events ON events.number = event \

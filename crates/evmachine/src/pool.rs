@@ -112,6 +112,14 @@ pub enum PoolError {
         /// Its number.
         sample: SampleId,
     },
+    /// Not one number for each sample.
+    #[error("{samples} samples and {numbers} different numbers for them")]
+    Numbers {
+        /// Samples given.
+        samples: usize,
+        /// Different numbers given.
+        numbers: usize,
+    },
     /// An empty class name.
     #[error("the name of a class cannot be empty")]
     EmptyName,
@@ -161,6 +169,33 @@ impl UnknownPool {
     /// An empty pool for vectors of that dimension.
     pub fn new(dimensions: usize) -> Self {
         Self { dimensions, samples: BTreeMap::new(), next: 0 }
+    }
+
+    /// A pool with these samples, without labels, under the numbers that they had in another; new ones are counted from `next`.
+    ///
+    /// ```
+    /// use evmachine::{Features, UnknownPool};
+    ///
+    /// let mut pool = UnknownPool::new(1);
+    /// pool.add(&Features::new(vec![20.0, 40.0], 1)?)?;
+    /// pool.remove(&[0]);
+    /// let copy = UnknownPool::resume(&Features::new(vec![40.0], 1)?, &[1], pool.next_sample())?;
+    /// assert_eq!(copy, pool);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn resume(samples: &Features<'_>, numbers: &[SampleId], next: SampleId) -> Result<Self, PoolError> {
+        let rows = samples.iter().map(|row| Waiting { vector: row.to_vec(), label: None });
+        let waiting: BTreeMap<SampleId, Waiting> = numbers.iter().copied().zip(rows).collect();
+        if numbers.len() != samples.rows() || waiting.len() != numbers.len() {
+            return Err(PoolError::Numbers { samples: samples.rows(), numbers: waiting.len() });
+        }
+        let next = numbers.iter().map(|number| number + 1).fold(next, SampleId::max);
+        Ok(Self { dimensions: samples.columns(), samples: waiting, next })
+    }
+
+    /// The number that the next sample will get.
+    pub fn next_sample(&self) -> SampleId {
+        self.next
     }
 
     /// Samples in the pool, labelled or not.

@@ -2,7 +2,7 @@
 
 use crate::Place;
 
-const COMMANDS: [&str; 14] = [
+const COMMANDS: [&str; 15] = [
     "demo",
     "calibrate",
     "train",
@@ -15,8 +15,14 @@ const COMMANDS: [&str; 14] = [
     "inspect",
     "plot",
     "export",
+    "pool",
     "completions",
     "man",
+];
+
+const POOL_COMMANDS: [&str; 16] = [
+    "init", "add", "next", "label", "ignore", "discard", "undo", "update", "promote", "rollback", "status",
+    "events", "check", "export", "backup", "restore",
 ];
 
 #[test]
@@ -26,6 +32,8 @@ fn help_is_as_it_was_approved() {
     for command in COMMANDS {
         insta::assert_snapshot!(format!("help_{command}"), place.ok(&[command, "--help"]));
     }
+    let pool = POOL_COMMANDS.map(|command| place.ok(&["pool", command, "--help"]));
+    insta::assert_snapshot!("help_pool_commands", pool.join("\n---\n\n"));
 }
 
 #[test]
@@ -34,6 +42,10 @@ fn every_command_has_an_example() {
     for command in COMMANDS {
         let help = place.ok(&[command, "--help"]);
         assert!(help.contains(&format!("Example: evmachine {command}")), "{help}");
+    }
+    for command in POOL_COMMANDS {
+        let help = place.ok(&["pool", command, "--help"]);
+        assert!(help.contains(&format!("Example: evmachine pool {command}")), "{help}");
     }
 }
 
@@ -70,7 +82,12 @@ fn every_example_runs() {
     place.write("new.csv", features.join("\n"));
     let home = place.path("home");
     std::fs::create_dir_all(home.join(".local/share/bash-completion/completions")).unwrap();
-    for command in [
+    let pool = [
+        "add", "next", "label", "ignore", "discard", "undo", "update", "promote", "status", "events",
+        "check", "export", "backup", "restore", "rollback",
+    ]
+    .map(|command| ["pool", command]);
+    let plain = [
         "demo",
         "train",
         "predict",
@@ -84,8 +101,10 @@ fn every_example_runs() {
         "completions",
         "man",
         "tune",
-    ] {
-        let help = place.ok(&[command, "--help"]);
+        "pool",
+    ];
+    for command in plain.iter().map(std::slice::from_ref).chain(pool.iter().map(|command| &command[..])) {
+        let help = place.ok(&[command, &["--help"]].concat());
         let example =
             help.split("Example: ").nth(1).unwrap().split("\n\n").next().unwrap().replace('\n', " ");
         // Man pages need a pager, and tuning for so many trials a minute: both are shortened.

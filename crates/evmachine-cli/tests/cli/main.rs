@@ -3,6 +3,7 @@
 //! - `help`: what every command says of itself;
 //! - `formats`: train, predict, evaluate on real files of every format;
 //! - `commands`: calibrate, update, reduce, forget, tune, inspect, plot, export, demo;
+//! - `pool`: unknowns that wait on disk, answers, versions;
 //! - `files`: what becomes of the files that commands write;
 //! - `errors`: bad usage, bad data, bad models: message and exit code;
 //! - `streams`: pipes, large files, interruption.
@@ -14,6 +15,7 @@ mod errors;
 mod files;
 mod formats;
 mod help;
+mod pool;
 mod streams;
 
 use std::path::{Path, PathBuf};

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from evmachine._explanation import ClassEvidence, Explanation, Speaker, Testimony
     from evmachine._pool import Suggestion, UnknownPool
     from evmachine._psi import PsiModel
+    from evmachine._stored_pool import Group, Neighbor, StoredPool
     from evmachine._warnings import DataWarning, FallbackWarning, PrecisionWarning, RetuneWarning
 
 __all__ = [
@@ -34,10 +35,13 @@ __all__ = [
     "ExtremeValueMachine",
     "ExtremeValueMachineCV",
     "FallbackWarning",
+    "Group",
+    "Neighbor",
     "PrecisionWarning",
     "PsiModel",
     "RetuneWarning",
     "Speaker",
+    "StoredPool",
     "Suggestion",
     "Testimony",
     "UnknownPool",
@@ -53,10 +57,13 @@ _HOMES = {
     "ExtremeValueMachine": "_estimator",
     "ExtremeValueMachineCV": "_cv",
     "FallbackWarning": "_warnings",
+    "Group": "_stored_pool",
+    "Neighbor": "_stored_pool",
     "PrecisionWarning": "_warnings",
     "PsiModel": "_psi",
     "RetuneWarning": "_warnings",
     "Speaker": "_explanation",
+    "StoredPool": "_stored_pool",
     "Suggestion": "_pool",
     "Testimony": "_explanation",
     "UnknownPool": "_pool",

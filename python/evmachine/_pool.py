@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -25,7 +26,7 @@ class Suggestion:
     sample : int
         Its number in the pool.
     group : list of int
-        Itself, and the samples that it covers and no earlier suggestion does: one label may serve them all.
+        Itself, and the samples of its group that no earlier suggestion has: one label may serve them all.
     probability : float
         P of its best class.
     """
@@ -40,8 +41,10 @@ class UnknownPool:
 
     Parameters
     ----------
-    estimator : ExtremeValueMachine
-        The fitted model; :meth:`update` teaches it.
+    estimator : ExtremeValueMachine or None, default=None
+        The fitted model; :meth:`update` teaches it. A pool on disk has a model of its own.
+    path : path-like or None, default=None
+        A folder to keep the pool in: then it is a :class:`StoredPool`. Without one it is in memory, and can be pickled.
 
     Examples
     --------
@@ -62,10 +65,32 @@ class UnknownPool:
     1
     """
 
-    def __init__(self, estimator: ExtremeValueMachine) -> None:
+    estimator: ExtremeValueMachine
+
+    def __new__(
+        cls, estimator: ExtremeValueMachine | None = None, *, path: str | os.PathLike[str] | None = None
+    ) -> UnknownPool:
+        if path is not None and cls is UnknownPool:
+            from evmachine._stored_pool import StoredPool
+
+            return object.__new__(StoredPool)
+        return object.__new__(cls)
+
+    def __init__(
+        self, estimator: ExtremeValueMachine | None = None, *, path: str | os.PathLike[str] | None = None
+    ) -> None:
+        if estimator is None:
+            raise ValueError("a pool needs an estimator, or the path of a pool that is there")
         self.estimator = estimator
         self._pool = _native.Pool(estimator._fitted_model("a pool").dimensions)
         self._labels: dict[int, Any] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        numbers, X, _ = self._pool.samples()
+        return {**self.__dict__, "_pool": (X, numbers, self._pool.next)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, _pool=_native.Pool.resume(*state["_pool"]))
 
     def __len__(self) -> int:
         return len(self._pool)
@@ -111,9 +136,9 @@ class UnknownPool:
         ----------
         n : int, default=10
             How many at most.
-        strategy : {"coverage", "lowest_psi", "closest_to_threshold", "random"}, default="coverage"
-            The samples that explain most of the pool, those that the model supports least, those closest to the
-            rejection threshold, or any.
+        strategy : {"groups", "coverage", "lowest_psi", "closest_to_threshold", "random"}, default="coverage"
+            The largest groups that lie closer together than to what is known, the samples that explain most of the
+            pool, those that the model supports least, those closest to the rejection threshold, or any.
         random_state : int, default=0
             Seed of "random".
 
@@ -137,14 +162,17 @@ class UnknownPool:
         label
             Of the type that the classes of the model have.
         """
-        numbers = _numbers(samples)
+        numbers, label = _numbers(samples), self._of_one_type(label)
+        self._pool.label(numbers, str(label))
+        self._labels.update(dict.fromkeys(numbers, label))
+
+    def _of_one_type(self, label: Any) -> Any:
         if isinstance(label, np.generic):
             label = label.item()
         kinds = [isinstance(own, str) for own in (label, self.estimator.classes_.tolist()[0])]
         if kinds[0] != kinds[1]:
             raise ValueError(f"label {label!r} is not of the type of the classes, {self.estimator.classes_.dtype}")
-        self._pool.label(numbers, str(label))
-        self._labels.update(dict.fromkeys(numbers, label))
+        return label
 
     def unlabel(self, samples: int | Iterable[int]) -> None:
         """Take the label of samples away.

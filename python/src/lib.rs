@@ -12,6 +12,7 @@ mod parameters;
 mod pool;
 mod psi;
 mod reasons;
+mod store;
 mod threads;
 mod tune;
 mod watch;
@@ -29,6 +30,8 @@ mod _native {
     use super::pool::Pool;
     #[pymodule_export]
     use super::psi::{fit_margins, psi_at};
+    #[pymodule_export]
+    use super::store::Store;
     #[pymodule_export]
     use super::tune::tune;
 

@@ -41,6 +41,20 @@ impl Pool {
         Ok(Self { dimensions, pool: Mutex::new(UnknownPool::new(dimensions)) })
     }
 
+    /// A pool with these samples under these numbers, the next of which is `next`.
+    #[staticmethod]
+    fn resume(samples: Matrix<'_>, numbers: Vec<SampleId>, next: SampleId) -> PyResult<Self> {
+        let features = arrays::features(&samples)?;
+        let pool = UnknownPool::resume(&features, &numbers, next).map_err(failure::value)?;
+        Ok(Self { dimensions: features.columns(), pool: Mutex::new(pool) })
+    }
+
+    /// The number that the next sample will get.
+    #[getter]
+    fn next(&self) -> SampleId {
+        self.lock().next_sample()
+    }
+
     fn __len__(&self) -> usize {
         self.lock().len()
     }
@@ -75,12 +89,13 @@ impl Pool {
         threads: usize,
     ) -> PyResult<Vec<SuggestionRow>> {
         let strategy = match strategy {
+            "groups" => Strategy::Groups,
             "coverage" => Strategy::Coverage,
             "lowest_psi" => Strategy::LowestPsi,
             "closest_to_threshold" => Strategy::ClosestToThreshold,
             "random" => Strategy::Random(seed),
             other => {
-                let rule = "must be coverage, lowest_psi, closest_to_threshold or random";
+                let rule = "must be groups, coverage, lowest_psi, closest_to_threshold or random";
                 return Err(failure::value(format!("strategy = {other:?}: {rule}")));
             }
         };

@@ -23,7 +23,7 @@ def run(code):
 def test_everything_native_is_used():
     for name in _native.__all__:
         assert re.search(rf"\b_native\.{name}\b|import {name} ", SOURCES), name
-    for kind in (_native.Model, _native.Pool):
+    for kind in (_native.Model, _native.Pool, _native.Store):
         for name in (name for name in vars(kind) if not name.startswith("_")):
             assert re.search(rf"\.{name}\b", SOURCES), f"{kind.__name__}.{name}"
 

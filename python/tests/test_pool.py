@@ -1,9 +1,11 @@
 """The open-world loop."""
 
+import pickle
+
 import numpy as np
 import pytest
 
-from evmachine import ExtremeValueMachine, UnknownPool
+from evmachine import ExtremeValueMachine, StoredPool, UnknownPool
 
 
 @pytest.fixture
@@ -44,14 +46,14 @@ def test_every_strategy_suggests_each_sample_once(machine, novel):
     pool = UnknownPool(machine)
     added = pool.add(novel[0], only_unknown=False)
     assert len(added) == 300
-    for strategy in ("coverage", "lowest_psi", "closest_to_threshold", "random"):
+    for strategy in ("groups", "coverage", "lowest_psi", "closest_to_threshold", "random"):
         groups = [suggestion.group for suggestion in pool.suggest(1000, strategy=strategy)]
         assert sorted(sum(groups, [])) == added, strategy
     lowest = pool.suggest(5, strategy="lowest_psi")
     assert [s.probability for s in lowest] == sorted(s.probability for s in lowest)
     seeds = [[s.sample for s in pool.suggest(5, strategy="random", random_state=seed)] for seed in (1, 1, 2)]
     assert seeds[0] == seeds[1] != seeds[2]
-    with pytest.raises(ValueError, match='strategy = "best": must be coverage'):
+    with pytest.raises(ValueError, match='strategy = "best": must be groups'):
         pool.suggest(1, strategy="best")
 
 
@@ -93,3 +95,90 @@ def test_numbers_as_labels(few):
     pool = UnknownPool(machine)
     pool.label(pool.add(X[:6] + 30), np.int64(7))
     assert pool.update().predict(X[:6] + 30).tolist() == [7] * 6
+
+
+def test_a_pool_in_memory_can_be_pickled(machine, novel):
+    pool = UnknownPool(machine)
+    added = pool.add(novel[0][:10], only_unknown=False)
+    pool.label(added[:2], "E")
+    pool.remove([added[3], added[9]])
+    copy = pickle.loads(pickle.dumps(pool))
+    for found, expected in zip(copy.samples(), pool.samples(), strict=True):
+        np.testing.assert_array_equal(found, expected)
+    assert copy.add(novel[0][:1], only_unknown=False) == [10], "numbers are not used again"
+    assert copy.suggest(3) != [] and copy.update().classes_.tolist() == list("ABCDE")
+    assert machine.classes_.tolist() == list("ABCD")
+    with pytest.raises(ValueError, match="needs an estimator"):
+        UnknownPool()
+
+
+def test_a_pool_on_disk_learns_and_goes_back(machine, novel, tmp_path):
+    X, y = novel
+    pool = UnknownPool(machine, path=tmp_path / "pool")
+    assert isinstance(pool, StoredPool)
+    ids = [f"row {i}" for i in range(len(X))]
+    added = pool.add(X, ids=ids)
+    rejected = np.flatnonzero(machine.predict(X) == "unknown")
+    assert len(pool) == len(added) == len(rejected) > 100
+    assert pool.add(X, ids=ids) == added, "adding again changes nothing"
+    truth = dict(zip(added, y[rejected].tolist(), strict=True))
+    for group in pool.suggest(20):
+        assert group.sample in group.group and group.neighbors[0].label in list("ABCD")
+        name = truth[group.sample]
+        pool.label(group, name, strike=[one for one in group.group if truth[one] != name], person="Ada")
+    before = machine.predict(X)
+    updated = pool.update()
+    assert updated is machine and machine.classes_.tolist() == list("ABCDEF")
+    assert (machine.predict(X) == y).mean() > (before == y).mean() + 0.3
+    assert pool.update() is machine, "nothing labelled, nothing learned"
+
+    again = UnknownPool(path=tmp_path / "pool")
+    assert again.estimator.predict(X).tolist() == machine.predict(X).tolist()
+    assert again.rollback().classes_.tolist() == list("ABCD")
+    assert again.status()["to_learn"] > 20
+    assert again.events()[0]["person"] == "Ada"
+    again.promote("previous")
+    assert pickle.loads(pickle.dumps(again)).estimator.classes_.tolist() == list("ABCDEF")
+    assert again.check() == []
+    again.backup(tmp_path / "copy")
+    restored = StoredPool.restore(tmp_path / "copy", tmp_path / "restored")
+    assert restored.status() == again.status()
+
+
+def test_answers_on_disk_can_be_undone(machine, novel, tmp_path):
+    pool = UnknownPool(machine, path=tmp_path / "pool")
+    picture = ("image/png", b"picture")
+    added = pool.add(novel[0][:6], only_unknown=False, texts=["a", None, "c", "d", "e", "f"], pictures=[picture] * 6)
+    assert added == [1, 2, 3, 4, 5, 6]
+    assert pool.sample(1)["text"] == "a" and pool.sample(1)["picture"] == picture
+    pool.label(added[:3], "E")
+    pool.ignore(4)
+    pool.discard([5])
+    assert pool.samples()[2] == ["E", "E", "E", None] and len(pool) == 4
+    assert repr(pool).endswith("4 samples, 3 labelled>") and "<td>E</td><td>3</td>" in pool._repr_html_()
+    undoing = pool.undo(1)
+    assert pool.samples()[2] == [None] * 4
+    pool.undo(undoing)
+    pool.unlabel(1)
+    assert pool.samples()[2] == [None, "E", "E", None]
+    assert pool.remove([6]) == 1
+    with pytest.raises(ValueError, match="no sample 99"):
+        pool.label(99, "E")
+    with pytest.raises(ValueError, match="not of the type of the classes"):
+        pool.label(1, 3)
+    with pytest.raises(ValueError, match="2 ids for 1 rows"):
+        pool.add(novel[0][:1], ids=["a", "b"])
+    with pytest.raises(ValueError, match="hands out groups"):
+        pool.suggest(1, strategy="random")
+    with pytest.raises(ValueError, match="holds no pool yet"):
+        UnknownPool(path=tmp_path / "nothing")
+
+
+def test_numbers_as_labels_on_disk(few, tmp_path):
+    X, y = few
+    machine = ExtremeValueMachine().fit(X, [ord(label) for label in y])
+    pool = UnknownPool(machine, path=tmp_path / "pool")
+    pool.label(pool.add(X[:6] + 30), np.int64(7))
+    assert pool.samples()[2] == [7] * 6
+    assert pool.update().predict(X[:6] + 30).tolist() == [7] * 6
+    assert UnknownPool(path=tmp_path / "pool").estimator.predict(X[:6] + 30).tolist() == [7] * 6

@@ -9,6 +9,7 @@ pub(crate) mod export;
 pub(crate) mod forget;
 pub(crate) mod inspect;
 pub(crate) mod plot;
+pub(crate) mod pool;
 pub(crate) mod predict;
 pub(crate) mod reduce;
 pub(crate) mod rows;
@@ -43,6 +44,7 @@ pub(crate) fn run(command: &Command, console: &Console) -> Result<(), Failure> {
         Command::Inspect(arguments) => inspect::run(arguments, console),
         Command::Plot(arguments) => plot::run(arguments, console),
         Command::Export(arguments) => export::run(arguments, console),
+        Command::Pool(arguments) => pool::run(arguments, console),
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(*shell, &mut Arguments::command(), "evmachine", &mut script);

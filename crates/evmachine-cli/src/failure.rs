@@ -9,6 +9,7 @@ use evmachine::{
 use evmachine_data::{ColumnRef, DataError, Format, RowProblem};
 use evmachine_eval::TuneError;
 use evmachine_onnx::ExportError;
+use evmachine_openworld::StoreError;
 use evmachine_plot::PlotError;
 
 use crate::data::typed;
@@ -267,6 +268,44 @@ impl From<PoolError> for Failure {
             PoolError::Features(error) => error.into(),
             PoolError::Stopped => Self::interrupted(),
             other => Self::new(Kind::Data, other.to_string()),
+        }
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        let of_kind = |kind: Kind| Self::new(kind, error.to_string());
+        match error {
+            StoreError::Features(error) => error.into(),
+            StoreError::Fit(error) => error.into(),
+            StoreError::Predict(error) => error.into(),
+            StoreError::Pool(error) => error.into(),
+            StoreError::Model { .. } | StoreError::Changed { .. } => of_kind(Kind::Model),
+            StoreError::DuplicateId { .. }
+            | StoreError::RepeatedId { .. }
+            | StoreError::LargePicture { .. }
+            | StoreError::DetailCount { .. } => of_kind(Kind::Data),
+            StoreError::NotAPool { .. } => {
+                of_kind(Kind::Usage).hint("`evmachine pool init POOL MODEL` makes one")
+            }
+            StoreError::NothingToLearn => of_kind(Kind::Usage)
+                .hint("`evmachine pool next POOL` shows what waits, `evmachine pool label` names it"),
+            StoreError::NoSample { .. }
+            | StoreError::NoSamples
+            | StoreError::NoGroup { .. }
+            | StoreError::NotInGroup { .. }
+            | StoreError::NoEvent { .. }
+            | StoreError::AlreadyUndone { .. }
+            | StoreError::AlreadyLearned { .. }
+            | StoreError::NotTheLast { .. }
+            | StoreError::NothingToUndo
+            | StoreError::NoVersion { .. }
+            | StoreError::AmbiguousVersion { .. }
+            | StoreError::AlreadyLive { .. }
+            | StoreError::NoPrevious
+            | StoreError::EmptyName
+            | StoreError::Exists { .. } => of_kind(Kind::Usage),
+            _ => of_kind(Kind::Other),
         }
     }
 }

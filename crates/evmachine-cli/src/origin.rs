@@ -44,6 +44,13 @@ pub struct Origin {
 }
 
 impl Origin {
+    /// Of some rows of one file.
+    pub(crate) fn of_batch(path: &Path, numbers: &[u64]) -> Self {
+        let mut files = Vec::new();
+        FileRows::extend(&mut files, path, 0, numbers.len());
+        Self { files, numbers: numbers.to_vec(), ids: None }
+    }
+
     /// The file of a row of the table.
     fn file(&self, row: usize) -> &Path {
         let at = self.files.partition_point(|file| file.rows.end <= row);

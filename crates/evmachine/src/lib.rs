@@ -29,7 +29,7 @@
 //! 6. [`Evm`] holds them; [`Report`] says how it went. A linear [`Probe`] and a machine over its logits may be heard beside it,
 //!    and rows that were held out say how much, and where a query becomes unknown ([`Rejection`]).
 //! 7. [`Decision`] is what it says of a query, [`Explanation`] why.
-//! 8. [`UnknownPool`] gathers the unknowns, [`Strategy`] chooses what to label.
+//! 8. [`UnknownPool`] gathers the unknowns, [`Strategy`] chooses what to label; [`Grouping`] keeps groups of them up as they come.
 //! 9. [`Evm::update`] learns the labels, and the road begins again. [`Evm::edit`] corrects what was learned, [`Evm::ignore`]
 //!    takes samples that stay strangers, [`Evm::doubt`] asks what a decision rests on.
 //!
@@ -51,7 +51,7 @@
 //! | [`Evm::edit`], [`Evm::ignore`] | [`EditError`] |
 //! | [`Evm::name_rows`] | [`NamesError`] |
 //! | [`Evm::save`], [`Evm::load`] | [`FormatError`] |
-//! | [`UnknownPool`] | [`PoolError`] |
+//! | [`UnknownPool`], [`Grouping`] | [`PoolError`] |
 //! | [`PsiModel::fit`] | [`MarginError`] |
 //! | [`tuning::derive`](tuning::derive()) | [`tuning::DeriveError`] |
 //!
@@ -146,7 +146,7 @@ pub use params::{
     Budget, CheckedParams, Params, ReduceWhen, Reduction, Refit, SHAPE_CAP, TailMemory, TailModel, TailSize,
     Weight,
 };
-pub use pool::{PoolError, SampleId, Strategy, Suggestion, UnknownPool};
+pub use pool::{Grouping, Membership, PoolError, SampleId, Strategy, Suggestion, UnknownPool};
 pub use probe::Probe;
 pub use progress::{Observer, Run, Stage};
 pub use psi::{FitStatus, PsiModel};

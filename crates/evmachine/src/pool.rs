@@ -4,6 +4,9 @@
 //! ([`UnknownPool::suggest`]), label ([`UnknownPool::label`]), update ([`UnknownPool::take_labelled`] and
 //! [`Evm::update`]).
 
+mod cells;
+mod grouping;
+
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
@@ -23,6 +26,8 @@ use crate::psi::PsiModel;
 use crate::tail::{Against, Problem, Rows};
 use crate::weibull::{Workspace, fit_tail};
 
+pub use self::grouping::{Grouping, Membership};
+
 /// Identifies a sample of the pool, for as long as the pool lives.
 pub type SampleId = u64;
 
@@ -30,6 +35,8 @@ pub type SampleId = u64;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Strategy {
+    /// The largest groups of unknowns that lie closer together than to what is known ([`Grouping`]).
+    Groups,
     /// The samples that explain most of the pool: Psi-models are fitted to the unknowns against the known
     /// extreme vectors, and the greedy cover chooses among them.
     Coverage,
@@ -47,7 +54,7 @@ pub enum Strategy {
 pub struct Suggestion {
     /// The sample.
     pub sample: SampleId,
-    /// Itself, and the samples that it covers and no earlier suggestion does: one label may serve them all.
+    /// Itself, and the samples of its group that no earlier suggestion has: one label may serve them all.
     pub group: Vec<SampleId>,
     /// The score of the best class, under the model asked.
     pub score: ClassScore,
@@ -105,6 +112,14 @@ pub enum PoolError {
         /// Its number.
         sample: SampleId,
     },
+    /// Not one number for each sample.
+    #[error("{samples} samples and {numbers} different numbers for them")]
+    Numbers {
+        /// Samples given.
+        samples: usize,
+        /// Different numbers given.
+        numbers: usize,
+    },
     /// An empty class name.
     #[error("the name of a class cannot be empty")]
     EmptyName,
@@ -154,6 +169,33 @@ impl UnknownPool {
     /// An empty pool for vectors of that dimension.
     pub fn new(dimensions: usize) -> Self {
         Self { dimensions, samples: BTreeMap::new(), next: 0 }
+    }
+
+    /// A pool with these samples, without labels, under the numbers that they had in another; new ones are counted from `next`.
+    ///
+    /// ```
+    /// use evmachine::{Features, UnknownPool};
+    ///
+    /// let mut pool = UnknownPool::new(1);
+    /// pool.add(&Features::new(vec![20.0, 40.0], 1)?)?;
+    /// pool.remove(&[0]);
+    /// let copy = UnknownPool::resume(&Features::new(vec![40.0], 1)?, &[1], pool.next_sample())?;
+    /// assert_eq!(copy, pool);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn resume(samples: &Features<'_>, numbers: &[SampleId], next: SampleId) -> Result<Self, PoolError> {
+        let rows = samples.iter().map(|row| Waiting { vector: row.to_vec(), label: None });
+        let waiting: BTreeMap<SampleId, Waiting> = numbers.iter().copied().zip(rows).collect();
+        if numbers.len() != samples.rows() || waiting.len() != numbers.len() {
+            return Err(PoolError::Numbers { samples: samples.rows(), numbers: waiting.len() });
+        }
+        let next = numbers.iter().map(|number| number + 1).fold(next, SampleId::max);
+        Ok(Self { dimensions: samples.columns(), samples: waiting, next })
+    }
+
+    /// The number that the next sample will get.
+    pub fn next_sample(&self) -> SampleId {
+        self.next
     }
 
     /// Samples in the pool, labelled or not.
@@ -236,9 +278,18 @@ impl UnknownPool {
             .decide_with(run, &features)
             .map_err(|error| PoolError::of_samples(error, |row| open[row].0))?;
         let scores: Vec<ClassScore> = decisions.iter().map(Decision::score).collect();
+        let suggestion = |(i, group): (usize, Vec<usize>)| Suggestion {
+            sample: open[i].0,
+            group: group.into_iter().map(|j| open[j].0).collect(),
+            score: scores[i],
+        };
+        if strategy == Strategy::Groups {
+            let groups = grouped(run, model, &features)?;
+            return Ok(groups.into_iter().take(count).map(suggestion).collect());
+        }
         let candidates = candidates(run, model, &features)?;
         let chosen: Vec<usize> = match strategy {
-            Strategy::Coverage => {
+            Strategy::Groups | Strategy::Coverage => {
                 let metric = &model.params.metric;
                 let target = Target::Threshold(COVERAGE_THRESHOLD);
                 let class = std::slice::from_ref(&candidates);
@@ -255,11 +306,6 @@ impl UnknownPool {
         };
         let metric = &model.params.metric;
         let groups = cover::group_by_coverage(run, metric, &candidates, COVERAGE_THRESHOLD, &chosen, count)?;
-        let suggestion = |(i, group): (usize, Vec<usize>)| Suggestion {
-            sample: open[i].0,
-            group: group.into_iter().map(|j| open[j].0).collect(),
-            score: scores[i],
-        };
         Ok(groups.into_iter().map(suggestion).collect())
     }
 
@@ -304,6 +350,28 @@ impl UnknownPool {
         });
         (Features::checked(values, self.dimensions), Labels::checked(names))
     }
+}
+
+/// All groups, the largest first, each with its exemplar and then its other members.
+fn grouped(
+    run: &Run<'_>,
+    model: &Evm,
+    features: &Features<'_>,
+) -> Result<Vec<(usize, Vec<usize>)>, PoolError> {
+    let memberships = Grouping::new(run, model, 0)?.add(run, model, features)?;
+    let mut groups: BTreeMap<u64, (usize, Vec<usize>)> = BTreeMap::new();
+    for (row, membership) in memberships.iter().enumerate() {
+        let group = groups.entry(membership.group).or_default();
+        if membership.founded.is_some() {
+            group.0 = row;
+            group.1.insert(0, row);
+        } else {
+            group.1.push(row);
+        }
+    }
+    let mut groups: Vec<(usize, Vec<usize>)> = groups.into_values().collect();
+    groups.sort_by_key(|(_, members)| std::cmp::Reverse(members.len()));
+    Ok(groups)
 }
 
 /// A sample explains another that its psi more likely than not includes.

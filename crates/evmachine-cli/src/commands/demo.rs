@@ -1,30 +1,35 @@
 //! `evmachine demo`
 
-use std::path::PathBuf;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
-use evmachine::{Evm, Features, Labels, Params, Strategy, UnknownPool};
+use evmachine::{Evm, Features, Labels, Params, Report};
 use evmachine_eval::{Answers, Evaluation};
+use evmachine_openworld::{Answer, Pool, SampleId, Target, Which};
 
 use crate::console::{Console, print, table};
-use crate::failure::Failure;
+use crate::failure::{Failure, Kind};
 use crate::report::{self, Story};
 use crate::{interrupt, letter};
 
 /// Letters that the first model knows.
 const KNOWN: [&str; 15] = ["A", "B", "C", "D", "E", "G", "H", "K", "L", "N", "P", "R", "T", "V", "X"];
-/// How many groups of unknowns the person labels.
-const LABELLED_GROUPS: usize = 120;
+/// Rounds of answers, with an update after each.
+const ROUNDS: usize = 4;
+/// Groups of unknowns that the person answers in a round.
+const GROUPS: usize = 30;
 
 /// Run the whole loop on the data in the box: train, meet unknowns, pool, label, update
 ///
-/// Trains on 15 letters, meets 11 that it has never seen, rejects, pools the unknowns, ranks what to label, takes
-/// labels for some of them, updates, and shows how the result changed. Writes report.html.
+/// Trains on 15 letters, meets 11 that it has never seen, rejects, pools the unknowns, groups them, takes answers for the
+/// largest groups in four rounds with an update after each, and shows what became of it. Writes report.html, and the pool, which
+/// `evmachine pool` goes on with.
 ///
 /// Example: evmachine demo
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// The folder for report.html.
+    /// The folder for report.html and the pool.
     #[arg(short, long, value_name = "FOLDER", default_value = "evmachine-demo")]
     output: PathBuf,
 }
@@ -37,12 +42,12 @@ struct Parts {
 }
 
 impl Parts {
-    /// The known letters of the first 15,000 rows train; the last 5,000 are met in two halves.
+    /// The known letters of the first 12,500 rows train; 5,000 are met, and the last 2,500 test.
     fn new(labels: &Labels) -> Self {
         let known = |&row: &usize| KNOWN.contains(&labels.name(row));
         Self {
-            train: (0..15_000).filter(known).collect(),
-            stream: (15_000..17_500).collect(),
+            train: (0..12_500).filter(known).collect(),
+            stream: (12_500..17_500).collect(),
             test: (17_500..20_000).collect(),
         }
     }
@@ -58,7 +63,7 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
     print(format!("1. Train on {} letters: {}", KNOWN.len(), KNOWN.join(" ")));
     let params = Params::robust();
     let progress = console.progress();
-    let (mut evm, learned) = Evm::fit_with(&console.run(&progress), &params, &train.0, &train.1)?;
+    let (evm, learned) = Evm::fit_with(&console.run(&progress), &params, &train.0, &train.1)?;
     drop(progress);
     print(format!(
         "   {} rows, {} extreme vectors; tails and fits took {:.2?}, the cover {:.2?}",
@@ -68,61 +73,81 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
     let before = ask(&evm, &test)?;
 
     print(format!("2. Meet {} letters, of which 11 kinds were never seen", parts.stream.len()));
-    let mut pool = UnknownPool::new(letter::DIMENSIONS);
-    let ids = pool.add_unknown(&evm, &stream.0)?;
-    let rows = rejected_rows(&evm, &stream.0)?;
-    let strangers = rows.iter().filter(|&&row| evm.class_index(stream.1.name(row)).is_none()).count();
+    let folder = arguments.output.join("pool");
+    let mut pool = empty_pool(&folder, &evm)?;
+    let outcomes = pool.add(&interrupt::run(), &stream.0, &[], Which::Unknown)?;
+    let rows: HashMap<SampleId, usize> =
+        outcomes.iter().enumerate().filter_map(|(row, outcome)| Some((outcome.sample()?, row))).collect();
+    let truth = |sample: SampleId| stream.1.name(rows[&sample]);
+    let strangers = rows.keys().filter(|&&sample| !KNOWN.contains(&truth(sample))).count();
     print(format!(
         "   {} were called unknown and pooled; {strangers} of them are new letters indeed\n",
         rows.len()
     ));
-    interrupt::check()?;
-
-    print("3. Choose what to label: the unknowns that explain most of the pool");
-    let suggestions = pool.suggest(&evm, Strategy::Coverage, LABELLED_GROUPS)?;
-    let truth = |id: u64| stream.1.name(rows[(id - ids[0]) as usize]);
-    let shown = suggestions.iter().take(6).map(|suggestion| {
-        let name = truth(suggestion.sample);
-        let same = suggestion.group.iter().filter(|&&id| truth(id) == name).count();
-        let (size, purity) = (suggestion.group.len(), 100 * same / suggestion.group.len());
-        vec![format!("a sample of {name}"), size.to_string(), format!("{purity} %")]
-    });
-    print(indented(&table(&["   first six", "group", "of one kind"], shown)));
 
     print(format!(
-        "\n4. Label {} groups: a person names each and strikes out what does not belong",
-        suggestions.len()
+        "3. Answer {ROUNDS} rounds of {GROUPS} groups: a person names each and strikes out what does not belong"
     ));
-    let mut named = 0;
-    for suggestion in &suggestions {
-        let name = truth(suggestion.sample);
-        let members: Vec<u64> = suggestion.group.iter().copied().filter(|&id| truth(id) == name).collect();
-        pool.label(&members, name)?;
-        named += members.len();
+    let (mut named, mut struck) = (0, 0);
+    let mut updated: Option<Report> = None;
+    let mut shown = Vec::new();
+    let mut progressed = vec![progress_line(0, 0, 0, &before.0, &test.1)];
+    for round in 1..=ROUNDS {
+        interrupt::check()?;
+        for group in pool.next_groups(&interrupt::run(), GROUPS, false)? {
+            let name = truth(group.exemplar);
+            let except: Vec<SampleId> = group
+                .members
+                .iter()
+                .map(|member| member.sample)
+                .filter(|&sample| truth(sample) != name)
+                .collect();
+            let same = group.members.len() - except.len();
+            if shown.len() < 6 {
+                let purity = format!("{} %", 100 * same / group.members.len());
+                shown.push(vec![format!("around a {name}"), group.members.len().to_string(), purity]);
+            }
+            let target = Target::Group { group: group.number, except: &except };
+            pool.answer(&interrupt::run(), &target, Answer::Label(name), None)?;
+            named += same;
+            struck += except.len();
+        }
+        let progress = console.progress();
+        let learned = pool.update(&console.run(&progress), None)?;
+        drop(progress);
+        let new_classes = updated.map_or(Vec::new(), |report| report.new_classes);
+        let mut report = learned.report;
+        report.new_classes = [new_classes, report.new_classes].concat();
+        updated = Some(report);
+        let answers = ask(&*pool.live()?, &test)?.0;
+        progressed.push(progress_line(round * GROUPS, struck, named, &answers, &test.1));
     }
-    print(format!("   {named} of {} pooled samples now have a label\n", rows.len()));
-
-    print("5. Update");
-    let (batch, batch_labels) = pool.take_labelled();
-    let progress = console.progress();
-    let updated = evm.update_with(&console.run(&progress), &batch, &batch_labels)?;
-    drop(progress);
-    let spent = updated.times.tails + updated.times.refit + updated.times.cover;
+    print(indented(&table(&["   first six", "group", "of one kind"], shown)));
+    let header =
+        ["   groups", "struck out", "labels", "new letters right", "unknown", "wrong", "old letters right"];
+    print(format!("\n{}\n", indented(&table(&header, progressed))));
+    let Some(updated) = updated else { return Ok(()) };
     print(format!(
-        "   {} new classes: {}; {} Psi-models of old classes refitted; {:.2?}\n",
+        "4. The model knows {} new letters: {}\n",
         updated.new_classes.len(),
-        updated.new_classes.join(" "),
-        updated.refitted,
-        spent
+        updated.new_classes.join(" ")
     ));
 
-    let after = ask(&evm, &test)?;
-    print(format!("6. The same {} held-out letters, before and after", parts.test.len()));
+    let after = ask(&*pool.live()?, &test)?;
+    print(format!("5. The same {} held-out letters, before and after", parts.test.len()));
     let figures = compare(&before.0, &after.0, &test.1);
     print(indented(&table(&["", "before", "after"], figures.clone())));
+    let answers = ROUNDS * GROUPS;
+    let by_class = named / updated.new_classes.len().max(1);
+    print(format!(
+        "\n   That took {answers} answers and {struck} strikes: {named} labels, some {by_class} for a new letter, where each old \
+         letter\n   was trained on some {} rows. More answers name more of them right: go on with\n   `evmachine pool next {}`.",
+        learned.rows / KNOWN.len(),
+        folder.display()
+    ));
 
     let story = Story {
-        evm: &evm,
+        evm: &*pool.live()?,
         features: &features,
         train: &parts.train,
         test: &parts.test,
@@ -134,7 +159,7 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
         pooled: rows.len(),
         strangers,
         named,
-        groups: suggestions.len(),
+        groups: answers,
     };
     let path = arguments.output.join("report.html");
     report::write(&story, &path)?;
@@ -142,9 +167,33 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
     Ok(())
 }
 
-fn rejected_rows(evm: &Evm, features: &Features<'_>) -> Result<Vec<usize>, Failure> {
-    let decisions = evm.decide_with(&interrupt::run(), features)?;
-    Ok((0..decisions.len()).filter(|&row| decisions[row].class().is_none()).collect())
+/// A pool in place of the one that an earlier demo made there.
+fn empty_pool(folder: &Path, evm: &Evm) -> Result<Pool, Failure> {
+    if folder.join("pool.sqlite").is_file() {
+        std::fs::remove_dir_all(folder)
+            .map_err(|error| Failure::new(Kind::Other, error.to_string()).about(folder.display()))?;
+    }
+    Ok(Pool::create(folder, evm)?)
+}
+
+/// What answers so far have come to.
+fn progress_line(
+    groups: usize,
+    struck: usize,
+    labels: usize,
+    answers: &Answers,
+    truth: &Labels,
+) -> Vec<String> {
+    let new = |counts| share(answers, truth, false, counts);
+    vec![
+        groups.to_string(),
+        struck.to_string(),
+        labels.to_string(),
+        new(RIGHT),
+        new(UNKNOWN),
+        new(WRONG),
+        share(answers, truth, true, RIGHT),
+    ]
 }
 
 fn ask(evm: &Evm, (features, labels): &(Features<'_>, Labels)) -> Result<(Answers, Evaluation), Failure> {
@@ -153,24 +202,29 @@ fn ask(evm: &Evm, (features, labels): &(Features<'_>, Labels)) -> Result<(Answer
     Ok((answers, evaluation))
 }
 
+/// Whether an answer counts: by truth, best class, and whether it was accepted.
+type Counts = fn(Option<usize>, usize, bool) -> bool;
+const RIGHT: Counts = |truth, best, accepted| accepted && truth == Some(best);
+const UNKNOWN: Counts = |_, _, accepted| !accepted;
+const WRONG: Counts = |truth, best, accepted| accepted && truth != Some(best);
+
+/// Share of the old letters, or of the new ones, that count.
+fn share(answers: &Answers, labels: &Labels, old: bool, counts: Counts) -> String {
+    let rows: Vec<usize> =
+        (0..answers.len()).filter(|&row| KNOWN.contains(&labels.name(row)) == old).collect();
+    let hits =
+        rows.iter().filter(|&&row| counts(answers.truth[row], answers.best[row], answers.accepted[row]));
+    format!("{:.1} %", 100.0 * hits.count() as f64 / rows.len().max(1) as f64)
+}
+
 /// What became of the letters known from the start, and of the new ones.
 fn compare(before: &Answers, after: &Answers, labels: &Labels) -> Vec<Vec<String>> {
-    let outcome = |answers: &Answers, first: bool, counts: fn(Option<usize>, usize, bool) -> bool| {
-        let rows: Vec<usize> =
-            (0..answers.len()).filter(|&row| KNOWN.contains(&labels.name(row)) == first).collect();
-        let hits =
-            rows.iter().filter(|&&row| counts(answers.truth[row], answers.best[row], answers.accepted[row]));
-        format!("{:.1} %", 100.0 * hits.count() as f64 / rows.len().max(1) as f64)
-    };
     let mut lines = Vec::new();
-    for (kind, first) in [("15 old letters", true), ("11 new letters", false)] {
-        let mut line = |what: &str, counts: fn(Option<usize>, usize, bool) -> bool| {
-            let name = format!("{kind}: {what}");
-            lines.push(vec![name, outcome(before, first, counts), outcome(after, first, counts)]);
-        };
-        line("named right", |truth, best, accepted| accepted && truth == Some(best));
-        line("called unknown", |_, _, accepted| !accepted);
-        line("named wrong", |truth, best, accepted| accepted && truth != Some(best));
+    for (kind, old) in [("15 old letters", true), ("11 new letters", false)] {
+        for (what, counts) in [("named right", RIGHT), ("called unknown", UNKNOWN), ("named wrong", WRONG)] {
+            let shares = [before, after].map(|answers| share(answers, labels, old, counts));
+            lines.push([vec![format!("{kind}: {what}")], shares.to_vec()].concat());
+        }
     }
     lines
 }

@@ -2,7 +2,7 @@
 
 use crate::Place;
 
-const COMMANDS: [&str; 15] = [
+const COMMANDS: [&str; 19] = [
     "demo",
     "calibrate",
     "train",
@@ -10,15 +10,26 @@ const COMMANDS: [&str; 15] = [
     "update",
     "reduce",
     "forget",
+    "edit",
+    "doubt",
+    "rows",
     "set",
     "tune",
     "evaluate",
     "inspect",
     "plot",
     "export",
+    "pool",
     "completions",
     "man",
 ];
+
+const POOL_COMMANDS: [&str; 16] = [
+    "init", "add", "next", "label", "ignore", "discard", "undo", "update", "promote", "rollback", "status",
+    "events", "check", "export", "backup", "restore",
+];
+
+const EDITS: [&str; 8] = ["rename", "merge", "split", "relabel", "unlearn", "ignore", "set-aside", "restore"];
 
 #[test]
 fn help_is_as_it_was_approved() {
@@ -27,6 +38,10 @@ fn help_is_as_it_was_approved() {
     for command in COMMANDS {
         insta::assert_snapshot!(format!("help_{command}"), place.ok(&[command, "--help"]));
     }
+    let pool = POOL_COMMANDS.map(|command| place.ok(&["pool", command, "--help"]));
+    insta::assert_snapshot!("help_pool_commands", pool.join("\n---\n\n"));
+    let edits = EDITS.map(|edit| place.ok(&["edit", edit, "--help"]));
+    insta::assert_snapshot!("help_edits", edits.join("\n---\n\n"));
 }
 
 #[test]
@@ -35,6 +50,14 @@ fn every_command_has_an_example() {
     for command in COMMANDS {
         let help = place.ok(&[command, "--help"]);
         assert!(help.contains(&format!("Example: evmachine {command}")), "{help}");
+    }
+    for command in POOL_COMMANDS {
+        let help = place.ok(&["pool", command, "--help"]);
+        assert!(help.contains(&format!("Example: evmachine pool {command}")), "{help}");
+    }
+    for edit in EDITS {
+        let help = place.ok(&["edit", edit, "--help"]);
+        assert!(help.contains(&format!("Example: evmachine edit {edit}")), "{help}");
     }
 }
 
@@ -71,7 +94,12 @@ fn every_example_runs() {
     place.write("new.csv", features.join("\n"));
     let home = place.path("home");
     std::fs::create_dir_all(home.join(".local/share/bash-completion/completions")).unwrap();
-    for command in [
+    let pool = [
+        "add", "next", "label", "ignore", "discard", "undo", "update", "promote", "status", "events",
+        "check", "export", "backup", "restore", "rollback",
+    ]
+    .map(|command| ["pool", command]);
+    let plain = [
         "demo",
         "train",
         "predict",
@@ -79,6 +107,9 @@ fn every_example_runs() {
         "update",
         "reduce",
         "forget",
+        "edit",
+        "doubt",
+        "rows",
         "set",
         "inspect",
         "plot",
@@ -86,8 +117,10 @@ fn every_example_runs() {
         "completions",
         "man",
         "tune",
-    ] {
-        let help = place.ok(&[command, "--help"]);
+        "pool",
+    ];
+    for command in plain.iter().map(std::slice::from_ref).chain(pool.iter().map(|command| &command[..])) {
+        let help = place.ok(&[command, &["--help"]].concat());
         let example =
             help.split("Example: ").nth(1).unwrap().split("\n\n").next().unwrap().replace('\n', " ");
         // Man pages need a pager, and tuning for so many trials a minute: both are shortened.

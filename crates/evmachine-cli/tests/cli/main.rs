@@ -4,6 +4,8 @@
 //! - `formats`: train, predict, evaluate on real files of every format;
 //! - `input`: rows, columns, labels and several files, as people and attackers bring them;
 //! - `commands`: calibrate, update, reduce, forget, tune, inspect, plot, export, demo;
+//! - `edit`: corrections of a model, and the names of its rows;
+//! - `pool`: unknowns that wait on disk, answers, versions;
 //! - `files`: what becomes of the files that commands write;
 //! - `output`: what arrives at the standard output, and what a terminal gets to see;
 //! - `errors`: bad usage, bad data, bad models: message and exit code;
@@ -12,12 +14,14 @@
 #![allow(clippy::unwrap_used, reason = "a test ends where something unexpected happens")]
 
 mod commands;
+mod edit;
 mod errors;
 mod files;
 mod formats;
 mod help;
 mod input;
 mod output;
+mod pool;
 mod streams;
 
 use std::path::{Path, PathBuf};

@@ -1,6 +1,8 @@
 //! The open-world loop: detect, choose, label, update.
 
-use evmachine::{Evm, Features, Labels, Params, PoolError, Strategy, UnknownPool};
+use std::collections::{BTreeMap, BTreeSet};
+
+use evmachine::{Evm, Features, Grouping, Labels, Membership, Params, PoolError, Run, Strategy, UnknownPool};
 
 use crate::common::Random;
 
@@ -65,9 +67,13 @@ fn every_strategy_ranks_as_it_says() {
     assert_eq!(random(1), random(1));
     assert_ne!(random(1), random(2));
     // Groups share nothing, every suggestion heads its own, and nobody is left out.
-    for strategy in
-        [Strategy::Coverage, Strategy::LowestPsi, Strategy::ClosestToThreshold, Strategy::Random(4)]
-    {
+    for strategy in [
+        Strategy::Groups,
+        Strategy::Coverage,
+        Strategy::LowestPsi,
+        Strategy::ClosestToThreshold,
+        Strategy::Random(4),
+    ] {
         let mut seen = std::collections::HashSet::new();
         for suggestion in ask(strategy) {
             assert_eq!(suggestion.group[0], suggestion.sample);
@@ -125,9 +131,13 @@ fn every_sample_is_suggested_once_whatever_the_strategy() {
     let cloud: Vec<f32> = (0..400).map(|_| 60.0 * random.next()).collect();
     let mut pool = UnknownPool::new(2);
     let all = pool.add(&Features::new(cloud, 2).unwrap()).unwrap();
-    for strategy in
-        [Strategy::Coverage, Strategy::LowestPsi, Strategy::ClosestToThreshold, Strategy::Random(3)]
-    {
+    for strategy in [
+        Strategy::Groups,
+        Strategy::Coverage,
+        Strategy::LowestPsi,
+        Strategy::ClosestToThreshold,
+        Strategy::Random(3),
+    ] {
         let suggestions = pool.suggest(&evm, strategy, all.len()).unwrap();
         let mut groups: Vec<u64> =
             suggestions.iter().flat_map(|suggestion| &suggestion.group).copied().collect();
@@ -149,4 +159,73 @@ fn a_sample_beyond_the_range_of_the_whitened_space_is_named() {
     assert_eq!(refused, Err(PoolError::LargeSample { sample: ids[1], limit: 1e15 }));
     assert_eq!(pool.remove(&ids[1..]), 1);
     assert_eq!(pool.suggest(&evm, Strategy::LowestPsi, 1), Ok(Vec::new()));
+}
+
+/// By group, the rows in it; asserts that each group has one exemplar and holds nothing beyond its radius.
+fn by_group(memberships: &[Membership]) -> BTreeMap<u64, Vec<usize>> {
+    let mut groups: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
+    let radii: BTreeMap<u64, f32> =
+        memberships.iter().filter_map(|one| one.founded.map(|radius| (one.group, radius))).collect();
+    for (row, one) in memberships.iter().enumerate() {
+        assert!(one.distance <= radii[&one.group], "{one:?}");
+        assert!(one.founded.is_none() || one.distance == 0.0);
+        groups.entry(one.group).or_default().push(row);
+    }
+    assert_eq!(groups.len(), radii.len());
+    groups
+}
+
+#[test]
+fn groups_are_clumps_and_later_samples_join_them() {
+    let (evm, stream) = world();
+    let run = Run::new();
+    let mut grouping = Grouping::new(&run, &evm, 10).unwrap();
+    let clumps = stream.part(0..60);
+    let memberships = grouping.add(&run, &evm, &clumps).unwrap();
+    let groups = by_group(&memberships);
+    assert_eq!(groups.keys().copied().min(), Some(10));
+    assert_eq!((grouping.len(), grouping.next_group()), (groups.len(), 10 + groups.len() as u64));
+    let clump = |row: usize| [30, 50, 60].iter().position(|&end| row < end).unwrap();
+    for members in groups.values() {
+        let clumps: BTreeSet<usize> = members.iter().map(|&row| clump(row)).collect();
+        assert_eq!(clumps.len(), 1, "{members:?}");
+    }
+    assert!(groups.values().map(Vec::len).max() >= Some(15), "{groups:?}");
+
+    // What comes again joins the group that it is in; a group that is closed takes in nothing.
+    let again = grouping.add(&run, &evm, &stream.part(0..1)).unwrap()[0];
+    assert!(again.founded.is_none() && groups.contains_key(&again.group));
+    assert!(grouping.close(again.group) && !grouping.close(again.group));
+    let other = grouping.add(&run, &evm, &stream.part(0..1)).unwrap()[0];
+    assert_ne!(other.group, again.group);
+
+    // Taken up from their exemplars, groups go on as they were.
+    let founders: Vec<usize> = (0..60).filter(|&row| memberships[row].founded.is_some()).collect();
+    let numbers: Vec<u64> = founders.iter().map(|&row| memberships[row].group).collect();
+    let radii: Vec<f32> = founders.iter().filter_map(|&row| memberships[row].founded).collect();
+    let mut resumed = Grouping::new(&run, &evm, 0).unwrap();
+    resumed.resume(&evm, &clumps.select(&founders), &numbers, &radii).unwrap();
+    assert_eq!(resumed.next_group(), 10 + groups.len() as u64);
+    let same = resumed.add(&run, &evm, &clumps).unwrap();
+    for (row, (old, new)) in memberships.iter().zip(&same).enumerate() {
+        assert_eq!((old.group, old.distance, None), (new.group, new.distance, new.founded), "row {row}");
+    }
+}
+
+#[test]
+fn groups_are_the_same_for_any_number_of_threads() {
+    let (evm, _) = world();
+    let mut random = Random(8);
+    let cloud: Vec<f32> = (0..6_000).map(|_| 60.0 * random.next()).collect();
+    let cloud = Features::new(cloud, 2).unwrap();
+    let groups = |threads: usize| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        pool.install(|| {
+            let mut grouping = Grouping::new(&Run::new(), &evm, 0).unwrap();
+            grouping.add(&Run::new(), &evm, &cloud).unwrap()
+        })
+    };
+    let one = groups(1);
+    by_group(&one);
+    assert_eq!(one, groups(3));
 }

@@ -1,0 +1,129 @@
+//! `evmachine pool add`
+
+use std::path::PathBuf;
+
+use clap::Args;
+use evmachine::Features;
+use evmachine_openworld::{NewSample, Outcome, Pool, StoreError, Which};
+
+use super::{counted, details, print_json};
+use crate::console::Console;
+use crate::data::{DataArguments, report_skipped};
+use crate::failure::{Failure, Kind};
+use crate::interrupt;
+use crate::origin::Origin;
+
+/// Take rows in that the live version does not know
+///
+/// Rows with an --id that is there already are left as they are, so that a file can be added again after an error.
+///
+/// Example: evmachine pool add pool new.csv
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// The pool.
+    pool: PathBuf,
+
+    /// The rows; - for standard input. Several files, or a pattern such as 'part-*.csv', must have the same columns.
+    #[arg(required = true, value_name = "DATA")]
+    data: Vec<PathBuf>,
+
+    /// Take known rows in too.
+    #[arg(long)]
+    all: bool,
+
+    /// What to show of the rows: JSON lines, one object for each row in order, with any of id, text, link, and picture, the path of
+    /// a small PNG, JPEG, GIF, WebP or SVG file.
+    #[arg(long, value_name = "FILE")]
+    details: Option<PathBuf>,
+
+    /// Print what became of each row, as JSON.
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    columns: DataArguments,
+}
+
+pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failure> {
+    let mut pool = Pool::open(&arguments.pool)?;
+    let live = pool.live()?;
+    let which = if arguments.all { Which::All } else { Which::Unknown };
+    let mut shown = match &arguments.details {
+        Some(path) => Some(details::open(path)?),
+        None => None,
+    };
+    let mut series = arguments.columns.open(console, &arguments.data, Some(&live))?;
+    let bar = console.bar(None, "adding");
+    let mut outcomes = Vec::new();
+    let (mut passed, mut added, mut present) = (0, 0, 0);
+    while let Some(next) = series.next() {
+        interrupt::check()?;
+        let (file, batch) = next?;
+        let (rows, row_numbers) = (batch.rows, batch.row_numbers);
+        let origin = Origin::of_batch(&series.paths()[file], &row_numbers);
+        let mut samples: Vec<NewSample> = Vec::new();
+        if let Some(shown) = &mut shown {
+            samples = shown.take(&row_numbers, &mut passed)?;
+        }
+        if let Some(ids) = batch.ids {
+            samples.resize(rows, NewSample::default());
+            for (sample, id) in samples.iter_mut().zip(ids) {
+                sample.id = Some(id).filter(|id| !id.is_empty());
+            }
+        }
+        let features = Features::new(batch.features, batch.columns).map_err(|error| origin.failure(error))?;
+        let found = pool
+            .add(&interrupt::run(), &features, &samples, which)
+            .map_err(|error| in_file(error, &origin))?;
+        for outcome in &found {
+            match outcome {
+                Outcome::Added(_) => added += 1,
+                Outcome::Present(_) => present += 1,
+                Outcome::Known(_) => {}
+            }
+        }
+        bar.inc(rows as u64);
+        outcomes.extend(row_numbers.into_iter().zip(found));
+    }
+    bar.finish_and_clear();
+    report_skipped(console, &series);
+    if arguments.json {
+        let rows: Vec<serde_json::Value> = outcomes
+            .iter()
+            .map(|(row, outcome)| match outcome {
+                Outcome::Added(sample) => serde_json::json!({ "row": row, "sample": sample, "added": true }),
+                Outcome::Present(sample) => {
+                    serde_json::json!({ "row": row, "sample": sample, "added": false })
+                }
+                Outcome::Known(class) => serde_json::json!({ "row": row, "known": class }),
+            })
+            .collect();
+        print_json(&rows)?;
+    }
+    let known = outcomes.len() - added - present;
+    console.say(format!(
+        "{} added, {present} there already, {known} known and left out",
+        counted(added as u64, "sample")
+    ));
+    Ok(())
+}
+
+/// Rows by the numbers of the file.
+fn in_file(error: StoreError, origin: &Origin) -> Failure {
+    let number = |row: usize| origin.numbers[row] as usize;
+    match error {
+        StoreError::Features(error) => origin.failure(error),
+        StoreError::Predict(error) => origin.failure(error),
+        StoreError::DuplicateId { row, id, sample } => {
+            Failure::from(StoreError::DuplicateId { row: number(row), id, sample }).about(origin.name())
+        }
+        StoreError::RepeatedId { row, id } => {
+            Failure::from(StoreError::RepeatedId { row: number(row), id }).about(origin.name())
+        }
+        StoreError::LargePicture { row, bytes, limit } => Failure {
+            kind: Kind::Data,
+            ..Failure::from(StoreError::LargePicture { row: number(row), bytes, limit })
+        },
+        other => other.into(),
+    }
+}

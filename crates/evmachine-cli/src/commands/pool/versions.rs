@@ -1,0 +1,102 @@
+//! `evmachine pool update`, `promote` and `rollback`
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use evmachine::TailMemory;
+use evmachine_openworld::Pool;
+
+use super::{Person, counted, short};
+use crate::commands::train::say_report;
+use crate::console::Console;
+use crate::failure::Failure;
+
+/// Learn what was labelled into a new version, and make it live
+///
+/// What waits is decided and grouped anew; groups that were shown stay as they are.
+///
+/// Example: evmachine pool update pool
+#[derive(Debug, Args)]
+pub(crate) struct Update {
+    /// The pool.
+    pool: PathBuf,
+
+    /// Write the new model to this file too.
+    #[arg(short, long, value_name = "MODEL")]
+    output: Option<PathBuf>,
+
+    #[command(flatten)]
+    person: Person,
+}
+
+/// Make a version live
+///
+/// Example: evmachine pool promote pool previous
+#[derive(Debug, Args)]
+pub(crate) struct Promote {
+    /// The pool.
+    pool: PathBuf,
+
+    /// The version: live, previous, its hash or the beginning of it. `evmachine pool status` lists them.
+    version: String,
+
+    #[command(flatten)]
+    person: Person,
+}
+
+/// Make the previous version live again
+///
+/// Example: evmachine pool rollback pool
+#[derive(Debug, Args)]
+pub(crate) struct Rollback {
+    /// The pool.
+    pool: PathBuf,
+
+    #[command(flatten)]
+    person: Person,
+}
+
+impl Update {
+    pub(super) fn run(&self, console: &Console) -> Result<(), Failure> {
+        let mut pool = Pool::open(&self.pool)?;
+        let progress = console.progress();
+        let learned = pool.update(&console.run(&progress), self.person.name())?;
+        drop(progress);
+        let live = pool.live()?;
+        if let Some(path) = &self.output {
+            crate::model::save(&live, path)?;
+        }
+        let rows = counted(learned.report.rows as u64, "sample");
+        if !learned.report.new_classes.is_empty() {
+            console.say(format!("new classes: {}", learned.report.new_classes.join(", ")));
+        }
+        say_report(console, &live, TailMemory::Full, &learned.report);
+        console.say(format!(
+            "{rows} learned; version {} is live (event {})",
+            short(&learned.version),
+            learned.event
+        ));
+        Ok(())
+    }
+}
+
+impl Promote {
+    pub(super) fn run(&self, console: &Console) -> Result<(), Failure> {
+        promote(&self.pool, &self.version, &self.person, console)
+    }
+}
+
+impl Rollback {
+    pub(super) fn run(&self, console: &Console) -> Result<(), Failure> {
+        promote(&self.pool, "previous", &self.person, console)
+    }
+}
+
+fn promote(folder: &Path, version: &str, person: &Person, console: &Console) -> Result<(), Failure> {
+    let mut pool = Pool::open(folder)?;
+    let event = pool.promote(version, person.name())?;
+    console.say(format!("version {} is live (event {event})", short(&pool.version("live")?.hash)));
+    let progress = console.progress();
+    pool.refresh(&console.run(&progress))?;
+    Ok(())
+}

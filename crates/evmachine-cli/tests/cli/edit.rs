@@ -1,0 +1,188 @@
+//! Corrections of a model, and the names that rows have in it.
+
+use crate::Place;
+
+/// Two classes on a line, with ids; the fourth row is of the other class.
+const DATA: &str =
+    "id,class,x\na1,low,0.0\na2,low,0.1\na3,low,0.2\na4,high,0.3\nb1,high,5.0\nb2,high,5.1\nb3,high,5.2\n";
+
+fn trained() -> Place {
+    let place = Place::new();
+    place.write("data.csv", DATA);
+    place.ok(&[
+        "train",
+        "data.csv",
+        "--label",
+        "class",
+        "--id",
+        "id",
+        "--preset",
+        "paper",
+        "--tail-size",
+        "3",
+        "--cover-threshold",
+        "1",
+        "-o",
+        "model",
+    ]);
+    place
+}
+
+#[test]
+fn explanations_and_rows_name_rows_as_in_the_file_and_by_id() {
+    let place = trained();
+    place.write("query.csv", "x\n0.31\n");
+    let said = place.ok(&["predict", "model", "query.csv", "--explain", "-o", "out.jsonl"]);
+    assert!(said.is_empty());
+    let line: serde_json::Value = serde_json::from_str(&place.read("out.jsonl")).unwrap();
+    let speaker = &line["explanation"]["classes"][0]["extreme_vectors"][0];
+    assert_eq!((speaker["training_row"].as_u64(), speaker["training_id"].as_str()), (Some(4), Some("a4")));
+    assert_eq!((speaker["batch"].as_u64(), speaker["file"].as_str()), (Some(1), Some("data.csv")));
+    assert!(speaker["time"].as_str().unwrap().ends_with('Z'));
+
+    let rows: serde_json::Value =
+        serde_json::from_str(&place.ok(&["rows", "model", "--class", "low", "--json"])).unwrap();
+    let ids: Vec<&str> =
+        rows.as_array().unwrap().iter().map(|row| row["row"]["id"].as_str().unwrap()).collect();
+    assert_eq!(ids, ["a1", "a2", "a3"]);
+}
+
+#[test]
+fn rows_that_were_left_out_do_not_move_the_numbers_of_others() {
+    let place = Place::new();
+    place.write("data.csv", &DATA.replace("a2,low,0.1", "a2,low,none"));
+    place.ok(&[
+        "train",
+        "data.csv",
+        "--label",
+        "class",
+        "--drop",
+        "id",
+        "--skip-bad-rows",
+        "--preset",
+        "paper",
+        "--cover-threshold",
+        "1",
+        "-o",
+        "model",
+        "--quiet",
+    ]);
+    let rows: serde_json::Value = serde_json::from_str(&place.ok(&["rows", "model", "--json"])).unwrap();
+    let mut numbers: Vec<u64> =
+        rows.as_array().unwrap().iter().map(|row| row["row"]["number"].as_u64().unwrap()).collect();
+    numbers.sort_unstable();
+    assert_eq!(numbers, [1, 3, 4, 5, 6, 7]);
+}
+
+#[test]
+fn a_wrong_match_is_doubted_and_its_row_set_aside_and_restored() {
+    let place = trained();
+    place.write("query.csv", "x\n0.31\n");
+    let doubts: serde_json::Value =
+        serde_json::from_str(&place.ok(&["doubt", "model", "query.csv", "--json"])).unwrap();
+    assert_eq!(doubts[0]["class"], "high");
+    assert_eq!(doubts[0]["carried_by"]["id"], "a4");
+    assert_ne!(doubts[0]["without"]["class"], "high");
+
+    let compared = place.ok(&[
+        "edit",
+        "set-aside",
+        "model",
+        "--id",
+        "a4",
+        "-o",
+        "model",
+        "--compare",
+        "query.csv",
+        "--quiet",
+    ]);
+    assert_eq!(compared, "row 1: high -> low\n");
+    place.ok(&["edit", "restore", "model", "--row", "4", "-o", "model", "--quiet"]);
+    let doubts: serde_json::Value =
+        serde_json::from_str(&place.ok(&["doubt", "model", "query.csv", "--json"])).unwrap();
+    assert_eq!(doubts[0]["class"], "high");
+}
+
+#[test]
+fn a_relabelled_model_is_the_one_of_the_corrected_file() {
+    let place = trained();
+    place.ok(&["edit", "relabel", "model", "low", "--row", "4", "-o", "model", "--quiet"]);
+    let edited = place.ok(&["inspect", "model", "--json"]);
+    place.write("data.csv", &DATA.replace("a4,high", "a4,low"));
+    place.ok(&[
+        "train",
+        "data.csv",
+        "--label",
+        "class",
+        "--id",
+        "id",
+        "--preset",
+        "paper",
+        "--tail-size",
+        "3",
+        "--cover-threshold",
+        "1",
+        "-o",
+        "model",
+    ]);
+    assert_eq!(edited, place.ok(&["inspect", "model", "--json"]));
+}
+
+#[test]
+fn strangers_and_single_classes_are_learned() {
+    let place = Place::new();
+    place.write("one.csv", "class,x\nlow,0.0\nlow,0.1\nlow,0.2\n");
+    place.write("strangers.csv", "x\n0.5\n0.6\n");
+    let train = ["train", "one.csv", "--label", "class", "-o", "model"];
+    let said = |arguments: &[&str]| String::from_utf8(place.run(arguments).stderr).unwrap();
+    let alone = said(&train);
+    assert!(alone.contains("there is one class, and nothing to measure its margins against"), "{alone}");
+    let both = said(&[&train[..], &["--ignore-data", "strangers.csv"]].concat());
+    assert!(both.contains("2 samples are ignored") && !both.contains("there is one class"), "{both}");
+    let predict = |expected: &str| {
+        place.ok(&["predict", "model", "strangers.csv", "-o", "out.csv", "--quiet"]);
+        let out = place.read("out.csv");
+        let labels: Vec<&str> = out.lines().skip(1).map(|line| line.split(',').nth(1).unwrap()).collect();
+        assert!(labels.iter().all(|label| *label == expected), "{out}");
+    };
+    predict("unknown");
+    place.ok(&["train", "one.csv", "--label", "class", "-o", "model", "--quiet"]);
+    place.ok(&["update", "model", "--ignore", "strangers.csv", "-o", "model", "--quiet"]);
+    predict("unknown");
+    // Once named, they are a class.
+    place.ok(&[
+        "edit",
+        "relabel",
+        "model",
+        "high",
+        "--batch",
+        "strangers.csv",
+        "--row",
+        "1,2",
+        "-o",
+        "model",
+        "--quiet",
+    ]);
+    predict("high");
+}
+
+#[test]
+fn what_cannot_be_edited_is_said() {
+    let place = trained();
+    let error = |arguments: &[&str], code: i32| place.fails(code, arguments);
+    assert!(error(&["edit", "unlearn", "model", "-o", "model"], 2).contains("say which rows"));
+    assert!(
+        error(&["edit", "unlearn", "model", "--id", "z", "-o", "model"], 1)
+            .contains("a row with the id \"z\"")
+    );
+    assert!(
+        error(&["edit", "rename", "model", "high", "low", "-o", "model"], 2)
+            .contains("there is a class \"low\"")
+    );
+    assert!(
+        error(&["edit", "unlearn", "model", "--row", "1", "--batch", "x.csv", "-o", "model"], 2)
+            .contains("1 data.csv")
+    );
+    place.ok(&["update", "model", "data.csv", "--label", "class", "--id", "id", "-o", "model", "--quiet"]);
+    assert!(error(&["edit", "unlearn", "model", "--row", "1", "-o", "model"], 2).contains("several rows 1"));
+}

@@ -1,0 +1,301 @@
+//! What happened, appended and never changed, and what of it is in force.
+//!
+//! An event is in force unless an event that is in force undoes it. The state of a sample is what the last of the answers to it says
+//! that is in force.
+
+use std::fmt;
+
+use rusqlite::{Row, params};
+use serde::Serialize;
+
+use crate::error::StoreError;
+use crate::pool::{Pool, Write, now};
+use crate::samples::{SampleId, State};
+use crate::versions::{LINEAGE, Names};
+
+/// Identifies an event, for as long as the pool lives.
+pub type EventId = i64;
+
+/// What an event did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum EventKind {
+    /// Samples got a label.
+    Labelled,
+    /// Samples are to stay strangers.
+    Ignored,
+    /// Samples are of no use.
+    Discarded,
+    /// Samples wait again.
+    Reopened,
+    /// A version was made of what was labelled, and is live.
+    Updated,
+    /// Another version is live.
+    Promoted,
+    /// Another event is not in force any more.
+    Undone,
+}
+
+impl EventKind {
+    const ALL: [Self; 7] = [
+        Self::Labelled,
+        Self::Ignored,
+        Self::Discarded,
+        Self::Reopened,
+        Self::Updated,
+        Self::Promoted,
+        Self::Undone,
+    ];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Labelled => "labelled",
+            Self::Ignored => "ignored",
+            Self::Discarded => "discarded",
+            Self::Reopened => "reopened",
+            Self::Updated => "updated",
+            Self::Promoted => "promoted",
+            Self::Undone => "undone",
+        }
+    }
+
+    fn read(name: &str) -> Result<Self, rusqlite::Error> {
+        Self::ALL.into_iter().find(|kind| kind.name() == name).ok_or(rusqlite::Error::InvalidQuery)
+    }
+
+    fn changes_live(self) -> bool {
+        matches!(self, Self::Updated | Self::Promoted)
+    }
+}
+
+impl fmt::Display for EventKind {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.name())
+    }
+}
+
+/// Something that happened.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Event {
+    /// Its number.
+    pub number: EventId,
+    /// What it did.
+    pub kind: EventKind,
+    /// When, in seconds since 1970.
+    pub time: i64,
+    /// Who did it, where that was said.
+    pub person: Option<String>,
+    /// The class that samples got.
+    pub label: Option<String>,
+    /// The event that it undid.
+    pub target: Option<EventId>,
+    /// The version that became live.
+    pub model: Option<String>,
+    /// How many samples it is about.
+    pub samples: u64,
+    /// Whether nothing undid it.
+    pub in_force: bool,
+}
+
+/// An event to append.
+pub(crate) struct NewEvent<'a> {
+    pub(crate) kind: EventKind,
+    pub(crate) person: Option<&'a str>,
+    pub(crate) label: Option<&'a str>,
+    pub(crate) target: Option<EventId>,
+    /// The version that becomes live, and the names before it.
+    pub(crate) model: Option<(&'a str, &'a Names)>,
+}
+
+impl<'a> NewEvent<'a> {
+    pub(crate) fn new(kind: EventKind, person: Option<&'a str>) -> Self {
+        Self { kind, person, label: None, target: None, model: None }
+    }
+}
+
+impl Pool {
+    /// All events, the first one first.
+    pub fn events(&self) -> Result<Vec<Event>, StoreError> {
+        let query = "SELECT number, kind, time, person, label, target, model, \
+                     (SELECT count(*) FROM event_samples WHERE event = number), \
+                     number NOT IN (SELECT event FROM undone) FROM events ORDER BY number";
+        let read = |row: &Row<'_>| {
+            Ok(Event {
+                number: row.get(0)?,
+                kind: EventKind::read(&row.get::<_, String>(1)?)?,
+                time: row.get(2)?,
+                person: row.get(3)?,
+                label: row.get(4)?,
+                target: row.get(5)?,
+                model: row.get(6)?,
+                samples: row.get::<_, i64>(7)? as u64,
+                in_force: row.get(8)?,
+            })
+        };
+        self.list(query, [], read)
+    }
+
+    /// Undoes an event: all is as if it had not been. Unless one is named, the last that is in force and not itself an undoing.
+    /// Returns the event that was undone and the one that says so, which can be undone too.
+    pub fn undo(
+        &mut self,
+        event: Option<EventId>,
+        person: Option<&str>,
+    ) -> Result<(EventId, EventId), StoreError> {
+        self.write(|write| write.undo(event, person))
+    }
+}
+
+impl Write<'_> {
+    pub(crate) fn append(
+        &mut self,
+        event: &NewEvent<'_>,
+        samples: &[SampleId],
+    ) -> Result<EventId, StoreError> {
+        let (model, before) = event.model.unzip();
+        self.execute(
+            "INSERT INTO events (kind, time, person, label, target, model, live_before, previous_before) \
+             VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            params![
+                event.kind.name(),
+                now(),
+                event.person,
+                event.label,
+                event.target,
+                model,
+                before.map(|before| &before.live),
+                before.and_then(|before| before.previous.as_ref())
+            ],
+        )?;
+        let number = self.transaction.last_insert_rowid();
+        for sample in samples {
+            self.execute("INSERT INTO event_samples (event, sample) VALUES (?, ?)", [number, *sample])?;
+        }
+        Ok(number)
+    }
+
+    fn undo(
+        &mut self,
+        event: Option<EventId>,
+        person: Option<&str>,
+    ) -> Result<(EventId, EventId), StoreError> {
+        let last = "SELECT number FROM events WHERE kind <> 'undone' AND number NOT IN (SELECT event FROM undone) \
+                    ORDER BY number DESC LIMIT 1";
+        let event = match event {
+            Some(event) => event,
+            None => self.find(last, [], |row| row.get(0))?.ok_or(StoreError::NothingToUndo)?,
+        };
+        let in_force = "SELECT number NOT IN (SELECT event FROM undone) FROM events WHERE number = ?";
+        match self.find(in_force, [event], |row| row.get(0))? {
+            None => return Err(StoreError::NoEvent { event }),
+            Some(false) => return Err(StoreError::AlreadyUndone { event }),
+            Some(true) => {}
+        }
+        let (root, kind, comes_back) = self.root(event)?;
+        if kind.changes_live() {
+            self.turn_live(root, kind, comes_back)?;
+        }
+        let samples: Vec<SampleId> =
+            self.list("SELECT sample FROM event_samples WHERE event = ?", [root], |row| row.get(0))?;
+        if !kind.changes_live() {
+            self.refuse_learned(&samples)?;
+        }
+        let target = Some(event);
+        let undoing = self.append(&NewEvent { target, ..NewEvent::new(EventKind::Undone, person) }, &[])?;
+        self.set_in_force(event, false)?;
+        if !kind.changes_live() {
+            self.follow_events(&samples)?;
+            // Groups that were answered may wait again.
+            self.groups = None;
+        }
+        Ok((event, undoing))
+    }
+
+    /// The event that is no undoing at the end of a chain of them, and whether it comes into force if the first is undone.
+    fn root(&self, event: EventId) -> Result<(EventId, EventKind, bool), StoreError> {
+        let (mut at, mut comes_back) = (event, false);
+        loop {
+            let read = |row: &Row<'_>| {
+                Ok((EventKind::read(&row.get::<_, String>(0)?)?, row.get::<_, Option<EventId>>(1)?))
+            };
+            let found = self.find("SELECT kind, target FROM events WHERE number = ?", [at], read)?;
+            match found.ok_or(StoreError::NoEvent { event: at })? {
+                (EventKind::Undone, Some(target)) => (at, comes_back) = (target, !comes_back),
+                (kind, _) => return Ok((at, kind, comes_back)),
+            }
+        }
+    }
+
+    /// Gives the names back that an event changed, or changes them again, if nothing changed them since.
+    fn turn_live(&self, event: EventId, kind: EventKind, comes_back: bool) -> Result<(), StoreError> {
+        let query = "SELECT model, live_before, previous_before FROM events WHERE number = ?";
+        let read = |row: &Row<'_>| Ok((row.get(0)?, Names { live: row.get(1)?, previous: row.get(2)? }));
+        let (model, before): (String, Names) =
+            self.find(query, [event], read)?.ok_or(StoreError::NoEvent { event })?;
+        let after = Names { live: model, previous: Some(before.live.clone()) };
+        let (from, to) = if comes_back { (before, after) } else { (after, before) };
+        if self.names()? != from {
+            return Err(StoreError::NotTheLast { event, kind });
+        }
+        self.set_names(&to.live, to.previous.as_deref())
+    }
+
+    /// Sets whether an event is in force, and with it those that it undoes.
+    fn set_in_force(&self, event: EventId, in_force: bool) -> Result<(), StoreError> {
+        let (mut at, mut in_force) = (Some(event), in_force);
+        while let Some(event) = at {
+            let statement = if in_force {
+                "DELETE FROM undone WHERE event = ?"
+            } else {
+                "INSERT INTO undone (event) VALUES (?)"
+            };
+            self.execute(statement, [event])?;
+            let target = "SELECT target FROM events WHERE number = ? AND kind = 'undone'";
+            at = self.find(target, [event], |row| row.get(0))?;
+            in_force = !in_force;
+        }
+        Ok(())
+    }
+
+    /// What the events say of a sample.
+    pub(crate) fn state_by_events(&self, sample: SampleId) -> Result<State, StoreError> {
+        let query = "SELECT kind, events.label FROM event_samples JOIN events ON events.number = event \
+                     WHERE sample = ? AND kind IN ('labelled', 'ignored', 'discarded', 'reopened') \
+                     AND event NOT IN (SELECT event FROM undone) ORDER BY event DESC LIMIT 1";
+        let read = |row: &Row<'_>| {
+            let kind = EventKind::read(&row.get::<_, String>(0)?)?;
+            let name = if kind == EventKind::Reopened { "waiting" } else { kind.name() };
+            State::from_columns(name, row.get(1)?).ok_or(rusqlite::Error::InvalidQuery)
+        };
+        Ok(self.find(query, [sample], read)?.unwrap_or(State::Waiting))
+    }
+
+    /// Brings the states of samples, and the counts of their groups, up to the events.
+    pub(crate) fn follow_events(&mut self, samples: &[SampleId]) -> Result<(), StoreError> {
+        for &sample in samples {
+            let state = self.state_by_events(sample)?;
+            let (state, label) = state.columns();
+            self.execute(
+                "UPDATE samples SET state = ?, label = ? WHERE number = ?",
+                params![state, label, sample],
+            )?;
+        }
+        self.count_groups_of(samples)
+    }
+
+    /// What the live version has learned stays answered as it was learned.
+    pub(crate) fn refuse_learned(&self, samples: &[SampleId]) -> Result<(), StoreError> {
+        let query = format!(
+            "{LINEAGE} SELECT sample FROM event_samples JOIN events ON events.number = event \
+             WHERE sample = ? AND kind = 'updated' AND model IN (SELECT hash FROM lineage)"
+        );
+        for &sample in samples {
+            if self.find(&query, [sample], |_| Ok(()))?.is_some() {
+                return Err(StoreError::AlreadyLearned { sample });
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,54 @@
+//! A pool of unknowns that lasts: samples, the answers that people gave, and the model versions that came of them, in one folder.
+//!
+//! ```text
+//! POOL/pool.sqlite                samples, groups, events, names of versions
+//! POOL/models/HASH.safetensors    model versions, never changed
+//! ```
+//!
+//! A call that has returned is on the disk. Several processes may use one pool; who writes waits for the others.
+//!
+//! ```
+//! use evmachine::{Evm, Features, Labels, Params, Run};
+//! use evmachine_openworld::{Answer, Pool, Target, Which};
+//!
+//! # let place = tempfile::tempdir()?;
+//! # let folder = place.path().join("pool");
+//! let features = Features::new(vec![0.0, 0.1, 0.2, 5.0, 5.1, 5.2], 1)?;
+//! let labels = Labels::new(["low", "low", "low", "high", "high", "high"])?;
+//! let (evm, _) = Evm::fit(&Params::default(), &features, &labels)?;
+//!
+//! let run = Run::new();
+//! let mut pool = Pool::create(&folder, &evm)?;
+//! pool.add(&run, &Features::new(vec![0.1, 20.0, 20.05, 40.0], 1)?, &[], Which::Unknown)?;
+//! let group = pool.next_groups(&run, 1, false)?.remove(0);
+//! assert_eq!(group.members.len(), 2, "20.0 and 20.05 lie together, and 0.1 is known");
+//! let target = Target::Group { group: group.number, except: &[] };
+//! pool.answer(&run, &target, Answer::Label("far"), None)?;
+//! pool.update(&run, None)?;
+//! assert_eq!(pool.live()?.classes().len(), 3);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod answers;
+mod backup;
+mod check;
+mod error;
+mod events;
+mod groups;
+mod pool;
+mod regroup;
+mod samples;
+mod schema;
+mod update;
+mod versions;
+
+pub use answers::{Answer, Target};
+pub use check::Finding;
+pub use error::StoreError;
+pub use events::{Event, EventId, EventKind};
+pub use groups::{Group, GroupId, Member, Neighbor};
+pub use pool::{Pool, Status};
+pub use samples::{LARGEST_PICTURE, NewSample, Outcome, Picture, Sample, SampleId, State, Which};
+pub use schema::SCHEMA_VERSION;
+pub use update::Learned;
+pub use versions::Version;

@@ -1,0 +1,355 @@
+//! Samples: what comes in, and what is known of each.
+
+use rusqlite::{OptionalExtension, Row, params};
+use serde::Serialize;
+
+use evmachine::{Decision, Evm, Features, Run};
+
+use crate::error::StoreError;
+use crate::groups::GroupId;
+use crate::pool::{Pool, Write, now};
+
+/// Identifies a sample, for as long as the pool lives.
+pub type SampleId = i64;
+
+/// Bytes of the largest picture that is kept with a sample.
+pub const LARGEST_PICTURE: usize = 256 << 10;
+
+/// A small picture, as it will be shown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Picture {
+    /// Such as `image/png`.
+    pub media_type: String,
+    /// The file.
+    pub bytes: Vec<u8>,
+}
+
+/// What may come with the features of a sample, for the person who will look at it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct NewSample {
+    /// What its owner calls it. Adding it again changes nothing.
+    pub id: Option<String>,
+    /// A text to show.
+    pub text: Option<String>,
+    /// Where the original is.
+    pub link: Option<String>,
+    /// A picture to show, of [`LARGEST_PICTURE`] bytes at most.
+    pub picture: Option<Picture>,
+}
+
+/// Which of the rows are taken in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Which {
+    /// Those that the live model does not know.
+    Unknown,
+    /// All of them.
+    All,
+}
+
+/// What became of a row.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// It waits in the pool.
+    Added(SampleId),
+    /// It was there already.
+    Present(SampleId),
+    /// The live model knows it as that class, and it was left out.
+    Known(String),
+}
+
+impl Outcome {
+    /// The sample, where there is one.
+    pub fn sample(&self) -> Option<SampleId> {
+        match *self {
+            Self::Added(sample) | Self::Present(sample) => Some(sample),
+            Self::Known(_) => None,
+        }
+    }
+}
+
+/// What the answers to a sample come to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "state", rename_all = "snake_case")]
+pub enum State {
+    /// Nobody answered.
+    Waiting,
+    /// It is of that class.
+    Labelled {
+        /// The class.
+        label: String,
+    },
+    /// It is a stranger, and is to stay one.
+    Ignored,
+    /// It is of no use.
+    Discarded,
+}
+
+impl State {
+    pub(crate) fn from_columns(state: &str, label: Option<String>) -> Option<Self> {
+        match (state, label) {
+            ("waiting", None) => Some(Self::Waiting),
+            ("labelled", Some(label)) => Some(Self::Labelled { label }),
+            ("ignored", None) => Some(Self::Ignored),
+            ("discarded", None) => Some(Self::Discarded),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn columns(&self) -> (&'static str, Option<&str>) {
+        match self {
+            Self::Waiting => ("waiting", None),
+            Self::Labelled { label } => ("labelled", Some(label)),
+            Self::Ignored => ("ignored", None),
+            Self::Discarded => ("discarded", None),
+        }
+    }
+}
+
+/// A sample of the pool.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Sample {
+    /// Its number.
+    pub number: SampleId,
+    /// What its owner calls it.
+    pub id: Option<String>,
+    /// When it came, in seconds since 1970.
+    pub added: i64,
+    /// What the answers come to.
+    #[serde(flatten)]
+    pub state: State,
+    /// The best class, when it was last decided.
+    pub class: String,
+    /// P of that class.
+    pub probability: f64,
+    /// Whether that class was supported enough to be known.
+    pub known: bool,
+    /// The version that decided.
+    pub model: String,
+    /// The group that it is in.
+    pub group: GroupId,
+    /// The text to show.
+    pub text: Option<String>,
+    /// Where the original is.
+    pub link: Option<String>,
+    /// The vector.
+    #[serde(skip)]
+    pub features: Vec<f32>,
+    /// The picture to show.
+    #[serde(skip)]
+    pub picture: Option<Picture>,
+}
+
+const COLUMNS: &str = "number, client_id, added, state, label, class, ln_probability, known, model, group_number, \
+                       text, link, features, media_type, picture";
+
+impl Pool {
+    /// Takes rows in, each with what `details` says of it; no details at all is fine. All are on the disk when it returns, or on an
+    /// error none.
+    pub fn add(
+        &mut self,
+        run: &Run<'_>,
+        features: &Features<'_>,
+        details: &[NewSample],
+        which: Which,
+    ) -> Result<Vec<Outcome>, StoreError> {
+        self.check_rows(features, details)?;
+        loop {
+            let hash = self.names()?.live;
+            let live = self.live()?;
+            let decisions = live.decide_with(run, features)?;
+            let added = self.write(|write| {
+                if write.live_hash()? != hash {
+                    return Err(StoreError::ChangedMeanwhile);
+                }
+                write.add(run, &live, (features, &decisions), details, which)
+            });
+            match added {
+                Err(StoreError::ChangedMeanwhile) => {}
+                done => return done,
+            }
+        }
+    }
+
+    fn check_rows(&self, features: &Features<'_>, details: &[NewSample]) -> Result<(), StoreError> {
+        let (rows, found) = (features.rows(), details.len());
+        if !details.is_empty() && found != rows {
+            return Err(StoreError::DetailCount { rows, found });
+        }
+        let (expected, found) = (self.dimensions(), features.columns());
+        if expected != found {
+            return Err(evmachine::FeatureError::Dimensions { expected, found }.into());
+        }
+        let size = |detail: &NewSample| detail.picture.as_ref().map_or(0, |picture| picture.bytes.len());
+        match details.iter().position(|detail| size(detail) > LARGEST_PICTURE) {
+            Some(row) => {
+                Err(StoreError::LargePicture { row, bytes: size(&details[row]), limit: LARGEST_PICTURE })
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// One sample, with all that is known of it.
+    pub fn sample(&self, sample: SampleId) -> Result<Sample, StoreError> {
+        let query = format!("SELECT {COLUMNS} FROM samples JOIN contents USING (number) WHERE number = ?");
+        let found = self
+            .database()
+            .prepare_cached(&query)
+            .and_then(|mut query| query.query_row([sample], read).optional());
+        found.map_err(|error| self.failed(error))?.ok_or(StoreError::NoSample { sample })
+    }
+
+    /// Calls `each` for every sample, in the order in which they came, until it says no.
+    pub fn for_each_sample<E: From<StoreError>>(
+        &self,
+        mut each: impl FnMut(Sample) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let failed = |error| E::from(self.failed(error));
+        let query = format!("SELECT {COLUMNS} FROM samples JOIN contents USING (number) ORDER BY number");
+        let mut query = self.database().prepare(&query).map_err(failed)?;
+        let mut rows = query.query([]).map_err(failed)?;
+        while let Some(row) = rows.next().map_err(failed)? {
+            each(read(row).map_err(failed)?)?;
+        }
+        Ok(())
+    }
+}
+
+fn read(row: &Row<'_>) -> Result<Sample, rusqlite::Error> {
+    let state = State::from_columns(&row.get::<_, String>("state")?, row.get("label")?);
+    let picture = match (row.get("media_type")?, row.get("picture")?) {
+        (Some(media_type), Some(bytes)) => Some(Picture { media_type, bytes }),
+        _ => None,
+    };
+    Ok(Sample {
+        number: row.get("number")?,
+        id: row.get("client_id")?,
+        added: row.get("added")?,
+        state: state.ok_or(rusqlite::Error::InvalidQuery)?,
+        class: row.get("class")?,
+        probability: row.get::<_, f64>("ln_probability")?.exp(),
+        known: row.get("known")?,
+        model: row.get("model")?,
+        group: row.get("group_number")?,
+        text: row.get("text")?,
+        link: row.get("link")?,
+        features: vector(row.get_ref("features")?.as_blob()?),
+        picture,
+    })
+}
+
+pub(crate) fn blob(vector: &[f32]) -> Vec<u8> {
+    vector.iter().flat_map(|value| value.to_le_bytes()).collect()
+}
+
+pub(crate) fn vector(blob: &[u8]) -> Vec<f32> {
+    blob.chunks_exact(4).map(|bytes| f32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])).collect()
+}
+
+impl Write<'_> {
+    fn add(
+        &mut self,
+        run: &Run<'_>,
+        live: &Evm,
+        (features, decisions): (&Features<'_>, &[Decision]),
+        details: &[NewSample],
+        which: Which,
+    ) -> Result<Vec<Outcome>, StoreError> {
+        let nothing = NewSample::default();
+        let mut first_rows: std::collections::HashMap<&str, usize> = std::collections::HashMap::new();
+        let mut outcomes: Vec<Option<Outcome>> = Vec::with_capacity(features.rows());
+        for row in 0..features.rows() {
+            let id = details.get(row).and_then(|detail| detail.id.as_deref());
+            let present = match id {
+                Some(id) => self.sample_of_id(row, id, features.row(row))?,
+                None => None,
+            };
+            outcomes.push(match (present, decisions[row].class()) {
+                (Some(sample), _) => Some(Outcome::Present(sample)),
+                (None, Some(class)) if which == Which::Unknown => {
+                    Some(Outcome::Known(live.class_name(class).to_owned()))
+                }
+                _ => {
+                    if let Some(id) = id
+                        && let Some(&first) = first_rows.get(id)
+                        && features.row(first) != features.row(row)
+                    {
+                        return Err(StoreError::RepeatedId { row, id: id.to_owned() });
+                    }
+                    id.map(|id| first_rows.entry(id).or_insert(row));
+                    None
+                }
+            });
+        }
+        let id_of = |row: usize| details.get(row).and_then(|detail| detail.id.as_deref());
+        let is_repeated = |row: usize| id_of(row).is_some_and(|id| first_rows[id] != row);
+        let new: Vec<usize> =
+            (0..features.rows()).filter(|&row| outcomes[row].is_none() && !is_repeated(row)).collect();
+        let first: SampleId = self.value("SELECT ifnull(max(number), 0) + 1 FROM samples")?;
+        let numbers: Vec<SampleId> = (first..).take(new.len()).collect();
+        let memberships = self.join_groups(run, live, &features.select(&new), &numbers)?;
+        let (added, version) = (now(), self.live_hash()?);
+        for ((&row, &number), membership) in new.iter().zip(&numbers).zip(memberships) {
+            let (detail, decision) = (details.get(row).unwrap_or(&nothing), &decisions[row]);
+            let (class, score) = (live.class_name(decision.best()), decision.score());
+            self.execute(
+                "INSERT INTO samples (number, client_id, added, class, ln_probability, support, known, model, \
+                 group_number, distance) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                params![
+                    number,
+                    detail.id,
+                    added,
+                    class,
+                    score.ln_probability,
+                    score.support,
+                    decision.class().is_some(),
+                    version,
+                    membership.group as GroupId,
+                    membership.distance
+                ],
+            )?;
+            let picture = detail.picture.as_ref();
+            self.execute(
+                "INSERT INTO contents (number, features, text, link, media_type, picture) VALUES (?, ?, ?, ?, ?, ?)",
+                params![
+                    number,
+                    blob(features.row(row)),
+                    detail.text,
+                    detail.link,
+                    picture.map(|picture| &picture.media_type),
+                    picture.map(|picture| &picture.bytes)
+                ],
+            )?;
+            self.execute(
+                "UPDATE groups SET waiting = waiting + 1, unknown = unknown + ? WHERE number = ?",
+                params![decision.class().is_none(), membership.group as GroupId],
+            )?;
+            outcomes[row] = Some(Outcome::Added(number));
+        }
+        let first_outcome = |row: usize| -> Option<Outcome> {
+            let first = first_rows[id_of(row)?];
+            outcomes[first].as_ref()?.sample().map(Outcome::Present)
+        };
+        let repeated: Vec<(usize, Option<Outcome>)> = (0..features.rows())
+            .filter(|&row| outcomes[row].is_none())
+            .map(|row| (row, first_outcome(row)))
+            .collect();
+        for (row, outcome) in repeated {
+            outcomes[row] = outcome;
+        }
+        Ok(outcomes.into_iter().flatten().collect())
+    }
+
+    /// The sample that has that identifier, if its features are these.
+    fn sample_of_id(&self, row: usize, id: &str, features: &[f32]) -> Result<Option<SampleId>, StoreError> {
+        let query = "SELECT number, features FROM samples JOIN contents USING (number) WHERE client_id = ?";
+        let read = |found: &Row<'_>| Ok((found.get(0)?, found.get_ref(1)?.as_blob()? == blob(features)));
+        let found: Option<(SampleId, bool)> = self.find(query, [id], read)?;
+        match found {
+            Some((sample, false)) => Err(StoreError::DuplicateId { row, id: id.to_owned(), sample }),
+            Some((sample, true)) => Ok(Some(sample)),
+            None => Ok(None),
+        }
+    }
+}

@@ -1,0 +1,199 @@
+use std::collections::BTreeSet;
+
+use evmachine::{Features, Run};
+use evmachine_openworld::{
+    Answer, EventKind, LARGEST_PICTURE, NewSample, Outcome, Picture, Pool, State, StoreError, Target, Which,
+};
+
+use crate::{assert_sound, fill, folder, model, place, stream};
+
+const NOBODY: Option<&str> = None;
+
+#[test]
+fn the_loop_learns_new_classes_and_goes_back() {
+    let (place, mut pool) = place();
+    let run = Run::new();
+    let samples = fill(&mut pool);
+    assert!((24..=25).contains(&samples.len()), "{}", samples.len());
+    let first_version = pool.status().unwrap().live;
+
+    let groups = pool.next_groups(&run, 3, false).unwrap();
+    let sizes: Vec<usize> = groups.iter().map(|group| group.members.len()).collect();
+    assert_eq!(sizes, [12, 8, 4], "one group for each clump, the largest first");
+    assert_eq!(groups[0].members[0].sample, groups[0].exemplar);
+    assert!(groups[0].members.iter().all(|member| member.distance <= groups[0].radius));
+    let nearest = &groups[0].neighbors[0];
+    assert_eq!((groups[0].neighbors.len(), nearest.class.as_str()), (2, "a"));
+    assert!(nearest.distance > 25.0 && nearest.probability < 0.05, "{nearest:?}");
+    for (group, name) in groups.iter().zip(["c", "d", "e"]) {
+        let target = Target::Group { group: group.number, except: &[] };
+        let (_, count) = pool.answer(&run, &target, Answer::Label(name), Some("Ada")).unwrap();
+        assert_eq!(count, group.members.len());
+    }
+    let status = pool.status().unwrap();
+    assert_eq!((status.to_learn, status.labelled["c"], status.labelled["e"]), (24, 12, 4));
+
+    let learned = pool.update(&run, NOBODY).unwrap();
+    assert_eq!(learned.report.new_classes, ["c", "d", "e"]);
+    assert_eq!(pool.live().unwrap().classes().len(), 5);
+    let status = pool.status().unwrap();
+    assert_eq!((status.live.as_str(), status.to_learn), (learned.version.as_str(), 0));
+    assert_eq!(status.previous.as_ref(), Some(&first_version));
+    assert!(matches!(pool.update(&run, NOBODY), Err(StoreError::NothingToLearn)));
+    let again = pool.answer(&run, &Target::Samples(&samples[..1]), Answer::Discard, NOBODY);
+    assert!(matches!(again, Err(StoreError::AlreadyLearned { sample }) if sample == samples[0]));
+
+    pool.rollback(NOBODY).unwrap();
+    assert_eq!(pool.live().unwrap().classes().len(), 2);
+    assert_eq!(pool.status().unwrap().to_learn, 24, "what the live version has not learned is to be learned");
+    pool.promote(&learned.version[..8], NOBODY).unwrap();
+    assert_eq!(pool.status().unwrap().to_learn, 0);
+    assert!(matches!(pool.promote("live", NOBODY), Err(StoreError::AlreadyLive { .. })));
+    assert!(matches!(pool.promote("zz", NOBODY), Err(StoreError::NoVersion { .. })));
+    let kinds: Vec<EventKind> = pool.events().unwrap().iter().map(|event| event.kind).collect();
+    use EventKind::{Labelled, Promoted, Updated};
+    assert_eq!(kinds, [Labelled, Labelled, Labelled, Updated, Promoted, Promoted]);
+    assert_eq!(pool.events().unwrap()[0].person.as_deref(), Some("Ada"));
+    drop(pool);
+    assert_sound(&folder(&place));
+}
+
+#[test]
+fn a_group_that_was_handed_out_keeps_its_members() {
+    let (_place, mut pool) = place();
+    let run = Run::new();
+    fill(&mut pool);
+    let group = pool.next_groups(&run, 1, false).unwrap().remove(0);
+    // The same points once more: they would all lie in that group.
+    let more = pool.add(&run, &stream().part(0..12), &[], Which::Unknown).unwrap();
+    assert_eq!(more.len(), 12);
+    assert_eq!(pool.next_groups(&run, 1, false).unwrap(), [group.clone()], "the same until it is answered");
+    let other = pool.next_groups(&run, 1, true).unwrap().remove(0);
+    assert_ne!(other.number, group.number);
+    assert_eq!(other.members.len(), 12, "those who came later have a group of their own");
+
+    // What does not belong goes on to wait elsewhere.
+    let strange = [group.members[3].sample, group.members[7].sample];
+    let target = Target::Group { group: group.number, except: &strange };
+    let (_, count) = pool.answer(&run, &target, Answer::Label("c"), NOBODY).unwrap();
+    assert_eq!(count, 10);
+    for sample in strange {
+        let sample = pool.sample(sample).unwrap();
+        assert_eq!(sample.state, State::Waiting);
+        assert!(sample.group != group.number && sample.group != other.number, "{sample:?}");
+    }
+    let again = pool.answer(&run, &target, Answer::Label("c"), NOBODY);
+    assert!(matches!(again, Err(StoreError::NoGroup { group: found }) if found == group.number));
+    let target = Target::Group { group: other.number, except: &strange };
+    let wrong = pool.answer(&run, &target, Answer::Ignore, NOBODY);
+    assert!(matches!(wrong, Err(StoreError::NotInGroup { sample, .. }) if sample == strange[0]));
+
+    // Everyone who waits is in one group, and all groups come in the end.
+    let mut seen = BTreeSet::new();
+    for group in pool.next_groups(&run, 100, false).unwrap() {
+        assert!(group.members.iter().all(|member| seen.insert(member.sample)));
+    }
+    assert_eq!(seen.len() as u64, pool.status().unwrap().waiting);
+    assert!(pool.check().unwrap().is_empty());
+}
+
+#[test]
+fn an_update_keeps_what_was_handed_out_and_groups_the_rest_anew() {
+    let (_place, mut pool) = place();
+    let run = Run::new();
+    fill(&mut pool);
+    let groups = pool.next_groups(&run, 2, false).unwrap();
+    let target = Target::Group { group: groups[0].number, except: &[] };
+    pool.answer(&run, &target, Answer::Label("c"), NOBODY).unwrap();
+    // More of the first clump, which the next version will know.
+    pool.add(&run, &stream().part(0..6), &[], Which::Unknown).unwrap();
+    pool.update(&run, NOBODY).unwrap();
+    let members = |group: &evmachine_openworld::Group| -> Vec<i64> {
+        group.members.iter().map(|member| member.sample).collect()
+    };
+    let after = pool.next_groups(&run, 3, false).unwrap();
+    assert_eq!((after[0].number, members(&after[0])), (groups[1].number, members(&groups[1])));
+    assert_eq!(after[1].members.len(), 4, "what is still unknown comes before what is known by now");
+    assert!(after[2].members.iter().all(|member| member.known && member.class == "c"), "{:?}", after[2]);
+    assert!(pool.check().unwrap().is_empty());
+}
+
+#[test]
+fn adding_again_what_has_an_id_changes_nothing() {
+    let (_place, mut pool) = place();
+    let run = Run::new();
+    let features = stream().select(&[0, 1, 0, 29]);
+    let details: Vec<NewSample> = ["one", "two", "one", "known"]
+        .iter()
+        .map(|id| NewSample {
+            id: Some((*id).to_owned()),
+            text: Some(format!("text of {id}")),
+            picture: Some(Picture { media_type: "image/png".to_owned(), bytes: vec![1, 2, 3] }),
+            ..NewSample::default()
+        })
+        .collect();
+    let first = pool.add(&run, &features, &details, Which::Unknown).unwrap();
+    let known = Outcome::Known("a".to_owned());
+    let present = Outcome::Present(1);
+    assert_eq!(first, [Outcome::Added(1), Outcome::Added(2), present.clone(), known.clone()]);
+    let again = pool.add(&run, &features, &details, Which::Unknown).unwrap();
+    assert_eq!(again, [present.clone(), Outcome::Present(2), present, known]);
+    let sample = pool.sample(1).unwrap();
+    assert_eq!((sample.id.as_deref(), sample.text.as_deref()), (Some("one"), Some("text of one")));
+    assert_eq!((sample.features.as_slice(), sample.picture.unwrap().bytes), (features.row(0), vec![1, 2, 3]));
+
+    let other = stream().select(&[2]);
+    let error = pool.add(&run, &other, &details[..1], Which::All).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "row 0: the id \"one\" belongs to sample 1 already, which has other features"
+    );
+    let twice = vec![NewSample { id: Some("x".to_owned()), ..NewSample::default() }; 2];
+    let error = pool.add(&run, &stream().part(2..4), &twice, Which::All).unwrap_err();
+    assert!(error.to_string().starts_with("row 1: the id \"x\""), "{error}");
+    let large = Picture { media_type: "image/png".to_owned(), bytes: vec![0; LARGEST_PICTURE + 1] };
+    let large = [NewSample { picture: Some(large), ..NewSample::default() }];
+    let error = pool.add(&run, &other, &large, Which::All).unwrap_err();
+    assert!(error.to_string().starts_with("row 0: a picture of 262145 bytes"), "{error}");
+    let wide = Features::new(vec![0.0; 3], 3).unwrap();
+    assert!(pool.add(&run, &wide, &[], Which::All).is_err());
+    assert!(matches!(pool.add(&run, &other, &twice, Which::All), Err(StoreError::DetailCount { .. })));
+    assert_eq!(pool.status().unwrap().waiting, 2, "an error adds nothing");
+}
+
+#[test]
+fn a_backup_is_a_pool_and_a_restored_one_goes_on() {
+    let (place, mut pool) = place();
+    let run = Run::new();
+    fill(&mut pool);
+    let group = pool.next_groups(&run, 1, false).unwrap().remove(0);
+    let target = Target::Group { group: group.number, except: &[] };
+    pool.answer(&run, &target, Answer::Label("c"), NOBODY).unwrap();
+    pool.update(&run, NOBODY).unwrap();
+    let copy = place.path().join("copy");
+    pool.backup(&copy).unwrap();
+    assert!(matches!(pool.backup(&copy), Err(StoreError::Exists { .. })));
+    pool.answer(&run, &Target::Samples(&[20]), Answer::Discard, NOBODY).unwrap();
+    let mut restored = Pool::restore(&copy, &place.path().join("restored")).unwrap();
+    assert!(restored.check().unwrap().is_empty());
+    assert_eq!(restored.status().unwrap().discarded, 0);
+    assert_eq!(restored.live().unwrap(), pool.live().unwrap());
+    fill(&mut restored);
+}
+
+#[test]
+fn what_is_no_pool_is_refused() {
+    let (place, pool) = place();
+    let error = Pool::open(place.path()).unwrap_err();
+    assert!(matches!(error, StoreError::NotAPool { .. }), "{error}");
+    assert!(matches!(Pool::create(&folder(&place), &model()), Err(StoreError::Exists { .. })));
+    drop(pool);
+    let path = folder(&place).join("pool.sqlite");
+    let database = rusqlite::Connection::open(&path).unwrap();
+    database.pragma_update(None, "user_version", 99).unwrap();
+    drop(database);
+    let error = Pool::open(&folder(&place)).unwrap_err().to_string();
+    assert!(error.ends_with("has schema 99; this program reads up to 1, use a newer one"), "{error}");
+    std::fs::write(&path, "label,x\na,1\n").unwrap();
+    assert!(matches!(Pool::open(&folder(&place)), Err(StoreError::Foreign { .. })));
+}

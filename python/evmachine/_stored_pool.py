@@ -1,0 +1,483 @@
+"""A pool of unknowns that lasts: samples, answers and model versions in one folder."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from evmachine import _labels, _native, _parameters
+from evmachine._pool import Suggestion, UnknownPool, _numbers
+from evmachine._progress import Progress
+
+if TYPE_CHECKING:
+    from evmachine._estimator import ExtremeValueMachine
+
+PathLike = str | os.PathLike[str]
+
+
+@dataclass(frozen=True)
+class Neighbor:
+    """A known class near a group.
+
+    Attributes
+    ----------
+    label
+        The class.
+    probability : float
+        P of the class for the exemplar.
+    distance : float
+        Distance of the exemplar to the extreme vector of the class that supports it most.
+    """
+
+    label: Any
+    probability: float
+    distance: float
+
+
+@dataclass(frozen=True)
+class Group(Suggestion):
+    """Samples that one answer may serve, and why they are a group. Stays as it is until it is answered.
+
+    Attributes
+    ----------
+    sample : int
+        The exemplar, around which the others lie.
+    group : list of int
+        Its samples that wait, the nearest to the exemplar first.
+    probability : float
+        P of the nearest known class.
+    number : int
+        Its number.
+    radius : float
+        None of its samples is farther from the exemplar.
+    neighbors : list of Neighbor
+        The known classes that come nearest, best first.
+    """
+
+    number: int
+    radius: float
+    neighbors: list[Neighbor]
+
+
+class StoredPool(UnknownPool):
+    """A pool on disk, which ``UnknownPool(path=...)`` makes or opens; the program ``evmachine pool`` reads the same.
+
+    What a call has returned is on the disk. Several processes may use one pool at once. Pickling it keeps its path.
+
+    Parameters
+    ----------
+    estimator : ExtremeValueMachine or None, default=None
+        The fitted model of a new pool. Where the pool is there already, it becomes the live version.
+    path : path-like
+        The folder; made if it is not there.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from evmachine import ExtremeValueMachine, UnknownPool
+    >>> X = [[0.0], [0.1], [0.2], [5.0], [5.1], [5.2]]
+    >>> evm = ExtremeValueMachine(rejection_threshold=0.05).fit(X, ["low", "low", "low", "high", "high", "high"])
+    >>> folder = tempfile.mkdtemp()
+    >>> pool = UnknownPool(evm, path=folder)
+    >>> pool.add([[0.1], [20.0], [20.05], [40.0]])
+    [1, 2, 3]
+    >>> group = pool.suggest(1)[0]
+    >>> group.group
+    [1, 2]
+    >>> pool.label(group, "far")
+    >>> pool.update().predict([[20.02]]).tolist()
+    ['far']
+    >>> UnknownPool(path=folder).rollback().predict([[20.02]]).tolist()
+    ['unknown']
+    """
+
+    path: Path
+
+    def __init__(self, estimator: ExtremeValueMachine | None = None, *, path: PathLike | None = None) -> None:
+        if path is None:
+            raise ValueError("a pool on disk needs a path")
+        self.path = Path(path)
+        if (self.path / "pool.sqlite").is_file():
+            self._store = _native.Store.open(self.path)
+        elif estimator is None:
+            raise ValueError(f"{self.path} holds no pool yet; give an estimator to make one with")
+        else:
+            self._store = _native.Store.create(self.path, estimator._fitted_model("a pool"))
+        self._follow(estimator)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"path": self.path, "estimator": self.estimator}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.path = state["path"]
+        self._store = _native.Store.open(self.path)
+        self._follow(state["estimator"])
+
+    def _follow(self, estimator: ExtremeValueMachine | None) -> ExtremeValueMachine:
+        """The estimator with the live version as its model."""
+        from evmachine._estimator import ExtremeValueMachine
+
+        file = self.path / "models" / f"{self.status()['live']}.safetensors"
+        if estimator is None:
+            self.estimator = ExtremeValueMachine.load(file)
+            return self.estimator
+        model = _native.Model.load(file)
+        classes = np.unique(_labels.from_names(model.class_names, _label_type(estimator)))
+        estimator.unknown_label_ = _labels.unknown_label(classes, estimator.unknown_label)
+        estimator._model, estimator.classes_ = model, classes
+        self.estimator = estimator
+        return estimator
+
+    def _threads(self) -> int:
+        return _parameters.threads(self.estimator.n_jobs)
+
+    def __len__(self) -> int:
+        status = self.status()
+        return int(status["waiting"] + status["to_learn"])
+
+    def __repr__(self) -> str:
+        return f"<StoredPool {str(self.path)!r}: {len(self)} samples, {self.status()['to_learn']} labelled>"
+
+    def _counts(self) -> list[tuple[Any, int]]:
+        status = self.status()
+        return [*status["labelled"].items(), ("(none yet)", status["waiting"])]
+
+    def add(
+        self,
+        X: npt.ArrayLike,
+        *,
+        only_unknown: bool = True,
+        ids: Sequence[str | None] | None = None,
+        texts: Sequence[str | None] | None = None,
+        links: Sequence[str | None] | None = None,
+        pictures: Sequence[tuple[str, bytes] | None] | None = None,
+    ) -> list[int]:
+        """Add the rows that the live version calls unknown.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features)
+        only_unknown : bool, default=True
+            ``False`` adds all rows.
+        ids : sequence of str, default=None
+            What you call the rows. Adding a row again under its id changes nothing.
+        texts, links : sequence of str, default=None
+            What to show of the rows, and where the originals are.
+        pictures : sequence of (media type, bytes), default=None
+            Small pictures to show, such as ``("image/png", content)``, of at most 256 KiB.
+
+        Returns
+        -------
+        list of int
+            The numbers of the samples, those that were there already included.
+        """
+        rows = self.estimator._check_queries(X)
+        columns = [ids, texts, links, pictures]
+        for name, column in zip(("ids", "texts", "links", "pictures"), columns, strict=True):
+            if column is not None and len(column) != len(rows):
+                raise ValueError(f"{len(column)} {name} for {len(rows)} rows")
+        details: list[Any] = []
+        if any(column is not None for column in columns):
+            filled = [[None] * len(rows) if column is None else column for column in columns]
+            details = list(zip(*filled, strict=True))
+        found = self._store.add(np.ascontiguousarray(rows), details, only_unknown, self._threads())
+        return [number for number, _ in found if number is not None]
+
+    def suggest(  # type: ignore[override]
+        self, n: int = 10, *, strategy: str = "groups", random_state: int = 0, only_new: bool = False
+    ) -> list[Group]:
+        """Hand the next groups out. Those that were handed out and not answered come first, as they were.
+
+        Parameters
+        ----------
+        n : int, default=10
+            How many at most.
+        strategy : {"groups"}, default="groups"
+            A pool on disk hands out its largest groups of unknowns.
+        random_state : int, default=0
+            Not used.
+        only_new : bool, default=False
+            Only groups that nobody has got yet, for a second person.
+
+        Returns
+        -------
+        list of Group
+        """
+        if strategy != "groups":
+            raise ValueError(f"strategy = {strategy!r}: a pool on disk hands out groups")
+        if n < 0:
+            raise ValueError(f"n = {n}: must not be negative")
+        names = self.estimator._model.class_names
+        label = dict(zip(names, _labels.from_names(names, _label_type(self.estimator)).tolist(), strict=True))
+        groups = []
+        for found in json.loads(self._store.next_groups(n, only_new, self._threads())):
+            near = [
+                Neighbor(label.get(one["class"], one["class"]), one["probability"], one["distance"])
+                for one in found["neighbors"]
+            ]
+            members = [member["sample"] for member in found["members"]]
+            probability = near[0].probability if near else 0.0
+            groups.append(Group(found["exemplar"], members, probability, found["number"], found["radius"], near))
+        return groups
+
+    def _answer(
+        self,
+        kind: str,
+        samples: int | Iterable[int] | Group,
+        strike: Iterable[int],
+        person: str | None,
+        label: str = "",
+    ) -> int:
+        if isinstance(samples, Group):
+            target, numbers = samples.number, _numbers(strike)
+        else:
+            target, numbers = None, _numbers(samples)
+        return self._store.answer(kind, label, numbers, target, person, self._threads())[1]
+
+    def label(
+        self,
+        samples: int | Iterable[int] | Group,
+        label: Any,
+        *,
+        strike: Iterable[int] = (),
+        person: str | None = None,
+    ) -> None:
+        """Give samples a class. A later answer replaces an earlier one, until it was learned.
+
+        Parameters
+        ----------
+        samples : int, iterable of int or Group
+            Their numbers, or a whole group.
+        label
+            Of the type that the classes of the model have.
+        strike : iterable of int, default=()
+            Members that do not belong to the group; they go on to wait in other groups.
+        person : str or None, default=None
+            Who says so.
+        """
+        self._answer("label", samples, strike, person, str(self._of_one_type(label)))
+
+    def ignore(
+        self, samples: int | Iterable[int] | Group, *, strike: Iterable[int] = (), person: str | None = None
+    ) -> None:
+        """Say that samples are strangers and are to stay strangers.
+
+        Parameters
+        ----------
+        samples : int, iterable of int or Group
+        strike : iterable of int, default=()
+            Members that do not belong to the group.
+        person : str or None, default=None
+            Who says so.
+        """
+        self._answer("ignore", samples, strike, person)
+
+    def discard(
+        self, samples: int | Iterable[int] | Group, *, strike: Iterable[int] = (), person: str | None = None
+    ) -> None:
+        """Say that samples are of no use.
+
+        Parameters
+        ----------
+        samples : int, iterable of int or Group
+        strike : iterable of int, default=()
+            Members that do not belong to the group.
+        person : str or None, default=None
+            Who says so.
+        """
+        self._answer("discard", samples, strike, person)
+
+    def unlabel(self, samples: int | Iterable[int]) -> None:
+        """Have samples wait again.
+
+        Parameters
+        ----------
+        samples : int or iterable of int
+            Their numbers.
+        """
+        self._answer("reopen", samples, (), None)
+
+    def remove(self, samples: int | Iterable[int]) -> int:
+        """As :meth:`discard`.
+
+        Parameters
+        ----------
+        samples : int or iterable of int
+            Their numbers.
+
+        Returns
+        -------
+        int
+            How many they were.
+        """
+        return self._answer("discard", samples, (), None)
+
+    def undo(self, event: int | None = None, *, person: str | None = None) -> int:
+        """Undo an event: all is as if it had not been. An undoing is an event and can be undone too.
+
+        Parameters
+        ----------
+        event : int or None, default=None
+            Its number; the last in force that is not itself an undoing, unless given.
+        person : str or None, default=None
+            Who says so.
+
+        Returns
+        -------
+        int
+            The number of the event that says so.
+        """
+        _, undoing = self._store.undo(event, person)
+        self._follow(self.estimator)
+        return undoing
+
+    def samples(self) -> tuple[list[int], npt.NDArray[np.float32], list[Any]]:
+        """Everything that waits, or is labelled and not learned yet.
+
+        Returns
+        -------
+        numbers : list of int
+        X : ndarray of shape (n_samples, n_features)
+        labels : list
+            ``None`` where there is none yet.
+        """
+        numbers, X, names = self._store.samples()
+        kind = _label_type(self.estimator)
+        return numbers, X, [None if name is None else kind(name) for name in names]
+
+    def sample(self, number: int) -> dict[str, Any]:
+        """What is known of a sample: its state, decision, group, text and link.
+
+        Parameters
+        ----------
+        number : int
+
+        Returns
+        -------
+        dict
+        """
+        found: dict[str, Any] = json.loads(self._store.sample(number))
+        return {**found, "picture": self._store.picture(number)}
+
+    def update(self, *, person: str | None = None) -> ExtremeValueMachine:
+        """Learn what was labelled into a new version, and make it live.
+
+        Parameters
+        ----------
+        person : str or None, default=None
+            Who says so.
+
+        Returns
+        -------
+        ExtremeValueMachine
+            The estimator of the pool, with that version. Where there is nothing to learn, all is as it was.
+        """
+        if self.status()["to_learn"]:
+            with Progress(self.estimator.verbose) as progress:
+                _, report = self._store.update(person, self._threads(), progress.callback)
+            self._follow(self.estimator)
+            self.estimator.report_ = json.loads(report)
+        return self.estimator
+
+    def promote(self, version: str, *, person: str | None = None) -> ExtremeValueMachine:
+        """Make a version live.
+
+        Parameters
+        ----------
+        version : str
+            "previous", its hash or the beginning of it; :meth:`status` lists them.
+        person : str or None, default=None
+            Who says so.
+
+        Returns
+        -------
+        ExtremeValueMachine
+            The estimator of the pool, with that version.
+        """
+        self._store.promote(version, person)
+        return self._follow(self.estimator)
+
+    def rollback(self, *, person: str | None = None) -> ExtremeValueMachine:
+        """Make the previous version live again.
+
+        Parameters
+        ----------
+        person : str or None, default=None
+            Who says so.
+
+        Returns
+        -------
+        ExtremeValueMachine
+            The estimator of the pool, with that version.
+        """
+        return self.promote("previous", person=person)
+
+    def status(self) -> dict[str, Any]:
+        """How the pool stands: counts by state, groups, versions.
+
+        Returns
+        -------
+        dict
+        """
+        found: dict[str, Any] = json.loads(self._store.status())
+        return found
+
+    def events(self) -> list[dict[str, Any]]:
+        """What happened, the first event first.
+
+        Returns
+        -------
+        list of dict
+        """
+        found: list[dict[str, Any]] = json.loads(self._store.events())
+        return found
+
+    def check(self) -> list[dict[str, Any]]:
+        """What is not as it should be: damage, and files that nobody names.
+
+        Returns
+        -------
+        list of dict
+            Empty where all is well.
+        """
+        found: list[dict[str, Any]] = json.loads(self._store.check())
+        return found
+
+    def backup(self, folder: PathLike) -> None:
+        """Copy the pool, as it is at one moment, while others use it.
+
+        Parameters
+        ----------
+        folder : path-like
+            Must be empty, or not there yet.
+        """
+        self._store.backup(os.fspath(folder))
+
+    @classmethod
+    def restore(cls, backup: PathLike, path: PathLike) -> StoredPool:
+        """Make a pool of a backup.
+
+        Parameters
+        ----------
+        backup : path-like
+        path : path-like
+            The folder of the pool; must be empty, or not there yet.
+
+        Returns
+        -------
+        StoredPool
+        """
+        _native.Store.restore(os.fspath(backup), os.fspath(path))
+        return cls(path=path)
+
+
+def _label_type(estimator: ExtremeValueMachine) -> type:
+    kinds: dict[str, type] = {"i": int, "u": int, "f": float}
+    return kinds.get(estimator.classes_.dtype.kind, str)

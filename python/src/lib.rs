@@ -6,6 +6,7 @@
 
 mod arrays;
 mod curves;
+mod distribution;
 mod failure;
 mod model;
 mod parameters;

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use evmachine::{Evm, Features, Labels, Metric, Params};
+use evmachine::{Evm, Features, Fill, Labels, Metric, Params};
 use evmachine_data::{
-    Batch, ColumnRef, Format, Gathering, Header, Notice, ReadOptions, Schema, Series, Skipped,
+    Batch, ColumnRef, Format, Gathering, Header, Missing, Notice, ReadOptions, Schema, Series, Skipped,
 };
 
 use crate::console::Console;
@@ -56,6 +56,14 @@ pub struct DataArguments {
     /// Whether rows must have a direction, as the cosine asks.
     #[arg(skip)]
     pub(crate) directed: bool,
+
+    /// How missing values are filled where there is no model yet.
+    #[arg(skip)]
+    pub(crate) fill: Option<Fill>,
+
+    /// What they are filled with, by column, where that is known.
+    #[arg(skip)]
+    pub(crate) filled: Option<Vec<f32>>,
 }
 
 /// Whole files, ready for the library.
@@ -67,6 +75,8 @@ pub struct Labelled {
     pub features: Features<'static>,
     /// As many labels.
     pub labels: Labels,
+    /// What missing values were filled with, by column, where there was no model to say so.
+    pub fill: Option<Vec<f32>>,
     pub(crate) schema: Schema,
 }
 
@@ -107,6 +117,11 @@ impl DataArguments {
             header: self.header,
             format: self.format,
             skip_bad_rows: self.skip_bad_rows,
+            missing: match (evm.map_or(self.filled.as_deref(), Evm::fill_values), self.fill) {
+                (Some(numbers), _) => Missing::Fill(numbers.to_vec()),
+                (None, Some(_)) if evm.is_none() => Missing::Keep,
+                (None, _) => Missing::Refuse,
+            },
             directed: self.directed || evm.is_some_and(|evm| needs_direction(evm.params())),
             labels_file: self.labels_file.clone(),
             // A sparse file does not tell how many columns it has.
@@ -185,19 +200,20 @@ impl DataArguments {
         Ok(Unlabelled { origin, features })
     }
 
-    /// As [`read_unlabelled`](Self::read_unlabelled), for rows that are learned beside those of this schema.
+    /// As [`read_unlabelled`](Self::read_unlabelled), for rows that are learned beside known ones.
     pub(crate) fn read_strangers(
         &self,
         console: &Console,
         paths: &[PathBuf],
-        schema: &Schema,
+        known: &Labelled,
     ) -> Result<Unlabelled, Failure> {
-        let features = if schema.named && self.features.is_empty() {
-            schema.feature_names.iter().cloned().map(ColumnRef::Name).collect()
+        let features = if known.schema.named && self.features.is_empty() {
+            known.schema.feature_names.iter().cloned().map(ColumnRef::Name).collect()
         } else {
             self.features.clone()
         };
-        Self { features, ..self.clone() }.read_unlabelled(console, paths, None)
+        let filled = known.fill.clone();
+        Self { features, filled, ..self.clone() }.read_unlabelled(console, paths, None)
     }
 
     /// Reads files with labels into memory; for a model, where there is one already.
@@ -211,7 +227,12 @@ impl DataArguments {
         if series.schema().label_name.is_none() {
             return Err(no_labels(series.schema()));
         }
-        let (batch, origin, schema) = collect(console, series, &self.options(evm))?;
+        let (mut batch, origin, schema) = collect(console, series, &self.options(evm))?;
+        let rule = self.fill.filter(|_| evm.is_none());
+        let fill = rule.map(|rule| rule.learn(&batch.features, batch.columns));
+        if let Some(numbers) = &fill {
+            evmachine::fill(&mut batch.features, numbers);
+        }
         let features = Features::new(batch.features, batch.columns)?;
         let labels = Labels::new(batch.labels.unwrap_or_default())?;
         console.detail(format!(
@@ -222,7 +243,7 @@ impl DataArguments {
             labels.names().len(),
             schema.format
         ));
-        Ok(Labelled { origin, features, labels, schema })
+        Ok(Labelled { origin, features, labels, fill, schema })
     }
 }
 

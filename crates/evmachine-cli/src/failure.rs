@@ -215,6 +215,9 @@ fn flags(error: &DataError) -> Option<String> {
         DataError::MissingFeatures { .. } => {
             "pass --features COLUMNS to take these in the place of the model's, in its order".to_owned()
         }
+        DataError::BadRow { problem: RowProblem::Missing { .. }, .. } => {
+            "--skip-bad-rows leaves such rows out; train --fill median has a model fill them".to_owned()
+        }
         DataError::BadRow { .. } => "--skip-bad-rows leaves such rows out".to_owned(),
         DataError::UnknownOutput { .. } => "name the format with --output-format, such as csv".to_owned(),
         _ => return None,

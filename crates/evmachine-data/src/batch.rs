@@ -6,7 +6,7 @@ use evmachine::{FeatureError, Features};
 
 use crate::error::DataError;
 use crate::labels::LabelStream;
-use crate::options::ReadOptions;
+use crate::options::{Missing, ReadOptions};
 use crate::problem::{Place, RowProblem, Skipped};
 
 /// The most bytes of features in a batch.
@@ -21,7 +21,7 @@ pub struct Batch {
     pub rows: usize,
     /// How many features a row has.
     pub columns: usize,
-    /// The features, row after row; all finite.
+    /// The features, row after row; all finite, but for NaN where missing ones were to be kept.
     pub features: Vec<f32>,
     /// The labels, when they were asked for; none is empty.
     pub labels: Option<Vec<String>>,
@@ -61,6 +61,7 @@ pub(crate) struct Collector {
     names: Vec<String>,
     capacity: usize,
     skip_bad_rows: bool,
+    missing: Missing,
     /// Whether rows of zeros are bad.
     directed: bool,
     /// Labels or ids that come from elsewhere, one for each row, good or bad.
@@ -93,6 +94,7 @@ impl Collector {
             names,
             capacity,
             skip_bad_rows: options.skip_bad_rows,
+            missing: options.missing.clone(),
             directed: options.directed,
             label_stream: None,
             id_stream: None,
@@ -111,6 +113,11 @@ impl Collector {
     /// The name of a feature.
     pub(crate) fn name(&self, feature: usize) -> String {
         self.names[feature].clone()
+    }
+
+    /// Whether a row may lack features, which then come as NaN.
+    pub(crate) fn takes_missing(&self) -> bool {
+        self.missing != Missing::Refuse
     }
 
     /// How many more rows the batch takes.
@@ -139,6 +146,9 @@ impl Collector {
     ) -> Result<(), DataError> {
         let start = self.batch.rows * self.batch.columns;
         debug_assert_eq!(self.batch.features.len() - start, self.batch.columns);
+        if let Missing::Fill(numbers) = &self.missing {
+            evmachine::fill(&mut self.batch.features[start..], numbers);
+        }
         if let Some(problem) = self.judge(&self.batch.features[start..], original) {
             return self.reject(text.line, problem);
         }
@@ -162,8 +172,16 @@ impl Collector {
 
     /// What is wrong with the features of a row.
     fn judge(&self, row: &[f32], original: impl Fn(usize) -> f64) -> Option<RowProblem> {
-        match Features::new(row, row.len()) {
-            Ok(_) if self.directed && row.iter().all(|&value| value == 0.0) => Some(RowProblem::ZeroVector),
+        let incomplete = self.missing == Missing::Keep && row.iter().any(|value| value.is_nan());
+        let there: Cow<'_, [f32]> = if incomplete {
+            row.iter().map(|&value| if value.is_nan() { 0.0 } else { value }).collect()
+        } else {
+            row.into()
+        };
+        match Features::new(&there[..], row.len()) {
+            Ok(_) if self.directed && !incomplete && row.iter().all(|&value| value == 0.0) => {
+                Some(RowProblem::ZeroVector)
+            }
             Err(FeatureError::NotFinite { column, .. }) => {
                 let (column, value) = (self.name(column), original(column));
                 Some(if value.is_finite() {

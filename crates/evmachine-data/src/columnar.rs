@@ -322,12 +322,15 @@ impl TableRows {
         for row in 0..rows.num_rows() {
             let text = texts();
             let null = if any_null { arrays.iter().position(|array| array.is_null(row)) } else { None };
-            if let Some(feature) = null {
+            if let Some(feature) = null.filter(|_| !collector.takes_missing()) {
                 collector.reject(None, RowProblem::Missing { column: collector.name(feature) })?;
                 continue;
             }
-            collector.features().extend(columns.iter().map(|column| column[row] as f32));
-            collector.accept(text, |feature| columns[feature][row])?;
+            let value = |feature: usize| {
+                if null.is_some() && arrays[feature].is_null(row) { f64::NAN } else { columns[feature][row] }
+            };
+            collector.features().extend((0..columns.len()).map(|feature| value(feature) as f32));
+            collector.accept(text, value)?;
         }
         Ok(())
     }
@@ -351,7 +354,7 @@ fn deliver_vectors(
             Some(RowProblem::Missing { column: vectors.name.clone() })
         } else if found != vectors.width {
             Some(RowProblem::VectorLength { column: vectors.name.clone(), expected: vectors.width, found })
-        } else if any_null {
+        } else if any_null && !collector.takes_missing() {
             let null = elements.clone().position(|element| lists.values.is_null(element));
             null.map(|element| RowProblem::Missing { column: collector.name(element) })
         } else {
@@ -361,7 +364,10 @@ fn deliver_vectors(
             collector.reject(None, problem)?;
             continue;
         }
-        let row = &values[elements];
+        let value = |element: usize| {
+            if any_null && lists.values.is_null(element) { f64::NAN } else { values[element] }
+        };
+        let row: Vec<f64> = elements.map(value).collect();
         collector.features().extend(row.iter().map(|&value| value as f32));
         collector.accept(text, |element| row[element])?;
     }

@@ -132,10 +132,15 @@ impl<'de> Deserialize<'de> for Cell {
                 let mut vector = Vector::default();
                 while let Some(element) = elements.next_element::<Cell>()? {
                     let number = element.number();
-                    if number.is_none() && vector.bad.is_none() {
+                    if number.is_none() {
                         let text = element.text().unwrap_or_else(|| element.kind().to_owned());
                         let text = Some(text).filter(|_| element != Cell::Null);
-                        vector.bad = Some((vector.values.len(), text));
+                        // What is no number at all is worse than what is missing.
+                        let worse =
+                            vector.bad.as_ref().is_none_or(|(_, bad)| bad.is_none() && text.is_some());
+                        if worse {
+                            vector.bad = Some((vector.values.len(), text));
+                        }
                     }
                     vector.values.push(number.unwrap_or(f64::NAN));
                 }

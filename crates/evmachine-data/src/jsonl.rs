@@ -210,6 +210,9 @@ impl Rows {
             for (name, cell) in self.names.iter().zip(&self.cells) {
                 match cell.number() {
                     Some(number) => collector.features().push(number as f32),
+                    None if *cell == Cell::Null && collector.takes_missing() => {
+                        collector.features().push(f32::NAN);
+                    }
                     None if *cell == Cell::Null => return Err(missing(name)),
                     None => {
                         let text = cell.text().unwrap_or_else(|| cell.kind().to_owned());
@@ -221,12 +224,14 @@ impl Rows {
         };
         match &self.cells[0] {
             Cell::Vector(vector) if vector.values.len() == *width => match &vector.bad {
-                None => {
+                Some((element, None)) if !collector.takes_missing() => {
+                    Err(missing(&collector.name(*element)))
+                }
+                Some((element, Some(text))) => Err(not_a_number(&collector.name(*element), text)),
+                _ => {
                     collector.features().extend(vector.values.iter().map(|&value| value as f32));
                     Ok(())
                 }
-                Some((element, None)) => Err(missing(&collector.name(*element))),
-                Some((element, Some(text))) => Err(not_a_number(&collector.name(*element), text)),
             },
             Cell::Vector(vector) => Err(RowProblem::VectorLength {
                 column: name.clone(),

@@ -60,7 +60,7 @@ pub use error::DataError;
 pub use format::Format;
 pub use gather::Gathering;
 pub use notice::Notice;
-pub use options::{ColumnRef, Header, ReadOptions};
+pub use options::{ColumnRef, Header, Missing, ReadOptions};
 pub use output::{ColumnType, ColumnValues, OutputColumn, OutputFormat, Target};
 pub use problem::{Place, RowProblem, Skipped};
 pub use reader::{Dataset, Reader, Schema, open, read_all};

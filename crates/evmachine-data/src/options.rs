@@ -98,6 +98,18 @@ impl FromStr for Header {
     }
 }
 
+/// What becomes of features that are missing: empty fields, nulls, words such as `NA`, and NaN.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub enum Missing {
+    /// Their rows are bad.
+    #[default]
+    Refuse,
+    /// They come as NaN.
+    Keep,
+    /// They come as the number of their column, one for each feature.
+    Fill(Vec<f32>),
+}
+
 /// How to read a feature file. The default reads every column as a feature.
 #[derive(Debug, Clone)]
 pub struct ReadOptions {
@@ -120,6 +132,8 @@ pub struct ReadOptions {
     pub format: Option<Format>,
     /// Leaves bad rows out and counts them, where they would otherwise end the reading.
     pub skip_bad_rows: bool,
+    /// What becomes of missing features.
+    pub missing: Missing,
     /// Takes rows of zeros for bad ones: they have no direction.
     pub directed: bool,
     /// The most bytes that a file may take in memory: its features where it is gathered as a whole, and what a decoder
@@ -144,6 +158,7 @@ impl Default for ReadOptions {
             header: Header::Auto,
             format: None,
             skip_bad_rows: false,
+            missing: Missing::Refuse,
             directed: false,
             memory: None,
             batch_rows: 8192,

@@ -122,12 +122,14 @@ impl Table {
         if self.record.len() != self.names.len() {
             return Err(RowProblem::Ragged { expected: self.names.len(), found: self.record.len() });
         }
+        let takes_missing = collector.takes_missing();
         let features = collector.features();
         for &column in &self.plan.features {
             let field = &self.record[column];
             let name = || self.names[column].clone();
             match number::parse(field) {
                 Field::Number(value) => features.push(value),
+                Field::Missing if takes_missing => features.push(f32::NAN),
                 Field::Missing => return Err(RowProblem::Missing { column: name() }),
                 Field::Word => {
                     return Err(RowProblem::NotANumber { column: name(), value: shown(field) });

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::slice::from_ref;
 
 use clap::Args;
-use evmachine::{Concern, Evm, FitError, Report, Shares, TailMemory};
+use evmachine::{Concern, Evm, Fill, FitError, Report, Shares, TailMemory};
 
 use crate::console::Console;
 use crate::data::{DataArguments, feature_names};
@@ -38,6 +38,11 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FILE")]
     ignore_data: Vec<PathBuf>,
 
+    /// Fill missing values with a number for each column, learned here and kept in the model for all that it is asked: mean,
+    /// median or zero.
+    #[arg(long, value_name = "RULE", value_parser = fill_rule)]
+    fill: Option<Fill>,
+
     #[command(flatten)]
     unknown: UnknownLabel,
 
@@ -60,12 +65,12 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
         params.rejection_threshold = rule;
         params.check()?;
     }
-    let columns = arguments.columns.learned_with(&params);
+    let columns = DataArguments { fill: arguments.fill, ..arguments.columns.learned_with(&params) };
     let data = columns.read_labelled(console, &arguments.data, None)?;
     arguments.unknown.check(&data.origin, &data.labels)?;
     let ignored = match &arguments.ignore_data[..] {
         [] => None,
-        paths => Some(columns.read_strangers(console, paths, &data.schema)?),
+        paths => Some(columns.read_strangers(console, paths, &data)?),
     };
     let progress = console.progress();
     let run = console.run(&progress);
@@ -79,6 +84,7 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
     })?;
     drop(progress);
     evm.set_feature_names(feature_names(&data.schema))?;
+    evm.set_fill_values(data.fill.clone())?;
     data.origin.record(&mut evm, 0)?;
     if let Some(ignored) = &ignored {
         ignored.origin.record(&mut evm, data.features.rows() as u64)?;
@@ -100,6 +106,11 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
     }
     console.say(format!("model written to {}", arguments.output.display()));
     Ok(())
+}
+
+fn fill_rule(text: &str) -> Result<Fill, String> {
+    let found = Fill::ALL.into_iter().find(|rule| rule.name() == text);
+    found.ok_or_else(|| "it is none of mean, median, zero".to_owned())
 }
 
 /// What a fit or an update did, in a few lines; `before` is what the model remembered of its tails until then.

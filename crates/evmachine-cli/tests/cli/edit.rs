@@ -186,3 +186,27 @@ fn what_cannot_be_edited_is_said() {
     place.ok(&["update", "model", "data.csv", "--label", "class", "--id", "id", "-o", "model", "--quiet"]);
     assert!(error(&["edit", "unlearn", "model", "--row", "1", "-o", "model"], 2).contains("several rows 1"));
 }
+
+#[test]
+fn missing_values_are_filled_alike_in_training_and_whatever_is_asked() {
+    let place = Place::new();
+    let rows: String = (0..40)
+        .map(|row| {
+            let (class, x) = if row < 20 { ("low", row % 5) } else { ("high", 20 + row % 5) };
+            let y = if row % 4 == 0 { "NA".to_owned() } else { (row % 7).to_string() };
+            format!("{class},{x},{y}\n")
+        })
+        .collect();
+    place.write("data.csv", format!("class,x,y\n{rows}"));
+    let error = place.fails(3, &["train", "data.csv", "--label", "class", "-o", "model"]);
+    assert!(error.contains("--fill"), "{error}");
+    place.ok(&["train", "data.csv", "--label", "class", "--fill", "median", "-o", "model", "--quiet"]);
+    place.write("query.csv", "x,y\n3,\n3,3\n");
+    place.write("query.jsonl", "{\"x\": 3, \"y\": null}\n{\"x\": 3, \"y\": 3}\n");
+    for query in ["query.csv", "query.jsonl"] {
+        place.ok(&["predict", "model", query, "--proba", "-o", "out.csv", "--quiet"]);
+        let out = place.read("out.csv");
+        let lines: Vec<&str> = out.lines().map(|line| line.split_once(',').unwrap().1).collect();
+        assert_eq!(lines[1], lines[2], "the median of the column is 3");
+    }
+}

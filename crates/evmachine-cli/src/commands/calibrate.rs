@@ -4,7 +4,6 @@ use std::path::PathBuf;
 use std::slice::from_ref;
 
 use clap::Args;
-use evmachine::labels::are_same;
 use evmachine::{Evm, Features, Labels, Rejection};
 
 use crate::calibration::{Seen, diagram, reliability};
@@ -63,7 +62,8 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
     drop(progress);
     let mut unknown: Vec<f32> = Vec::new();
     let mut places: Vec<String> = Vec::new();
-    for row in (0..data.labels.len()).filter(|&row| evm.class_index(data.labels.name(row)).is_none()) {
+    let truth = classes(&evm, &data.labels);
+    for row in (0..truth.len()).filter(|&row| truth[row].is_none()) {
         unknown.extend(data.features.row(row));
         places.push(data.origin.place(row));
     }
@@ -100,6 +100,12 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
     Ok(())
 }
 
+/// For each row its class in the model, unless that is unknown.
+fn classes(evm: &Evm, labels: &Labels) -> Vec<Option<usize>> {
+    let by_name: Vec<Option<usize>> = labels.names().iter().map(|name| evm.class_index(name)).collect();
+    labels.ids().iter().map(|&id| by_name[id as usize]).collect()
+}
+
 /// What each share of known rows rejected would give, on the rows of this calibration.
 fn thresholds(
     evm: &Evm,
@@ -107,9 +113,9 @@ fn thresholds(
     labels: &Labels,
     unknown: &Features<'_>,
 ) -> Result<String, Failure> {
-    let known: Vec<usize> =
-        (0..labels.len()).filter(|&row| evm.class_index(labels.name(row)).is_some()).collect();
-    let (known, names) = (features.select(&known), labels.select(&known));
+    let truth = classes(evm, labels);
+    let known: Vec<usize> = (0..truth.len()).filter(|&row| truth[row].is_some()).collect();
+    let (known, truth): (_, Vec<usize>) = (features.select(&known), truth.into_iter().flatten().collect());
     let mut lines = Vec::new();
     for rule in RATES.map(Rejection::FalseUnknown).into_iter().chain([evm.params().rejection_threshold]) {
         let mut evm = evm.clone();
@@ -117,9 +123,8 @@ fn thresholds(
         let decisions = evm.decide_with(&interrupt::run(), &known)?;
         let rows = decisions.len().max(1) as f64;
         let rejected = decisions.iter().filter(|decision| decision.class().is_none()).count() as f64;
-        let right = decisions.iter().enumerate().filter(|(row, decision)| {
-            decision.class().is_some_and(|class| are_same(evm.class_name(class), names.name(*row)))
-        });
+        let right =
+            decisions.iter().zip(&truth).filter(|(decision, truth)| decision.class() == Some(**truth));
         let accepted = if unknown.rows() == 0 {
             None
         } else {

@@ -56,6 +56,10 @@ pub struct DataArguments {
     /// Whether rows must have a direction, as the cosine asks.
     #[arg(skip)]
     pub(crate) directed: bool,
+
+    /// The names of the features where there is no model that has them.
+    #[arg(skip)]
+    pub(crate) expected: Vec<String>,
 }
 
 /// Whole files, ready for the library.
@@ -102,7 +106,7 @@ impl DataArguments {
             label: self.label.clone(),
             id: self.id.clone(),
             features: self.features.clone(),
-            expected: evm.map_or(Vec::new(), |evm| evm.feature_names().to_vec()),
+            expected: evm.map_or(&self.expected[..], Evm::feature_names).to_vec(),
             drop: self.drop.clone(),
             header: self.header,
             format: self.format,

@@ -43,7 +43,8 @@ impl Seen {
             known: Vec::new(),
             other: Vec::new(),
         };
-        let truths = labels.ids().iter().map(|&id| evm.class_index(&labels.names()[id as usize]));
+        let classes: Vec<Option<usize>> = labels.names().iter().map(|name| evm.class_index(name)).collect();
+        let truths = labels.ids().iter().map(|&id| classes[id as usize]);
         let rows: Vec<usize> =
             truths.clone().enumerate().filter(|(_, t)| t.is_some()).map(|(row, _)| row).collect();
         let known_truth: Vec<Option<usize>> = truths.flatten().map(Some).collect();

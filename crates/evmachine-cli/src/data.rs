@@ -64,6 +64,10 @@ pub struct DataArguments {
     /// What they are filled with, by column, where that is known.
     #[arg(skip)]
     pub(crate) filled: Option<Vec<f32>>,
+
+    /// The names of the features where there is no model that has them.
+    #[arg(skip)]
+    pub(crate) expected: Vec<String>,
 }
 
 /// Whole files, ready for the library.
@@ -112,7 +116,7 @@ impl DataArguments {
             label: self.label.clone(),
             id: self.id.clone(),
             features: self.features.clone(),
-            expected: evm.map_or(Vec::new(), |evm| evm.feature_names().to_vec()),
+            expected: evm.map_or(&self.expected[..], Evm::feature_names).to_vec(),
             drop: self.drop.clone(),
             header: self.header,
             format: self.format,
@@ -207,13 +211,9 @@ impl DataArguments {
         paths: &[PathBuf],
         known: &Labelled,
     ) -> Result<Unlabelled, Failure> {
-        let features = if known.schema.named && self.features.is_empty() {
-            known.schema.feature_names.iter().cloned().map(ColumnRef::Name).collect()
-        } else {
-            self.features.clone()
-        };
         let filled = known.fill.clone();
-        Self { features, filled, ..self.clone() }.read_unlabelled(console, paths, None)
+        let expected = feature_names(&known.schema);
+        Self { expected, filled, ..self.clone() }.read_unlabelled(console, paths, None)
     }
 
     /// Reads files with labels into memory; for a model, where there is one already.

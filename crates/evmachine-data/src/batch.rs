@@ -44,6 +44,7 @@ impl Batch {
             texts.remove(row);
         }
         self.rows -= 1;
+        self.first_row = self.row_numbers.first().copied().unwrap_or(0);
     }
 }
 

@@ -165,13 +165,6 @@ impl Skipped {
     /// How many reasons are kept.
     pub const KEPT: usize = 5;
 
-    /// Counts the rows of another part after these.
-    pub fn extend(&mut self, other: &Self) {
-        self.rows += other.rows;
-        let room = Self::KEPT - self.reasons.len();
-        self.reasons.extend(other.reasons.iter().take(room).cloned());
-    }
-
     /// Counts a row.
     pub fn record(&mut self, place: Place, problem: RowProblem) {
         self.rows += 1;

@@ -31,11 +31,17 @@ const WHOLE_LIMIT: f64 = 9_007_199_254_740_992.0;
 /// }
 /// ```
 pub fn key(name: &str) -> Cow<'_, str> {
-    if let Some(integer) = integer_part(name) {
-        return Cow::Borrowed(if integer == "-0" { "0" } else { integer });
-    }
-    let truth = ["true", "false"].into_iter().find(|truth| name.eq_ignore_ascii_case(truth));
-    Cow::Borrowed(truth.unwrap_or(name))
+    // Most names are words, and many are compared with many.
+    Cow::Borrowed(match name.as_bytes().first() {
+        Some(b'-' | b'0'..=b'9') => match integer_part(name) {
+            Some("-0") => "0",
+            Some(integer) => integer,
+            None => name,
+        },
+        Some(b't' | b'T') if name.eq_ignore_ascii_case("true") => "true",
+        Some(b'f' | b'F') if name.eq_ignore_ascii_case("false") => "false",
+        _ => name,
+    })
 }
 
 /// Whether two names are of one class.

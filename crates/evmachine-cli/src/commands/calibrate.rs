@@ -65,7 +65,8 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
     drop(progress);
     let mut unknown: Vec<f32> = Vec::new();
     let mut places: Vec<String> = Vec::new();
-    for row in (0..data.labels.len()).filter(|&row| evm.class_index(data.labels.name(row)).is_none()) {
+    let truth = classes(&evm, &data.labels);
+    for row in (0..truth.len()).filter(|&row| truth[row].is_none()) {
         unknown.extend(data.features.row(row));
         places.push(data.origin.place(row));
     }
@@ -101,6 +102,12 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
     Ok(())
 }
 
+/// For each row its class in the model, unless that is unknown.
+fn classes(evm: &Evm, labels: &Labels) -> Vec<Option<usize>> {
+    let by_name: Vec<Option<usize>> = labels.names().iter().map(|name| evm.class_index(name)).collect();
+    labels.ids().iter().map(|&id| by_name[id as usize]).collect()
+}
+
 /// What each share of known rows rejected would give, on the rows of this calibration.
 fn thresholds(
     evm: &Evm,
@@ -108,8 +115,8 @@ fn thresholds(
     labels: &Labels,
     unknown: &Features<'_>,
 ) -> Result<String, Failure> {
-    let known: Vec<usize> =
-        (0..labels.len()).filter(|&row| evm.class_index(labels.name(row)).is_some()).collect();
+    let truth = classes(evm, labels);
+    let known: Vec<usize> = (0..truth.len()).filter(|&row| truth[row].is_some()).collect();
     let (known, names) = (features.select(&known), labels.select(&known));
     let mut lines = Vec::new();
     for rule in RATES.map(Rejection::FalseUnknown).into_iter().chain([evm.params().rejection_threshold]) {

@@ -11,7 +11,7 @@ use evmachine_eval::tune::Delta;
 use evmachine_eval::{Objective, Search, Space, Trial, TuneOptions, TuneProgress, Tuned, tune};
 
 use crate::console::{Console, print, table};
-use crate::data::DataArguments;
+use crate::data::{DataArguments, feature_names};
 use crate::failure::{Failure, Kind};
 use crate::parameters::ParameterArguments;
 use crate::unknown::UnknownLabel;
@@ -126,6 +126,7 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
     let mut columns = arguments.columns.learned_with(&options.base);
     columns.directed |= options.space.metric.contains(&Metric::Cosine) && arguments.columns.skip_bad_rows;
     let data = columns.read_labelled(console, &arguments.data, None)?;
+    columns.expected = feature_names(&data.schema);
     if let Some(path) = &arguments.unknown_data {
         options.unknowns = Some(columns.read_unlabelled(console, from_ref(path), None)?.features);
     }

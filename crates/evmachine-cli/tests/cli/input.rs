@@ -180,6 +180,21 @@ fn columns_that_the_model_does_not_know_are_left_alone() {
 }
 
 #[test]
+fn rows_known_to_be_unknown_are_taken_by_name_too() {
+    let place = Place::new();
+    let letters = std::fs::read_to_string(fixture("letters.csv")).unwrap();
+    let (header, rows) = letters.split_once('\n').unwrap();
+    let (strangers, known): (Vec<&str>, Vec<&str>) = rows.lines().partition(|row| row.starts_with('D'));
+    place.write("known.csv", format!("{header}\n{}\n", known.join("\n")));
+    let strangers: Vec<String> = strangers.iter().map(|row| format!("note,{row}")).collect();
+    place.write("strangers.csv", format!("text,{header}\n{}\n", strangers.join("\n")));
+    let flags = ["--label", "class", "--unknown-data", "strangers.csv"];
+    place.ok(&[&["train", "known.csv", "-o", "m.safetensors"], &flags[..]].concat());
+    let quick = ["--space", "paper", "--trials", "1", "--folds", "2", "--max-rows", "40", "-o", "p.toml"];
+    place.ok(&[&["tune", &fixture("letters.csv")], &flags[..], &quick].concat());
+}
+
+#[test]
 fn several_files_and_patterns_are_read_as_one() {
     let place = Place::new();
     let letters = std::fs::read_to_string(fixture("letters.csv")).unwrap();

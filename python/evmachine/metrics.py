@@ -43,9 +43,9 @@ def open_set_report(estimator: OpenSetClassifier, X: npt.ArrayLike, y: npt.Array
     -------
     dict
         ``known`` and ``unknown`` count the queries; ``accuracy``, ``closed_accuracy``, ``known_accuracy``,
-        ``unknown_accuracy``, ``normalized_accuracy``, ``harmonic_normalized_accuracy``, ``f1_micro``, ``f1_macro``,
-        ``auroc``, ``oscr`` and ``fpr95`` (unknowns accepted where 95 % of the knowns are; lower is better) are rates,
-        ``None`` over nothing.
+        ``false_unknown``, ``unknown_accuracy``, ``normalized_accuracy``, ``harmonic_normalized_accuracy``,
+        ``f1_micro``, ``f1_macro``, ``auroc``, ``oscr`` and ``fpr95`` (unknowns accepted where 95 % of the knowns are;
+        lower is better) are rates, ``None`` over nothing.
 
     Examples
     --------

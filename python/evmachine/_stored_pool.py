@@ -367,7 +367,7 @@ class StoredPool(UnknownPool):
         return {**found, "picture": self._store.picture(number)}
 
     def update(self, *, person: str | None = None) -> ExtremeValueMachine:
-        """Learn what was labelled into a new version, and make it live.
+        """Learn what was labelled or ignored into a new version, and make it live.
 
         Parameters
         ----------
@@ -383,7 +383,7 @@ class StoredPool(UnknownPool):
             with Progress(self.estimator.verbose) as progress:
                 _, report = self._store.update(person, self._threads(), progress.callback)
             self._follow(self.estimator)
-            self.estimator.report_ = json.loads(report)
+            self.estimator.report_ = json.loads(report) or self.estimator.report_
         return self.estimator
 
     def promote(self, version: str, *, person: str | None = None) -> ExtremeValueMachine:

@@ -134,7 +134,7 @@ impl Store {
         self.lock().undo(event, person).map_err(raised)
     }
 
-    /// The version that was made, and the report as JSON.
+    /// The version that was made, and as JSON the report of what was learned, null where nothing was labelled.
     #[pyo3(signature = (person, threads, progress = None))]
     fn update(
         &self,
@@ -174,7 +174,7 @@ impl Store {
         let pool = self.lock();
         let (mut ids, mut values, mut labels) = (Vec::new(), Vec::new(), Vec::new());
         let to_learn: HashSet<SampleId> =
-            pool.to_learn().map_err(raised)?.into_iter().map(|(sample, _)| sample).collect();
+            pool.to_learn().map_err(raised)?.into_iter().map(|answered| answered.sample).collect();
         let walked = pool.for_each_sample::<StoreError>(|sample| {
             let label = match sample.state {
                 State::Waiting => None,

@@ -281,6 +281,7 @@ impl From<StoreError> for Failure {
         match error {
             StoreError::Features(error) => error.into(),
             StoreError::Fit(error) => error.into(),
+            StoreError::Edit(error) => error.into(),
             StoreError::Predict(error) => error.into(),
             StoreError::Pool(error) => error.into(),
             StoreError::Model { .. } | StoreError::Changed { .. } => of_kind(Kind::Model),

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use evmachine::{FeatureError, FitError, FormatError, PoolError, PredictError};
+use evmachine::{EditError, FeatureError, FitError, FormatError, NamesError, PoolError, PredictError};
 
 use crate::events::{EventId, EventKind};
 use crate::groups::GroupId;
@@ -209,6 +209,12 @@ pub enum StoreError {
     /// Learning failed.
     #[error(transparent)]
     Fit(#[from] FitError),
+    /// A stranger could not be ignored.
+    #[error(transparent)]
+    Edit(#[from] EditError),
+    /// What was learned could not be named.
+    #[error(transparent)]
+    Names(#[from] NamesError),
     /// The model could not be asked.
     #[error(transparent)]
     Predict(#[from] PredictError),

@@ -50,5 +50,5 @@ pub use groups::{Group, GroupId, Member, Neighbor};
 pub use pool::{Pool, Status};
 pub use samples::{LARGEST_PICTURE, NewSample, Outcome, Picture, Sample, SampleId, State, Which};
 pub use schema::SCHEMA_VERSION;
-pub use update::Learned;
+pub use update::{Learned, ToLearn};
 pub use versions::Version;

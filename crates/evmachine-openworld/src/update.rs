@@ -1,12 +1,12 @@
-//! Learning what was labelled.
+//! Learning what was answered.
 
-use evmachine::{Evm, Features, Labels, Report, Run};
+use evmachine::{Evm, Features, Labels, Report, RowNames, Run};
 use rusqlite::{Row, params};
 
 use crate::error::StoreError;
 use crate::events::{EventId, EventKind};
 use crate::pool::{Pool, now};
-use crate::samples::SampleId;
+use crate::samples::{Sample, SampleId};
 use crate::versions::{self, LINEAGE};
 
 /// What an update came to.
@@ -17,22 +17,84 @@ pub struct Learned {
     pub version: String,
     /// The event.
     pub event: EventId,
-    /// What was learned, and how long it took.
-    pub report: Report,
+    /// What was learned of labelled samples, and how long it took; `None` where none was labelled.
+    pub report: Option<Report>,
+    /// Samples that the version ignores from now on.
+    pub ignored: usize,
 }
 
-/// The model that comes of the labelled samples.
+/// A sample that was answered and not learned yet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ToLearn {
+    /// The sample.
+    pub sample: SampleId,
+    /// Its class; `None` for a stranger that stays one.
+    pub label: Option<String>,
+}
+
+/// The model that comes of samples: the strangers among them first, so that labelled ones are measured against them too.
 fn teach(
     run: &Run<'_>,
     model: &Evm,
-    features: &Features<'_>,
+    strangers: &Part,
+    labelled: &Part,
     labels: &Labels,
-) -> Result<(Evm, Report), StoreError> {
-    Ok(model.updated(run, features, labels)?)
+) -> Result<(Evm, Option<Report>), StoreError> {
+    let mut model = model.clone();
+    if !strangers.is_empty() {
+        let first = model.points_seen();
+        model.ignore_with(run, &strangers.features()?)?;
+        strangers.name(&mut model, first)?;
+    }
+    if labelled.is_empty() {
+        return Ok((model, None));
+    }
+    let first = model.points_seen();
+    let report = model.update_with(run, &labelled.features()?, labels)?;
+    labelled.name(&mut model, first)?;
+    Ok((model, Some(report)))
+}
+
+/// Samples that are learned together.
+#[derive(Default)]
+struct Part {
+    dimensions: usize,
+    values: Vec<f32>,
+    ids: Vec<String>,
+    numbers: Vec<u64>,
+}
+
+impl Part {
+    fn is_empty(&self) -> bool {
+        self.ids.is_empty()
+    }
+
+    fn push(&mut self, sample: Sample) {
+        self.dimensions = sample.features.len();
+        self.values.extend(sample.features);
+        self.ids.push(sample.id.unwrap_or_default());
+        self.numbers.push(sample.number.unsigned_abs());
+    }
+
+    fn features(&self) -> Result<Features<'_>, StoreError> {
+        Ok(Features::new(&self.values, self.dimensions)?)
+    }
+
+    /// Has the model keep which samples these are: client ids, and numbers in the pool.
+    fn name(&self, model: &mut Evm, first: u64) -> Result<(), StoreError> {
+        let names = RowNames {
+            batch: Some("pool".to_owned()),
+            time: Some(now()),
+            numbers: Some(self.numbers.clone()),
+            ids: Some(self.ids.clone()),
+        };
+        Ok(model.name_rows(first, self.ids.len() as u64, names)?)
+    }
 }
 
 impl Pool {
-    /// Makes a version of what was labelled and not learned yet, makes it live, and decides and groups anew what waits
+    /// Makes a version of what was labelled or ignored and not learned yet, makes it live, and decides and groups anew what waits
     /// ([`refresh`](Self::refresh)). The pool can be used by others while the model learns.
     pub fn update(&mut self, run: &Run<'_>, person: Option<&str>) -> Result<Learned, StoreError> {
         let before = self.names()?.live;
@@ -41,19 +103,22 @@ impl Pool {
         if batch.is_empty() {
             return Err(StoreError::NothingToLearn);
         }
-        let samples: Vec<SampleId> = batch.iter().map(|(sample, _)| *sample).collect();
-        let mut values = Vec::with_capacity(samples.len() * self.dimensions());
-        for &sample in &samples {
-            values.extend(self.sample(sample)?.features);
+        let samples: Vec<SampleId> = batch.iter().map(|answered| answered.sample).collect();
+        let (mut strangers, mut labelled) = (Part::default(), Part::default());
+        for answered in &batch {
+            let part = if answered.label.is_some() { &mut labelled } else { &mut strangers };
+            part.push(self.sample(answered.sample)?);
         }
-        let features = Features::new(values, self.dimensions())?;
-        let labels = Labels::new(batch.iter().map(|(_, label)| label)).map_err(|_| StoreError::EmptyName)?;
-        let (model, report) = teach(run, &live, &features, &labels)?;
+        let names = batch.iter().filter_map(|answered| answered.label.as_ref());
+        let labels = Labels::new(names).map_err(|_| StoreError::EmptyName)?;
+        let (model, report) = teach(run, &live, &strangers, &labelled, &labels)?;
         let version = versions::write(self.folder(), &model)?;
         let event = self.write(|write| {
-            let query = "SELECT 1 FROM samples WHERE number = ? AND state = 'labelled' AND label = ?";
-            for (sample, label) in &batch {
-                write.find(query, params![sample, label], |_| Ok(()))?.ok_or(StoreError::ChangedMeanwhile)?;
+            let query = "SELECT 1 FROM samples WHERE number = ? AND state = ? AND label IS ?";
+            for ToLearn { sample, label } in &batch {
+                let state = if label.is_some() { "labelled" } else { "ignored" };
+                let same = write.find(query, params![sample, state, label], |_| Ok(()))?;
+                same.ok_or(StoreError::ChangedMeanwhile)?;
             }
             if write.live_hash()? != before {
                 return Err(StoreError::ChangedMeanwhile);
@@ -69,16 +134,16 @@ impl Pool {
         })?;
         self.model = Some((version.clone(), std::sync::Arc::new(model)));
         self.refresh(run)?;
-        Ok(Learned { version, event, report })
+        Ok(Learned { version, event, report, ignored: strangers.ids.len() })
     }
 
-    /// Labelled samples that no version on the way to the live one has learned, with their labels.
-    pub fn to_learn(&self) -> Result<Vec<(SampleId, String)>, StoreError> {
+    /// Labelled and ignored samples that no version on the way to the live one has learned.
+    pub fn to_learn(&self) -> Result<Vec<ToLearn>, StoreError> {
         let query = format!(
-            "{LINEAGE} SELECT number, label FROM samples WHERE state = 'labelled' AND number NOT IN (\
+            "{LINEAGE} SELECT number, label FROM samples WHERE state IN ('labelled', 'ignored') AND number NOT IN (\
              SELECT sample FROM event_samples JOIN events ON events.number = event \
              WHERE kind = 'updated' AND model IN (SELECT hash FROM lineage)) ORDER BY number"
         );
-        self.list(&query, [], |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?)))
+        self.list(&query, [], |row: &Row<'_>| Ok(ToLearn { sample: row.get(0)?, label: row.get(1)? }))
     }
 }

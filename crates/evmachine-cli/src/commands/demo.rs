@@ -116,9 +116,10 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
         let learned = pool.update(&console.run(&progress), None)?;
         drop(progress);
         let new_classes = updated.map_or(Vec::new(), |report| report.new_classes);
-        let mut report = learned.report;
-        report.new_classes = [new_classes, report.new_classes].concat();
-        updated = Some(report);
+        updated = learned.report.map(|mut report| {
+            report.new_classes = [new_classes, report.new_classes].concat();
+            report
+        });
         let answers = ask(&*pool.live()?, &test)?.0;
         progressed.push(progress_line(round * GROUPS, struck, named, &answers, &test.1));
     }

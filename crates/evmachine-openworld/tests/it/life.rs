@@ -34,7 +34,7 @@ fn the_loop_learns_new_classes_and_goes_back() {
     assert_eq!((status.to_learn, status.labelled["c"], status.labelled["e"]), (24, 12, 4));
 
     let learned = pool.update(&run, NOBODY).unwrap();
-    assert_eq!(learned.report.new_classes, ["c", "d", "e"]);
+    assert_eq!(learned.report.unwrap().new_classes, ["c", "d", "e"]);
     assert_eq!(pool.live().unwrap().classes().len(), 5);
     let status = pool.status().unwrap();
     assert_eq!((status.live.as_str(), status.to_learn), (learned.version.as_str(), 0));
@@ -196,4 +196,38 @@ fn what_is_no_pool_is_refused() {
     assert!(error.ends_with("has schema 99; this program reads up to 1, use a newer one"), "{error}");
     std::fs::write(&path, "label,x\na,1\n").unwrap();
     assert!(matches!(Pool::open(&folder(&place)), Err(StoreError::Foreign { .. })));
+}
+
+#[test]
+fn what_is_ignored_stays_a_stranger_to_the_versions_that_come() {
+    let (place, mut pool) = place();
+    let run = Run::new();
+    let samples = fill(&mut pool);
+    let group = pool.next_groups(&run, 1, false).unwrap().remove(0);
+    let target = Target::Group { group: group.number, except: &[] };
+    pool.answer(&run, &target, Answer::Ignore, NOBODY).unwrap();
+    let learned = pool.update(&run, NOBODY).unwrap();
+    assert_eq!((learned.report, learned.ignored), (None, group.members.len()));
+    let live = pool.live().unwrap();
+    assert_eq!((live.classes().len(), live.ignored_count()), (2, group.members.len()));
+    let source = live.ignored_sources()[0];
+    assert_eq!(
+        live.origin(source).number,
+        group.members.iter().map(|member| member.sample).min().unwrap() as u64
+    );
+    let features = pool.sample(group.exemplar).unwrap().features;
+    let query = Features::new(features, live.dimensions()).unwrap();
+    let why = live.explain(&query, 1).unwrap().remove(0);
+    assert!(why.decision.class().is_none() && why.ignored.unwrap().decides);
+
+    // Labels that come later are measured against them.
+    let next = pool.next_groups(&run, 1, false).unwrap().remove(0);
+    let target = Target::Group { group: next.number, except: &[] };
+    pool.answer(&run, &target, Answer::Label("c"), NOBODY).unwrap();
+    let learned = pool.update(&run, NOBODY).unwrap();
+    assert_eq!((learned.report.unwrap().new_classes, learned.ignored), (vec!["c".to_owned()], 0));
+    assert_eq!(pool.live().unwrap().ignored_count(), group.members.len());
+    assert!(samples.len() > group.members.len());
+    drop(pool);
+    assert_sound(&folder(&place));
 }

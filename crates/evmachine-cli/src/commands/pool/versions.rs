@@ -10,6 +10,7 @@ use super::{Person, counted, short};
 use crate::commands::train::say_report;
 use crate::console::Console;
 use crate::failure::Failure;
+use crate::text::escaped;
 
 /// Learn what was labelled into a new version, and make it live
 ///
@@ -66,13 +67,18 @@ impl Update {
         if let Some(path) = &self.output {
             crate::model::save(&live, path)?;
         }
-        let rows = counted(learned.report.rows as u64, "sample");
-        if !learned.report.new_classes.is_empty() {
-            console.say(format!("new classes: {}", learned.report.new_classes.join(", ")));
+        let rows = learned.report.as_ref().map_or(0, |report| report.rows);
+        if let Some(report) = &learned.report {
+            if !report.new_classes.is_empty() {
+                let names: Vec<_> = report.new_classes.iter().map(|name| escaped(name)).collect();
+                console.say(format!("new classes: {}", names.join(", ")));
+            }
+            say_report(console, &live, TailMemory::Full, report);
         }
-        say_report(console, &live, TailMemory::Full, &learned.report);
         console.say(format!(
-            "{rows} learned; version {} is live (event {})",
+            "{} learned, {} ignored from now on; version {} is live (event {})",
+            counted(rows as u64, "sample"),
+            learned.ignored,
             short(&learned.version),
             learned.event
         ));

@@ -4,7 +4,9 @@ use std::error::Error;
 use std::fs;
 use std::path::Path;
 
-use evmachine::{Budget, Evm, Features, Labels, Metric, Params, TailMemory, TailModel, TailSize};
+use evmachine::{
+    Budget, Edit, Evm, Features, Labels, Metric, Params, RowNames, TailMemory, TailModel, TailSize,
+};
 use evmachine_fuzz::{Options, parts};
 
 /// A corpus, the extensions of its fixtures, and the labels to ask them for.
@@ -106,7 +108,19 @@ fn models() -> Result<Vec<(&'static str, Evm)>, Box<dyn Error>> {
         ("gumbel", &line, Params { tail_model: TailModel::Gumbel, tail_memory: TailMemory::None, ..base() }),
         ("robust", &plane, Params { max_extreme_vectors: Some(Budget::PerClass(1)), ..Params::robust() }),
     ];
-    all.into_iter()
-        .map(|(name, features, params)| Ok((name, Evm::fit(&params, features, &labels)?.0)))
-        .collect()
+    let mut models = Vec::new();
+    for (name, features, params) in all {
+        models.push((name, Evm::fit(&params, features, &labels)?.0));
+    }
+    let alone = Labels::new(vec!["low"; 8])?;
+    models.push(("alone", Evm::fit(&base(), &line, &alone)?.0));
+    let (mut corrected, _) = Evm::fit(&Params { cover_threshold: 1.0, ..base() }, &plane, &labels)?;
+    corrected.ignore(&Features::new(vec![6.0, 6.0, 6.5, 6.5], 2)?)?;
+    corrected.edit(&Edit::SetAside { rows: vec![1] })?;
+    corrected.set_fill_values(Some(vec![2.5, 3.0]))?;
+    let ids = ["a", "b", "", "d", "e", "f", "g", "h"].map(String::from).to_vec();
+    let names = RowNames { batch: Some("plane.csv".to_owned()), time: Some(1), ids: Some(ids), numbers: None };
+    corrected.name_rows(0, 8, names)?;
+    models.push(("corrected", corrected));
+    Ok(models)
 }

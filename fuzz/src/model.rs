@@ -1,6 +1,6 @@
 //! Model files.
 
-use evmachine::{Evm, Features};
+use evmachine::{Edit, Evm, Features, Run};
 use xxhash_rust::xxh3::xxh3_64;
 
 /// What stands before the checksum's digits in the header.
@@ -10,7 +10,8 @@ const CHECKSUM_DIGITS: usize = 16;
 /// The most dimensions a query is made for.
 const LARGEST_QUERY: usize = 1 << 16;
 
-/// Loads a model. One that loads must answer a query, and come back the same from its own bytes.
+/// Loads a model. One that loads must answer a query, and come back the same from its own bytes; so must what an edit makes
+/// of it.
 ///
 /// # Panics
 ///
@@ -25,6 +26,12 @@ pub fn load(bytes: &[u8]) {
     if dimensions <= LARGEST_QUERY {
         let query = Features::new(vec![1.0; dimensions], dimensions).expect("ones are finite");
         assert_eq!(evm.decide(&query).expect("ones can be compared with anything").len(), 1);
+        // Forged numbers may make an edit or an explanation an error, and nothing worse.
+        let carrier = evm.doubt(&query).map_or(0, |doubts| doubts[0].carrier.source);
+        if let Ok((edited, _)) = evm.edited(&Run::new(), &Edit::SetAside { rows: vec![carrier] }) {
+            let written = edited.to_bytes().expect("an edited model can be written");
+            assert_eq!(Evm::from_bytes(&written).expect("and loaded"), edited);
+        }
     }
 }
 

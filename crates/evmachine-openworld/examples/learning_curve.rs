@@ -204,5 +204,5 @@ fn draw(name: &str, lines: &[(&str, Vec<(f64, f64)>)]) {
     })
     .unwrap();
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/images");
-    picture.save(&folder.join(format!("pool-{name}.png"))).unwrap();
+    picture.save(folder.join(format!("pool-{name}.png"))).unwrap();
 }

@@ -7,8 +7,10 @@
 //!
 //! Every second class in order of name is known and trained on; the others are the unknowns. A third of the rows of all classes is
 //! the test; of the other unknown rows at most 3,000, evenly spread over the file, are the pool. An answer names a sample or a
-//! group; a member that has to be struck out counts as one more. After each round of answers the model is updated.
-//! Prints purity and number of groups, and writes `docs/images/pool-NAME.svg` and `.png`.
+//! group; where not all of a group are of that name, members are struck out or picked one by one, whichever are fewer, and each counts as
+//! one more answer. After each round of answers the model is updated.
+//! Prints purity and number of groups and what became of the test, and draws the share of new classes whose best class is right,
+//! known or not, to `docs/images/pool-NAME.png`.
 
 #![allow(clippy::unwrap_used, reason = "an example ends where something unexpected happens")]
 
@@ -121,7 +123,7 @@ fn learn(world: &World, way: &str, strategy: Strategy, grouped: bool) -> Vec<(f6
     let (mut spent, mut labels) = (0, 0);
     let mut line = vec![(0.0, 0.0)];
     for round in ROUNDS {
-        let suggestions = pool.suggest(&evm, strategy, round - spent).unwrap();
+        let suggestions = pool.suggest(&evm, strategy, round.saturating_sub(spent)).unwrap();
         for suggestion in suggestions {
             if spent >= round {
                 break;
@@ -130,7 +132,7 @@ fn learn(world: &World, way: &str, strategy: Strategy, grouped: bool) -> Vec<(f6
             let shown = if grouped { &suggestion.group[..] } else { &suggestion.group[..1] };
             let (same, other): (Vec<u64>, Vec<u64>) =
                 shown.iter().partition(|&&sample| world.pool.1.name(sample as usize) == name);
-            spent += 1 + other.len();
+            spent += 1 + other.len().min(same.len() - 1);
             labels += same.len();
             pool.label(&same, name).unwrap();
         }
@@ -138,30 +140,51 @@ fn learn(world: &World, way: &str, strategy: Strategy, grouped: bool) -> Vec<(f6
         if batch.rows() > 0 {
             evm.update(&batch, &names).unwrap();
         }
-        let [new, old, wrong] = accuracy(&evm, world);
+        let found = Accuracy::of(&evm, world);
         println!(
-            "{way}: {spent} answers, {labels} labels: new classes {new:.3} right, {wrong:.3} wrong, known classes {old:.3} right"
+            "{way}: {spent} answers, {labels} labels: new classes {:.3} best right, {:.3} named right, {:.3} named wrong; \
+             known classes {:.3} named right",
+            found.best, found.right, found.wrong, found.known
         );
-        line.push((spent as f64, new));
+        line.push((spent as f64, found.best));
     }
     line
 }
 
-/// Right of the new classes, right of the known ones, wrong of the new ones.
-fn accuracy(evm: &Evm, world: &World) -> [f64; 3] {
-    let decisions = evm.decide(&world.test.0).unwrap();
-    let (mut right, mut rows, mut wrong) = ([0.0; 2], [0.0f64; 2], 0.0);
-    for (row, decision) in decisions.iter().enumerate() {
-        let truth = world.test.1.name(row);
-        let kind = usize::from(world.known.contains(truth));
-        rows[kind] += 1.0;
-        match decision.class() {
-            Some(class) if evm.class_name(class) == truth => right[kind] += 1.0,
-            Some(_) if kind == 0 => wrong += 1.0,
-            _ => {}
+/// Shares of the test.
+#[derive(Default)]
+struct Accuracy {
+    /// Of new classes, whose best class is right, be it known or not.
+    best: f64,
+    /// Of new classes, named right.
+    right: f64,
+    /// Of new classes, named wrong.
+    wrong: f64,
+    /// Of known classes, named right.
+    known: f64,
+}
+
+impl Accuracy {
+    fn of(evm: &Evm, world: &World) -> Self {
+        let decisions = evm.decide(&world.test.0).unwrap();
+        let is_old = |row: usize| world.known.contains(world.test.1.name(row));
+        let old = (0..decisions.len()).filter(|&row| is_old(row)).count() as f64;
+        let new = decisions.len() as f64 - old;
+        let mut found = Self::default();
+        for (row, decision) in decisions.iter().enumerate() {
+            let is_right = evm.class_name(decision.best()) == world.test.1.name(row);
+            match (is_old(row), is_right, decision.class().is_some()) {
+                (true, true, true) => found.known += 1.0 / old,
+                (false, true, accepted) => {
+                    found.best += 1.0 / new;
+                    found.right += f64::from(u8::from(accepted)) / new;
+                }
+                (false, false, true) => found.wrong += 1.0 / new,
+                _ => {}
+            }
         }
+        found
     }
-    [right[0] / rows[0], right[1] / rows[1], wrong / rows[0]]
 }
 
 fn draw(name: &str, lines: &[(&str, Vec<(f64, f64)>)]) {
@@ -173,15 +196,13 @@ fn draw(name: &str, lines: &[(&str, Vec<(f64, f64)>)]) {
         .map(|((way, _), (x, y))| Series { name: way, x, y, errors: None })
         .collect();
     let picture = curves(&Curves {
-        title: &format!("New classes named right, {name}"),
-        x_label: "answers: names given and members struck out",
-        y_label: "rate",
+        title: &format!("What answers are worth: {name}"),
+        x_label: "answers",
+        y_label: "new classes: best class right",
         series: &series,
         logarithmic_x: false,
     })
     .unwrap();
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/images");
-    for extension in ["svg", "png"] {
-        picture.save(&folder.join(format!("pool-{name}.{extension}"))).unwrap();
-    }
+    picture.save(folder.join(format!("pool-{name}.png"))).unwrap();
 }

@@ -4,7 +4,7 @@
 //! cargo run -p evmachine-openworld --example pool_speed -- 1000000 16
 //! ```
 //!
-//! Samples come in as many clumps as there are thousandths of them, a tenth as wide as they are apart. Prints the times of ten additions of
+//! Samples come in clumps of three on average, so that there are a third as many groups as samples. Prints the times of ten additions of
 //! 1,000 samples each to the pool, groups and disk included, of what of it is grouping alone, and of the next group.
 
 #![allow(clippy::unwrap_used, reason = "an example ends where something unexpected happens")]
@@ -41,7 +41,7 @@ fn main() {
         let values: Vec<f32> = (0..count * dimensions).map(|_| random.next()).collect();
         Features::new(values, dimensions).unwrap()
     };
-    let (known, unknown) = (centres(50), centres((rows / 1000).max(1)));
+    let (known, unknown) = (centres(50), centres((rows / 3).max(1)));
     let train = random.samples(5_000, &known);
     let labels = Labels::new((0..5_000).map(|row| nearest(train.row(row), &known).to_string())).unwrap();
     let (evm, _) = Evm::fit(&Params::paper(), &train, &labels).unwrap();

@@ -80,7 +80,7 @@ impl Write<'_> {
                 findings
                     .push(finding(format!("sample {sample}"), "its state does not follow from the events"));
             }
-            if bytes != 4 * dimensions as i64 {
+            if usize::try_from(bytes) != Ok(4 * dimensions) {
                 let problem = format!("{bytes} bytes of features instead of {}", 4 * dimensions);
                 findings.push(finding(format!("sample {sample}"), problem));
             }

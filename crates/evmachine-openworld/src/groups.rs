@@ -84,7 +84,9 @@ impl Pool {
             }
             let query = "SELECT number FROM groups WHERE handed IS NULL AND waiting > 0 \
                          ORDER BY unknown DESC, waiting DESC, number LIMIT ?";
-            for group in write.list(query, [limit - numbers.len() as i64], number)? {
+            for group in
+                write.list(query, [i64::try_from(count - numbers.len()).unwrap_or(i64::MAX)], number)?
+            {
                 write.execute("UPDATE groups SET handed = ? WHERE number = ?", [now(), group])?;
                 if let Some(groups) = &mut write.groups {
                     groups.grouping.close(group as u64);

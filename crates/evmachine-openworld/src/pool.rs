@@ -269,7 +269,7 @@ pub(crate) fn sync_folder(folder: &Path) -> Result<(), StoreError> {
 
 /// Seconds since 1970.
 pub(crate) fn now() -> i64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs() as i64)
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs().cast_signed())
 }
 
 #[cfg(test)]

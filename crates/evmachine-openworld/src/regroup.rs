@@ -54,7 +54,7 @@ impl Write<'_> {
             if let Some(radius) = membership.founded {
                 self.execute(
                     "INSERT INTO groups (number, exemplar, radius, waiting, unknown) VALUES (?, ?, ?, 0, 0)",
-                    params![membership.group as GroupId, number, radius],
+                    params![membership.group.cast_signed(), number, radius],
                 )?;
             }
         }
@@ -75,7 +75,7 @@ impl Write<'_> {
                 for (membership, sample) in memberships.iter().zip(samples) {
                     write.execute(
                         "UPDATE samples SET group_number = ?, distance = ? WHERE number = ?",
-                        params![membership.group as GroupId, membership.distance, sample],
+                        params![membership.group.cast_signed(), membership.distance, sample],
                     )?;
                 }
                 Ok(())
@@ -127,7 +127,7 @@ impl Write<'_> {
         let mut last = 0;
         loop {
             let (mut numbers, mut radii, mut values) = (Vec::new(), Vec::new(), Vec::new());
-            self.list(query, params![last, AT_ONCE as i64], |row| {
+            self.list(query, params![last, (AT_ONCE as u64).cast_signed()], |row| {
                 numbers.push(row.get::<_, GroupId>(0)? as u64);
                 radii.push(row.get::<_, f64>(1)? as f32);
                 values.extend(vector(row.get_ref(2)?.as_blob()?));
@@ -135,7 +135,7 @@ impl Write<'_> {
             })?;
             let Some(&highest) = numbers.last() else { break };
             grouping.resume(live, &Features::new(values, live.dimensions())?, &numbers, &radii)?;
-            last = highest as GroupId;
+            last = highest.cast_signed();
         }
         Ok(OpenGroups { grouping, data_version: self.data_version })
     }

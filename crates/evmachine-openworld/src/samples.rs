@@ -259,13 +259,13 @@ impl Write<'_> {
         let nothing = NewSample::default();
         let mut first_rows: std::collections::HashMap<&str, usize> = std::collections::HashMap::new();
         let mut outcomes: Vec<Option<Outcome>> = Vec::with_capacity(features.rows());
-        for row in 0..features.rows() {
+        for (row, decision) in decisions.iter().enumerate() {
             let id = details.get(row).and_then(|detail| detail.id.as_deref());
             let present = match id {
                 Some(id) => self.sample_of_id(row, id, features.row(row))?,
                 None => None,
             };
-            outcomes.push(match (present, decisions[row].class()) {
+            outcomes.push(match (present, decision.class()) {
                 (Some(sample), _) => Some(Outcome::Present(sample)),
                 (None, Some(class)) if which == Which::Unknown => {
                     Some(Outcome::Known(live.class_name(class).to_owned()))
@@ -305,7 +305,7 @@ impl Write<'_> {
                     score.support,
                     decision.class().is_some(),
                     version,
-                    membership.group as GroupId,
+                    membership.group.cast_signed(),
                     membership.distance
                 ],
             )?;
@@ -323,7 +323,7 @@ impl Write<'_> {
             )?;
             self.execute(
                 "UPDATE groups SET waiting = waiting + 1, unknown = unknown + ? WHERE number = ?",
-                params![decision.class().is_none(), membership.group as GroupId],
+                params![decision.class().is_none(), membership.group.cast_signed()],
             )?;
             outcomes[row] = Some(Outcome::Added(number));
         }

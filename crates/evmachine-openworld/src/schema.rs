@@ -9,7 +9,7 @@ use crate::error::StoreError;
 
 /// The schema that this version writes.
 pub const SCHEMA_VERSION: i64 = 1;
-/// Says whose database it is: "EVMp" as a number.
+/// Says whose database it is: `EVMp` as a number.
 const APPLICATION: i64 = 0x4556_4d70;
 /// How long one waits for another process that writes.
 const PATIENCE: Duration = Duration::from_secs(60);

@@ -88,30 +88,12 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
     print(format!(
         "3. Answer {ROUNDS} rounds of {GROUPS} groups: a person names each and strikes out what does not belong"
     ));
-    let (mut named, mut struck) = (0, 0);
+    let mut tally = Tally::default();
     let mut updated: Option<Report> = None;
-    let mut shown = Vec::new();
     let mut progressed = vec![progress_line(0, 0, 0, &before.0, &test.1)];
     for round in 1..=ROUNDS {
         interrupt::check()?;
-        for group in pool.next_groups(&interrupt::run(), GROUPS, false)? {
-            let name = truth(group.exemplar);
-            let except: Vec<SampleId> = group
-                .members
-                .iter()
-                .map(|member| member.sample)
-                .filter(|&sample| truth(sample) != name)
-                .collect();
-            let same = group.members.len() - except.len();
-            if shown.len() < 6 {
-                let purity = format!("{} %", 100 * same / group.members.len());
-                shown.push(vec![format!("around a {name}"), group.members.len().to_string(), purity]);
-            }
-            let target = Target::Group { group: group.number, except: &except };
-            pool.answer(&interrupt::run(), &target, Answer::Label(name), None)?;
-            named += same;
-            struck += except.len();
-        }
+        tally.answer(&mut pool, truth)?;
         let progress = console.progress();
         let learned = pool.update(&console.run(&progress), None)?;
         drop(progress);
@@ -121,9 +103,9 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
             report
         });
         let answers = ask(&*pool.live()?, &test)?.0;
-        progressed.push(progress_line(round * GROUPS, struck, named, &answers, &test.1));
+        progressed.push(progress_line(round * GROUPS, tally.struck, tally.named, &answers, &test.1));
     }
-    print(indented(&table(&["   first six", "group", "of one kind"], shown)));
+    print(indented(&table(&["   first six", "group", "of one kind"], std::mem::take(&mut tally.shown))));
     let header =
         ["   groups", "struck out", "labels", "new letters right", "unknown", "wrong", "old letters right"];
     print(format!("\n{}\n", indented(&table(&header, progressed))));
@@ -139,6 +121,7 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
     let figures = compare(&before.0, &after.0, &test.1);
     print(indented(&table(&["", "before", "after"], figures.clone())));
     let answers = ROUNDS * GROUPS;
+    let Tally { named, struck, .. } = tally;
     let by_class = named / updated.new_classes.len().max(1);
     print(format!(
         "\n   That took {answers} answers and {struck} strikes: {named} labels, some {by_class} for a new letter, where each old \
@@ -166,6 +149,36 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
     report::write(&story, &path)?;
     print(format!("\nThe report with pictures is {}", path.display()));
     Ok(())
+}
+
+/// What the person has done.
+#[derive(Default)]
+struct Tally {
+    named: usize,
+    struck: usize,
+    /// Lines on the first groups.
+    shown: Vec<Vec<String>>,
+}
+
+impl Tally {
+    /// Names the next groups after their exemplars.
+    fn answer<'a>(&mut self, pool: &mut Pool, truth: impl Fn(SampleId) -> &'a str) -> Result<(), Failure> {
+        for group in pool.next_groups(&interrupt::run(), GROUPS, false)? {
+            let name = truth(group.exemplar);
+            let members = group.members.iter().map(|member| member.sample);
+            let except: Vec<SampleId> = members.filter(|&sample| truth(sample) != name).collect();
+            let same = group.members.len() - except.len();
+            if self.shown.len() < 6 {
+                let purity = format!("{} %", 100 * same / group.members.len());
+                self.shown.push(vec![format!("around a {name}"), group.members.len().to_string(), purity]);
+            }
+            let target = Target::Group { group: group.number, except: &except };
+            pool.answer(&interrupt::run(), &target, Answer::Label(name), None)?;
+            self.named += same;
+            self.struck += except.len();
+        }
+        Ok(())
+    }
 }
 
 /// A pool in place of the one that an earlier demo made there.

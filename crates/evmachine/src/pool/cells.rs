@@ -36,7 +36,7 @@ pub(super) struct Found {
 }
 
 impl Found {
-    fn is_before(&self, other: &Option<Self>) -> bool {
+    fn is_before(&self, other: Option<Self>) -> bool {
         other.is_none_or(|other| (self.rank, self.group) < (other.rank, other.group))
     }
 }
@@ -44,7 +44,7 @@ impl Found {
 pub(super) struct Cells {
     metric: Metric,
     dimensions: usize,
-    cells: Vec<Cell>,
+    all: Vec<Cell>,
     /// Laid out anew when a cell was divided.
     pivots: Option<Box<dyn Columns>>,
     count: usize,
@@ -60,7 +60,7 @@ struct Cell {
 
 impl Cells {
     pub(super) fn new(metric: Metric, dimensions: usize) -> Self {
-        Self { metric, dimensions, cells: Vec::new(), pivots: None, count: 0 }
+        Self { metric, dimensions, all: Vec::new(), pivots: None, count: 0 }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -74,12 +74,14 @@ impl Cells {
     /// For each of the rows, the nearest exemplar within whose radius it lies.
     pub(super) fn find(&self, points: &Points<'_>, rows: &[usize]) -> Result<Vec<Option<Found>>, Halt> {
         let nearest = self.nearest_cells(points, rows)?;
-        let mut visitors: Vec<Vec<usize>> = vec![Vec::new(); self.cells.len()];
+        let mut visitors: Vec<Vec<usize>> = vec![Vec::new(); self.all.len()];
         for (position, cells) in nearest.iter().enumerate() {
-            cells.iter().for_each(|&cell| visitors[cell as usize].push(position));
+            for &cell in cells {
+                visitors[cell as usize].push(position);
+            }
         }
         let found: Result<Vec<Vec<(usize, Found)>>, Halt> = self
-            .cells
+            .all
             .par_iter()
             .zip(&visitors)
             .filter(|(_, visitors)| !visitors.is_empty())
@@ -87,7 +89,7 @@ impl Cells {
             .collect();
         let mut best: Vec<Option<Found>> = vec![None; rows.len()];
         for (position, found) in found?.into_iter().flatten() {
-            if found.is_before(&best[position]) {
+            if found.is_before(best[position]) {
                 best[position] = Some(found);
             }
         }
@@ -110,15 +112,15 @@ impl Cells {
             for (at, cells) in (rest..end).zip(&chosen) {
                 let cell = match cells.first() {
                     Some(&cell) => cell as usize,
-                    None if self.cells.is_empty() => {
-                        self.cells.push(Cell::around(points.gather(&[rows[at]]), &self.metric));
+                    None if self.all.is_empty() => {
+                        self.all.push(Cell::around(points.gather(&[rows[at]]), &self.metric));
                         self.pivots = None;
                         0
                     }
                     None => 0,
                 };
-                self.cells[cell].exemplars.push(exemplars[at]);
-                self.cells[cell].values.extend(points.gather(&[rows[at]]));
+                self.all[cell].exemplars.push(exemplars[at]);
+                self.all[cell].values.extend(points.gather(&[rows[at]]));
                 changed.push(cell);
             }
             changed.sort_unstable();
@@ -135,11 +137,11 @@ impl Cells {
 
     /// Removes the exemplar of a group; whether it was here.
     pub(super) fn remove(&mut self, group: u64) -> bool {
-        let place = self.cells.iter().enumerate().find_map(|(number, cell)| {
+        let place = self.all.iter().enumerate().find_map(|(number, cell)| {
             Some((number, cell.exemplars.iter().position(|exemplar| exemplar.group == group)?))
         });
         let Some((number, at)) = place else { return false };
-        let (cell, d) = (&mut self.cells[number], self.dimensions);
+        let (cell, d) = (&mut self.all[number], self.dimensions);
         cell.exemplars.remove(at);
         cell.values.drain(at * d..(at + 1) * d);
         cell.layout(&self.metric);
@@ -178,14 +180,14 @@ impl Cells {
     fn settle(&mut self, cell: usize) -> Result<(), Halt> {
         let mut waiting = vec![cell];
         while let Some(number) = waiting.pop() {
-            self.cells[number].layout(&self.metric);
-            if self.cells[number].exemplars.len() <= FULL {
+            self.all[number].layout(&self.metric);
+            if self.all[number].exemplars.len() <= FULL {
                 continue;
             }
-            if let Some(half) = self.cells[number].divide(&self.metric, self.dimensions)? {
+            if let Some(half) = self.all[number].divide(&self.metric, self.dimensions)? {
                 self.pivots = None;
-                self.cells.push(half);
-                waiting.extend([number, self.cells.len() - 1]);
+                self.all.push(half);
+                waiting.extend([number, self.all.len() - 1]);
             }
         }
         Ok(())
@@ -193,7 +195,7 @@ impl Cells {
 
     fn layout_pivots(&mut self) {
         if self.pivots.is_none() {
-            let values: Vec<f32> = self.cells.iter().flat_map(|cell| &cell.pivot).copied().collect();
+            let values: Vec<f32> = self.all.iter().flat_map(|cell| &cell.pivot).copied().collect();
             self.pivots = Some(layout(&self.metric, &values, self.dimensions));
         }
     }
@@ -226,7 +228,7 @@ impl Cell {
             let mut best = None;
             for (exemplar, &rank) in self.exemplars.iter().zip(tile.row(row)) {
                 let candidate = Found { group: exemplar.group, rank };
-                if rank <= exemplar.bound && candidate.is_before(&best) {
+                if rank <= exemplar.bound && candidate.is_before(best) {
                     best = Some(candidate);
                 }
             }
@@ -261,7 +263,9 @@ impl Cell {
         half.values = members.gather(&leaving);
         half.exemplars = leaving.iter().map(|&at| self.exemplars[at]).collect();
         let mut goes = vec![false; count];
-        leaving.iter().for_each(|&at| goes[at] = true);
+        for &at in &leaving {
+            goes[at] = true;
+        }
         let staying: Vec<usize> = (0..count).filter(|&at| !goes[at]).collect();
         let values = members.gather(&staying);
         self.exemplars = staying.iter().map(|&at| self.exemplars[at]).collect();
@@ -300,8 +304,8 @@ mod tests {
             cells.insert(&points, rows, exemplars).unwrap();
         }
         assert_eq!(cells.len(), rows.len());
-        assert!(cells.cells.len() > 4, "{} cells", cells.cells.len());
-        assert!(cells.cells.iter().all(|cell| cell.exemplars.len() <= FULL));
+        assert!(cells.all.len() > 4, "{} cells", cells.all.len());
+        assert!(cells.all.iter().all(|cell| cell.exemplars.len() <= FULL));
         let queries: Vec<usize> = (1..count).step_by(2).collect();
         let found = cells.find(&points, &queries).unwrap();
         let everything = layout(&Metric::Euclidean, &points.gather(&rows), d);
@@ -312,7 +316,7 @@ mod tests {
             let expected = Some(nearest).filter(|rank| *rank <= exemplars[0].bound);
             missed += usize::from(found.map(|found| found.rank) != expected);
         }
-        assert_eq!(missed, 0, "{} cells, of which {PROBED} are probed", cells.cells.len());
+        assert_eq!(missed, 0, "{} cells, of which {PROBED} are probed", cells.all.len());
         assert!(cells.remove(4) && !cells.remove(4) && !cells.remove(5));
         assert_eq!(cells.find(&points, &[4]).unwrap()[0].map_or(0, |found| found.group), 0);
     }
@@ -325,7 +329,7 @@ mod tests {
         let rows: Vec<usize> = (0..1_100).collect();
         let exemplars: Vec<Exemplar> = rows.iter().map(|&row| cells.exemplar(row as u64, 0.0)).collect();
         cells.insert(&points, &rows, &exemplars).unwrap();
-        assert_eq!(cells.cells.len(), 1);
+        assert_eq!(cells.all.len(), 1);
         assert_eq!(cells.find(&points, &[3]).unwrap(), [Some(Found { group: 0, rank: 0.0 })]);
     }
 }

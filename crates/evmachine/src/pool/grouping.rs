@@ -142,15 +142,15 @@ impl Grouping {
             let all: Vec<usize> = (0..points.len()).collect();
             let found = self.cells.find(&points, &all)?;
             let strangers: Vec<usize> = all.into_iter().filter(|&row| found[row].is_none()).collect();
-            let founded = self.found(run, model, &points, &strangers)?;
-            let mut founded = founded.into_iter();
-            memberships.extend(found.into_iter().map(|found| match found {
-                Some(found) => Membership {
+            // One for each stranger, in their order.
+            let mut founded = self.found(run, model, &points, &strangers)?.into_iter();
+            memberships.extend(found.into_iter().filter_map(|found| match found {
+                Some(found) => Some(Membership {
                     group: found.group,
                     distance: metric.distance_of_rank(found.rank),
                     founded: None,
-                },
-                None => founded.next().expect("a membership for each stranger"),
+                }),
+                None => founded.next(),
             }));
         }
         Ok(memberships)
@@ -175,7 +175,7 @@ impl Grouping {
         let bounds: Vec<f32> = radii.iter().map(|&radius| metric.largest_rank_within(radius)).collect();
         let columns = distance::columns(metric, points, rows);
         let positions: Vec<usize> = (0..rows.len()).collect();
-        let covered: Result<Vec<Vec<Vec<(u32, f32)>>>, Halt> = positions
+        let covered: Result<Vec<Vec<Covered>>, Halt> = positions
             .par_chunks(run.tile_rows)
             .map_init(Tile::default, |tile, positions| {
                 let block_rows: Vec<usize> = positions.iter().map(|&at| rows[at]).collect();
@@ -188,7 +188,7 @@ impl Grouping {
                 Ok(positions.iter().enumerate().map(covered).collect())
             })
             .collect();
-        let covered: Vec<Vec<(u32, f32)>> = covered?.into_iter().flatten().collect();
+        let covered: Vec<Covered> = covered?.into_iter().flatten().collect();
         let exemplars = leaders(&covered);
         let mut nearest: Vec<Option<(f32, usize)>> = vec![None; rows.len()];
         for (number, &leader) in exemplars.iter().enumerate() {
@@ -220,11 +220,16 @@ impl Grouping {
     }
 }
 
+/// What lies within the radius of a position, by position and rank; itself included.
+type Covered = Vec<(u32, f32)>;
+
 /// Positions that cover all, each the one that covers most of what none before it does, and is not covered itself.
-fn leaders(covered: &[Vec<(u32, f32)>]) -> Vec<usize> {
+fn leaders(covered: &[Covered]) -> Vec<usize> {
     let mut covering: Vec<Vec<u32>> = vec![Vec::new(); covered.len()];
     for (at, others) in covered.iter().enumerate() {
-        others.iter().for_each(|&(other, _)| covering[other as usize].push(at as u32));
+        for &(other, _) in others {
+            covering[other as usize].push(at as u32);
+        }
     }
     let mut counts: Vec<usize> = covered.iter().map(Vec::len).collect();
     let mut is_left = vec![true; covered.len()];
@@ -264,12 +269,11 @@ fn margins(run: &Run<'_>, model: &Evm, points: &Points<'_>, rows: &[usize]) -> R
 fn spread(run: &Run<'_>, model: &Evm) -> Result<f32, Halt> {
     let metric = &model.params.metric;
     let sample = model.sample.as_deref().map(|sample| (sample.features(), &sample.classes));
-    let (points, classes): (Points<'_>, Vec<u32>) = match &sample {
-        Some((features, classes)) => (model.query_points(features)?, (*classes).clone()),
-        None => {
-            let sizes = model.classes.iter().enumerate();
-            (model.points(), sizes.flat_map(|(class, each)| vec![class as u32; each.len()]).collect())
-        }
+    let (points, classes): (Points<'_>, Vec<u32>) = if let Some((features, classes)) = &sample {
+        (model.query_points(features)?, (*classes).clone())
+    } else {
+        let sizes = model.classes.iter().enumerate();
+        (model.points(), sizes.flat_map(|(class, each)| vec![class as u32; each.len()]).collect())
     };
     let step = classes.len().div_ceil(ROWS).max(1);
     let rows: Vec<usize> = (0..classes.len()).step_by(step).collect();

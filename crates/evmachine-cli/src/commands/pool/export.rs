@@ -110,9 +110,9 @@ fn header(names: &[String]) -> Vec<OutputColumn> {
         ("link", ColumnType::Text),
     ];
     // A feature may have the name of one of ours.
-    let free = |name: &String| match own.iter().any(|(taken, _)| taken == name) {
-        true => format!("feature {name}"),
-        false => name.clone(),
+    let free = |name: &String| {
+        let is_taken = own.iter().any(|(taken, _)| taken == name);
+        if is_taken { format!("feature {name}") } else { name.clone() }
     };
     own.iter()
         .map(|(name, kind)| OutputColumn::new(*name, *kind))

@@ -111,7 +111,9 @@ impl Check {
         if self.json {
             print_json(&findings)?;
         } else {
-            findings.iter().for_each(|found| print(format!("{}: {}", found.subject, found.problem)));
+            for found in &findings {
+                print(format!("{}: {}", found.subject, found.problem));
+            }
         }
         match findings.iter().filter(|finding| !finding.harmless).count() {
             0 => {

@@ -39,7 +39,8 @@ pub(crate) struct Promote {
     pool: PathBuf,
 
     /// The version: live, previous, its hash or the beginning of it. `evmachine pool status` lists them.
-    version: String,
+    #[arg(id = "wanted", value_name = "VERSION")]
+    wanted: String,
 
     #[command(flatten)]
     person: Person,
@@ -88,7 +89,7 @@ impl Update {
 
 impl Promote {
     pub(super) fn run(&self, console: &Console) -> Result<(), Failure> {
-        promote(&self.pool, &self.version, &self.person, console)
+        promote(&self.pool, &self.wanted, &self.person, console)
     }
 }
 

@@ -260,6 +260,13 @@ def from_names(class_names: Sequence[str], label_type: type | None, stored: str 
     integers if every name is one, and strings otherwise.
     """
     keys = [key(name) for name in class_names]
+    for position, found in enumerate(keys):
+        if found in keys[:position]:
+            other = class_names[keys.index(found)]
+            raise ValueError(
+                f"the file has the classes {other!r} and {class_names[position]!r}, which are one class; remove one of "
+                "them, with `evmachine forget`"
+            )
     if label_type is None:
         wanted = stored if stored in _STORED else "int64" if all(map(_WHOLE.fullmatch, keys)) else "str"
         try:

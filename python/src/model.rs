@@ -3,8 +3,7 @@
 use std::path::PathBuf;
 
 use evmachine::{
-    CalibrateError, ClassScore, Decision, Evm, ExtremeVector, Params, Rejection, Report, Run, TailMemory,
-    TailModel,
+    CalibrateError, ClassScore, Decision, Evm, ExtremeVector, Params, Report, Run, TailMemory, TailModel,
 };
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1};
 use pyo3::prelude::*;
@@ -220,9 +219,9 @@ impl Model {
 
     /// Another rule for what is unknown, in the JSON of the parameters.
     fn with_rejection(&self, rule: &str) -> PyResult<Self> {
-        let rule: Rejection = serde_json::from_str(rule).map_err(failure::value)?;
+        let params = parameters::read(&format!("{{\"rejection_threshold\": {rule}}}"))?;
         let mut evm = self.evm.clone();
-        evm.set_rejection(rule).map_err(failure::value)?;
+        evm.set_rejection(params.rejection_threshold).map_err(failure::value)?;
         Ok(Self { evm })
     }
 

@@ -235,6 +235,16 @@ def test_objects_of_one_kind_are_that_kind():
     assert ExtremeValueMachine().fit(X, words).predict(QUERIES).tolist() == ["a", "b", "unknown"]
 
 
+def test_names_of_files_are_of_several_classes():
+    with pytest.raises(ValueError, match="the file has the classes 'true' and 'True', which are one class"):
+        _labels.from_names(["true", "x", "True"], None, None)
+    for stored in ("int64", "complex128", "no such type", None):
+        assert _labels.from_names(["1", "x"], None, stored).tolist() == ["1", "x"]
+    assert _labels.from_names(["1", "300"], None, "uint8").tolist() == [1, 300]
+    assert _labels.from_names(["1", "9" * 30], None, None).tolist() == ["1", "9" * 30]
+    assert _labels.from_names(["1e3", "2"], None, "float64").tolist() == ["1e3", "2"]
+
+
 def test_names_of_the_program_are_found_by_their_key(tmp_path):
     machine = ExtremeValueMachine(rejection_threshold=0.05).fit(X, ["1.0"] * 3 + ["2"] * 3)
     machine.save(tmp_path / "m.safetensors")

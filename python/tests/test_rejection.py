@@ -115,6 +115,10 @@ def test_what_no_rule_can_be_is_named(plain, split):
     ):
         with pytest.raises(ValueError, match="the model has no calibration"):
             call()
+    with pytest.raises(ValueError) as raised:
+        copied(plain).set_rejection(rejection_threshold="low")
+    assert str(raised.value).startswith('rejection_threshold = "low": must be a probability')
+    assert "column" not in str(raised.value)
     for prior in (0.0, 1.0, float("nan")):
         with pytest.raises(ValueError, match="prior = .*: must be above 0 and below 1"):
             plain.predict_known_proba(split[2], prior=prior)

@@ -21,22 +21,38 @@ from evmachine._native import VERSION as __version__
 if TYPE_CHECKING:
     from evmachine import metrics, plot
     from evmachine._cv import ExtremeValueMachineCV
+    from evmachine._edits import EditReport
     from evmachine._estimator import ExtremeValueMachine
-    from evmachine._explanation import ClassEvidence, Explanation, Speaker, Testimony
+    from evmachine._explanation import (
+        ClassEvidence,
+        Difference,
+        Doubt,
+        Explanation,
+        IgnoredNearby,
+        Speaker,
+        Testimony,
+    )
     from evmachine._pool import Suggestion, UnknownPool
     from evmachine._psi import PsiModel
+    from evmachine._rows import HeldRow, Row
     from evmachine._warnings import DataWarning, FallbackWarning, PrecisionWarning, RetuneWarning
 
 __all__ = [
     "ClassEvidence",
     "DataWarning",
+    "Difference",
+    "Doubt",
+    "EditReport",
     "Explanation",
     "ExtremeValueMachine",
     "ExtremeValueMachineCV",
     "FallbackWarning",
+    "HeldRow",
+    "IgnoredNearby",
     "PrecisionWarning",
     "PsiModel",
     "RetuneWarning",
+    "Row",
     "Speaker",
     "Suggestion",
     "Testimony",
@@ -49,13 +65,19 @@ __all__ = [
 _HOMES = {
     "ClassEvidence": "_explanation",
     "DataWarning": "_warnings",
+    "Difference": "_explanation",
+    "Doubt": "_explanation",
+    "EditReport": "_edits",
     "Explanation": "_explanation",
     "ExtremeValueMachine": "_estimator",
     "ExtremeValueMachineCV": "_cv",
     "FallbackWarning": "_warnings",
+    "HeldRow": "_rows",
+    "IgnoredNearby": "_explanation",
     "PrecisionWarning": "_warnings",
     "PsiModel": "_psi",
     "RetuneWarning": "_warnings",
+    "Row": "_rows",
     "Speaker": "_explanation",
     "Suggestion": "_pool",
     "Testimony": "_explanation",

@@ -6,12 +6,15 @@
 
 mod arrays;
 mod curves;
+mod edit;
 mod failure;
+mod fill;
 mod model;
 mod parameters;
 mod pool;
 mod psi;
 mod reasons;
+mod rows;
 mod threads;
 mod tune;
 mod watch;
@@ -22,6 +25,10 @@ mod _native {
     #[pymodule_export]
     use super::curves::{evaluate, oscr_curve};
     #[pymodule_export]
+    use super::edit::{edit, ignore};
+    #[pymodule_export]
+    use super::fill::{filled, learn_fill};
+    #[pymodule_export]
     use super::model::Model;
     #[pymodule_export]
     use super::parameters::{check, defaults, params_of_toml};
@@ -29,6 +36,10 @@ mod _native {
     use super::pool::Pool;
     #[pymodule_export]
     use super::psi::{fit_margins, psi_at};
+    #[pymodule_export]
+    use super::reasons::doubt;
+    #[pymodule_export]
+    use super::rows::{find_rows, held_rows};
     #[pymodule_export]
     use super::tune::tune;
 

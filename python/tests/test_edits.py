@@ -98,9 +98,11 @@ def test_ignored_samples_may_come_before_or_after(few, strangers):
     X, y = few
     queries = strangers[0][:30]
     at_once = exact().fit(X, y, ignored=queries)
-    later = exact().fit(X, y)
+    nameless, later = exact().fit(X, y), exact().fit(X, y)
+    nameless.ignore(queries)
+    assert at_once._model == nameless._model
     report = later.ignore(queries, ids=range(30), batch="strangers")
-    assert report.rows == 30 and report.new_classes == [] and at_once._model == later._model
+    assert report.rows == 30 and report.new_classes == [] and parts(later) == parts(at_once)
     assert (later.predict(queries) == "unknown").all()
     why = later.explain(queries[7:8])[0].ignored
     assert (why.id, why.number, why.batch_name, why.distance, why.decides) == ("7", 8, "strangers", 0.0, True)
@@ -116,6 +118,14 @@ def test_ignored_samples_may_come_before_or_after(few, strangers):
     # Ignored samples can be given a class after all.
     edited.relabel("A", rows=rows + 1)
     assert parts(edited) == parts(exact().fit(X, y))
+
+
+def test_what_is_ignored_is_unknown_whatever_held_out_rows_say(few):
+    X, y = few
+    # Of the known classes themselves, so that many a held-out row lies nearest to one of them.
+    machine = ExtremeValueMachine().fit(X[100:], y[100:], ignored=X[:100])
+    assert (machine.predict(X[:100]) == "unknown").all()
+    assert (machine.predict(X[100:]) == y[100:]).mean() > 0.9
 
 
 def test_one_class_alone_recognises_its_own_and_not_what_lies_far_off(few):
@@ -188,17 +198,17 @@ def test_doubt_finds_the_row_that_is_wrong(machine, few):
 
 
 def test_compare_takes_unknown_for_unknown(machine, few, strangers):
-    X, y = few
-    numbers = exact().fit(X, [ord(label) for label in y])
+    (X, y), queries = few, strangers[0]
     named = exact(unknown_label="nobody").fit(X, y)
-    assert machine.compare(named, strangers[0]) == []
-    said = numbers.compare(numbers, strangers[0])
-    assert said == []
-    strict = exact().fit(X, y).set_rejection(rejection_threshold=1.0)
-    differences = machine.compare(strict, X)
-    assert differences and {difference.after for difference in differences} == {"unknown"}
-    for difference in differences:
-        assert machine.predict(X[difference.query : difference.query + 1]).tolist() == [difference.before]
+    assert machine.compare(named, queries) == []
+    numbers = exact().fit(X, [ord(label) for label in y])
+    assert numbers.compare(exact().fit(X, [float(ord(label)) for label in y]), queries) == []
+    strict = exact(unknown_label="nobody").fit(X, y).set_rejection(rejection_threshold=0.999)
+    said, asked = machine.predict(queries), strict.predict(queries)
+    expected = [
+        Difference(row, said[row], "nobody") for row in np.flatnonzero((said != "unknown") & (asked == "nobody"))
+    ]
+    assert expected and machine.compare(strict, queries) == expected
 
 
 def test_witnesses_and_thresholds_follow(few, strangers):

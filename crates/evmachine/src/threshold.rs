@@ -10,6 +10,7 @@ use crate::curve::support_of;
 use crate::decision::ClassScore;
 use crate::error::{FeatureError, Halt, LabelError, ParamsError, PredictError, ended_by_halt};
 use crate::features::Features;
+use crate::ignored;
 use crate::labels::Labels;
 use crate::metric::MetricError;
 use crate::model::Evm;
@@ -77,7 +78,9 @@ impl Evm {
         let (model, rule) = (self.params.tail_model, self.params.rejection_threshold);
         match (rule, &self.calibration) {
             (Rejection::Probability(delta), _) => support_of(model, delta),
-            (_, Some(calibration)) => calibration.thresholds[class],
+            (_, Some(calibration)) if self.ignored.is_empty() => calibration.thresholds[class],
+            // Held-out rows that lie nearest to an ignored sample must not bring it down to where they have fallen.
+            (_, Some(calibration)) => calibration.thresholds[class].max(-0.5 * ignored::FALL),
             // Nothing could be held out.
             (_, None) => support_of(model, 0.05),
         }

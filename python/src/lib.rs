@@ -6,6 +6,7 @@
 
 mod arrays;
 mod curves;
+mod distribution;
 mod edit;
 mod failure;
 mod fill;

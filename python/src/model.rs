@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::arrays::{self, Matrix};
 use crate::reasons::{self, ReasonRow};
 use crate::rows::{self, Names};
-use crate::{failure, parameters, watch};
+use crate::{distribution, failure, parameters, watch};
 
 /// Best class, whether it was accepted, its probability, its support.
 type Decisions<'py> = (
@@ -47,43 +47,6 @@ fn report(report: &Report, params: &Params) -> PyResult<String> {
 /// A position or row as numpy's own integers; there are fewer than 2^53 of them.
 fn number(value: u64) -> i64 {
     value.cast_signed()
-}
-
-/// P(class) where what is unknown may be of any class: `P(known) P(class | known) + P(unknown) / classes`. P(known) is that
-/// of calibration, otherwise P of the best class; the best class stays the largest where the others come up to it.
-fn open_distribution(evm: &Evm, scores: &[ClassScore]) -> Vec<f64> {
-    let decision = evm.decision(scores);
-    let known = evm
-        .probability_known(decision.score(), 0.5)
-        .unwrap_or_else(|| decision.probability())
-        .clamp(0.0, 1.0);
-    let even = (1.0 - known) / scores.len() as f64;
-    let mut rows: Vec<f64> =
-        class_distribution(evm, scores).into_iter().map(|share| known * share + even).collect();
-    let best = decision.best();
-    let others = rows.iter().enumerate().filter(|(class, _)| *class != best);
-    let second = others.map(|(_, value)| *value).fold(0.0, f64::max);
-    rows[best] = rows[best].max(second.next_up());
-    rows
-}
-
-/// P(class | known). Without calibration, P of each class scaled to sum to 1; where every ln P has underflowed, all of it
-/// is the best one's.
-fn class_distribution(evm: &Evm, scores: &[ClassScore]) -> Vec<f64> {
-    if let Some(calibrated) = evm.class_probabilities(scores) {
-        return calibrated;
-    }
-    let best = evm.decision(scores).best();
-    let largest = scores[best].ln_probability;
-    if largest == f64::NEG_INFINITY {
-        return (0..scores.len()).map(|class| if class == best { 1.0 } else { 0.0 }).collect();
-    }
-    let mut powers: Vec<f64> = scores.iter().map(|score| (score.ln_probability - largest).exp()).collect();
-    let sum: f64 = powers.iter().sum();
-    for power in &mut powers {
-        *power /= sum;
-    }
-    powers
 }
 
 impl Model {
@@ -345,7 +308,7 @@ impl Model {
         threads: usize,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        let of = if if_known { class_distribution } else { open_distribution };
+        let of = if if_known { distribution::given_known } else { distribution::open };
         self.rows_of(py, &features, threads, progress.as_ref(), |scores| of(&self.evm, scores))
     }
 

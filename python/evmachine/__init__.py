@@ -21,25 +21,41 @@ from evmachine._native import VERSION as __version__
 if TYPE_CHECKING:
     from evmachine import metrics, plot
     from evmachine._cv import ExtremeValueMachineCV
+    from evmachine._edits import EditReport
     from evmachine._estimator import ExtremeValueMachine
-    from evmachine._explanation import ClassEvidence, Explanation, Speaker, Testimony
+    from evmachine._explanation import (
+        ClassEvidence,
+        Difference,
+        Doubt,
+        Explanation,
+        IgnoredNearby,
+        Speaker,
+        Testimony,
+    )
     from evmachine._pool import Suggestion, UnknownPool
     from evmachine._psi import PsiModel
+    from evmachine._rows import HeldRow, Row
     from evmachine._stored_pool import Group, Neighbor, StoredPool
     from evmachine._warnings import DataWarning, FallbackWarning, PrecisionWarning, RetuneWarning
 
 __all__ = [
     "ClassEvidence",
     "DataWarning",
+    "Difference",
+    "Doubt",
+    "EditReport",
     "Explanation",
     "ExtremeValueMachine",
     "ExtremeValueMachineCV",
     "FallbackWarning",
     "Group",
+    "HeldRow",
+    "IgnoredNearby",
     "Neighbor",
     "PrecisionWarning",
     "PsiModel",
     "RetuneWarning",
+    "Row",
     "Speaker",
     "StoredPool",
     "Suggestion",
@@ -53,15 +69,21 @@ __all__ = [
 _HOMES = {
     "ClassEvidence": "_explanation",
     "DataWarning": "_warnings",
+    "Difference": "_explanation",
+    "Doubt": "_explanation",
+    "EditReport": "_edits",
     "Explanation": "_explanation",
     "ExtremeValueMachine": "_estimator",
     "ExtremeValueMachineCV": "_cv",
     "FallbackWarning": "_warnings",
     "Group": "_stored_pool",
+    "HeldRow": "_rows",
+    "IgnoredNearby": "_explanation",
     "Neighbor": "_stored_pool",
     "PrecisionWarning": "_warnings",
     "PsiModel": "_psi",
     "RetuneWarning": "_warnings",
+    "Row": "_rows",
     "Speaker": "_explanation",
     "StoredPool": "_stored_pool",
     "Suggestion": "_pool",

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from evmachine import _inputs, _labels, _native, _parameters
+from evmachine import _labels, _native, _parameters
 from evmachine._estimator import ExtremeValueMachine
 from evmachine._files import PathLike
 from evmachine._open_set import Features, Fitted, OpenSetClassifier
@@ -109,7 +109,7 @@ class ExtremeValueMachineCV(OpenSetClassifier):
 
     Notes
     -----
-    With two classes none can be left out: the default parameters are used, with a warning. Then, and only then,
+    With fewer than three classes none can be left out: the defaults are used, with a warning. Then, and only then,
     ``cv_results_`` is empty and ``best_score_`` is not a number.
 
     Ctrl-C ends the search after the trial that is running.
@@ -251,15 +251,13 @@ class ExtremeValueMachineCV(OpenSetClassifier):
         X, y = self._check_training(X, y, reset=True, stacklevel=3)
         strangers = None
         if unknowns is not None:
-            with np.errstate(over="ignore"):
-                strangers = validate_data(
-                    self, _inputs.matrix(unknowns), reset=False, dtype=np.float32, order="C", ensure_all_finite=False
-                )
+            strangers = self._check_columns(unknowns)
         metric, space = self._measures(X)
         base = {"metric": metric, "max_extreme_vectors": self.max_extreme_vectors}
         classes, codes = _labels.encode(y)
-        if len(classes) == 2:
-            message = "two classes are too few to leave any out; the parameters are the defaults"
+        if len(classes) < 3:
+            few = "two classes are" if len(classes) == 2 else "one class is"
+            message = f"{few} too few to leave any out; the parameters are the defaults"
             warnings.warn(message, FallbackWarning, stacklevel=3)
         names = _labels.names(classes)
         found = self._search(X, codes, names, strangers, base, space) if len(classes) > 2 else {}

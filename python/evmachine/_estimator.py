@@ -13,8 +13,9 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from evmachine import _labels, _native, _parameters
-from evmachine._files import ModelFiles, PathLike
+from evmachine import _inputs, _labels, _native, _parameters, _rows
+from evmachine._edits import ALONE, Corrections
+from evmachine._files import PathLike
 from evmachine._open_set import Features, Fitted, OpenSetClassifier
 from evmachine._progress import Progress
 from evmachine._warnings import DataWarning, FallbackWarning, RetuneWarning
@@ -42,14 +43,14 @@ def _fallbacks(known: _native.Model | None, model: _native.Model) -> Iterator[st
 
 #: What the library is concerned about, as a category, and what can be done about it here.
 _CONCERNS: dict[str, tuple[type[UserWarning], str]] = {
-    "alone": (FallbackWarning, " (fit(..., ignored=...) or ignore())"),
+    "alone": (FallbackWarning, ALONE),
     "tails_clipped": (FallbackWarning, ' (tail_size="auto" takes no more than half of them)'),
     "class_of_its_own": (DataWarning, "; is y what identifies rows?"),
     "flat_tails": (DataWarning, " Or are their differences too small for a float32?"),
 }
 
 
-class ExtremeValueMachine(ModelFiles):
+class ExtremeValueMachine(Corrections):
     """The Extreme Value Machine.
 
     Every training point gets a Weibull model of its margin to the other classes, a greedy cover keeps the few points
@@ -125,6 +126,9 @@ class ExtremeValueMachine(ModelFiles):
     tail_memory_limit : int, default=1073741824
         Bytes that full tails may take in a model. Beyond them "full" gives way to "max", with a
         :class:`FallbackWarning`: later updates are not exact then.
+    fill : {"mean", "median", "zero"}, array-like of shape (n_features,) or None, default=None
+        What stands in for missing values (NaN) of a column: what the first ``fit`` or ``partial_fit`` finds in it, or
+        given numbers. It is part of the model, and fills queries too. ``None`` refuses missing values.
     unknown_label : default="auto"
         What ``predict`` says of unknowns, and no row of ``y`` may say. "auto" is "unknown" among text and booleans, and
         among numbers -1, or one below the smallest class where there are negative ones; beside unsigned integers that
@@ -154,6 +158,8 @@ class ExtremeValueMachine(ModelFiles):
         Extreme vectors by rows learned from.
     threshold_ : float or ndarray of shape (n_classes,)
         What ``score_samples`` is compared with; below it a query is unknown. With ``per_class``, one for each class.
+    fill_values_ : ndarray of shape (n_features,) or None
+        What fills missing values; ``None`` where they are refused.
     shares_ : dict or None
         How much of a decision are the ``features``, the machine over ``logits`` and the linear ``probe``, which add up
         to 1. ``None`` where the features decide alone.
@@ -227,6 +233,7 @@ class ExtremeValueMachine(ModelFiles):
         reduce_when: str = "always",
         tail_memory: str = "full",
         tail_memory_limit: int = 1 << 30,
+        fill: str | npt.ArrayLike | None = None,
         unknown_label: Any = "auto",
         n_jobs: int | None = None,
         verbose: int | bool = 0,
@@ -258,6 +265,7 @@ class ExtremeValueMachine(ModelFiles):
         self.reduce_when = reduce_when
         self.tail_memory = tail_memory
         self.tail_memory_limit = tail_memory_limit
+        self.fill = fill
         self.unknown_label = unknown_label
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -309,6 +317,11 @@ class ExtremeValueMachine(ModelFiles):
             raise ValueError(f"{os.fspath(path)}: {error}") from None
         return cls(**{**values, **overrides})
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self.fill is not None
+        return tags
+
     def __sklearn_is_fitted__(self) -> bool:
         return "_model" in vars(self)
 
@@ -321,7 +334,16 @@ class ExtremeValueMachine(ModelFiles):
     def _library_params(self) -> str:
         return _parameters.to_json({name: getattr(self, name) for name in _parameters.DEFAULTS})
 
-    def fit(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Self:
+    def fit(
+        self,
+        X: npt.ArrayLike,
+        y: npt.ArrayLike,
+        *,
+        ids: Any = None,
+        ignored: npt.ArrayLike | None = None,
+        batch: str | None = None,
+        time: _rows.Time = None,
+    ) -> Self:
         """Learn the classes of ``y``.
 
         Parameters
@@ -330,8 +352,18 @@ class ExtremeValueMachine(ModelFiles):
             numpy, pandas, polars, Arrow or a tensor; a frame may have a single column of lists instead. A C-contiguous
             float32 array is not copied, everything else is converted to float32.
         y : array-like of shape (n_rows,)
-            Text, numbers or booleans, of at least two classes. What ``predict`` calls unknowns is no class: leave rows
-            of unknown classes out, or give them to :meth:`fit_unknowns`.
+            Text, numbers or booleans. Margins of a single class are guessed from within it, with a warning, unless
+            there are ``ignored`` samples. What ``predict`` calls unknowns is no class: leave rows of unknown classes
+            out, or give them to :meth:`fit_unknowns`.
+        ids : sequence of str or int, default=None
+            An id for each row, which :meth:`explain`, :meth:`doubt` and :meth:`rows` give back, as text, and by which
+            corrections find rows. Several rows may have one, ``None`` is none.
+        ignored : array-like of shape (n_ignored, n_features) or None, default=None
+            Samples that are no class, as :meth:`ignore` takes them later.
+        batch : str or None, default=None
+            What the rows are called together, such as the name of their file.
+        time : datetime, float or None, default=None
+            When they were learned; a float is seconds since 1970, a datetime without a time zone is local.
 
         Returns
         -------
@@ -349,9 +381,21 @@ class ExtremeValueMachine(ModelFiles):
         with self._changing():
             _native.check(self._library_params())
             X, y = self._check_training(X, y, reset=True)
-            return self._learn(X, y, None)
+            names = _rows.names(len(X), ids, batch, time)
+            fill = _inputs.fill_numbers(self.fill, X)
+            strangers = None if ignored is None else _inputs.filled(self._check_columns(ignored), fill)
+            return self._learn(_inputs.filled(X, fill), y, None, names=names, ignored=strangers, fill=fill)
 
-    def partial_fit(self, X: npt.ArrayLike, y: npt.ArrayLike, classes: npt.ArrayLike | None = None) -> Self:
+    def partial_fit(
+        self,
+        X: npt.ArrayLike,
+        y: npt.ArrayLike,
+        classes: npt.ArrayLike | None = None,
+        *,
+        ids: Any = None,
+        batch: str | None = None,
+        time: _rows.Time = None,
+    ) -> Self:
         """Learn more rows, of known classes or new ones, at the cost of their distances alone.
 
         The threshold is set anew. Threads may call this at once: one waits for the other, and both are learned from.
@@ -360,9 +404,11 @@ class ExtremeValueMachine(ModelFiles):
         ----------
         X : array-like of shape (n_rows, n_features)
         y : array-like of shape (n_rows,)
-            Of the kind that the classes have: text, numbers or booleans. The first call needs at least two classes.
+            Of the kind that the classes have: text, numbers or booleans.
         classes : array-like or None, default=None
             Classes that ``y`` may hold. Not needed: ``classes_`` grows as classes come.
+        ids, batch, time
+            What the rows are called, as for :meth:`fit`.
 
         Returns
         -------
@@ -384,9 +430,20 @@ class ExtremeValueMachine(ModelFiles):
                 strange = np.setdiff1d(y, column_or_1d(np.asarray(classes)))
                 if len(strange):
                     raise ValueError(f"y has classes that are not in `classes`: {strange.tolist()}")
-            return self._learn(X, y, known)
+            names = _rows.names(len(X), ids, batch, time)
+            fill = _inputs.fill_numbers(self.fill, X) if known is None else known.fill_values
+            return self._learn(_inputs.filled(X, fill), y, known, names=names, fill=fill)
 
-    def _learn(self, X: Features, y: npt.NDArray[Any], known: _native.Model | None) -> Self:
+    def _learn(
+        self,
+        X: Features,
+        y: npt.NDArray[Any],
+        known: _native.Model | None,
+        *,
+        names: _rows.Names = _rows.UNNAMED,
+        ignored: Features | None = None,
+        fill: Features | None = None,
+    ) -> Self:
         """Learns checked rows: from nothing, or, where there is a model, in addition to what it is by now."""
         with self._changing():
             if known is not None:
@@ -395,10 +452,6 @@ class ExtremeValueMachine(ModelFiles):
             classes = found
             if known is not None:
                 classes, found = _labels.join(self.classes_, found)
-            elif len(found) < 2:
-                raise ValueError(
-                    f"y holds one class only, {found.tolist()[0]!r}; margins are distances to a second class"
-                )
             self._refuse_unknowns(y, known is not None)
             unknown = _labels.unknown_label(classes, self.unknown_label)
             _labels.names(classes)
@@ -406,14 +459,23 @@ class ExtremeValueMachine(ModelFiles):
             with Progress(self.verbose) as progress:
                 # Labels go by number, so that no list of strings is made of them.
                 if known is None:
-                    names = _labels.names(found)
                     columns = [str(name) for name in getattr(self, "feature_names_in_", [])]
                     model, text = _native.Model.fit(
-                        self._library_params(), X, codes, names, columns, kind, count, progress.callback
+                        self._library_params(),
+                        X,
+                        codes,
+                        _labels.names(found),
+                        ignored,
+                        None if fill is None else fill.tolist(),
+                        columns,
+                        kind,
+                        names,
+                        count,
+                        progress.callback,
                     )
                 else:
-                    names = _labels.names_for(known, found)
-                    model, text = known.update(X, codes, names, kind, count, progress.callback)
+                    own = _labels.names_for(known, found)
+                    model, text = known.update(X, codes, own, kind, names, count, progress.callback)
             report: dict[str, Any] = json.loads(text)
             concerns = report.pop("concerns")
             # In one step, so that a thread that predicts meanwhile has the old model with its classes or the new one.
@@ -459,7 +521,7 @@ class ExtremeValueMachine(ModelFiles):
         Parameters
         ----------
         label
-            The class. Two must remain.
+            The class. The last one stays.
 
         Returns
         -------
@@ -467,10 +529,7 @@ class ExtremeValueMachine(ModelFiles):
         """
         with self._changing():
             fitted = self._fitted()
-            if label not in fitted.classes.tolist():
-                raise ValueError(f"there is no class {label!r}; the classes are {fitted.classes.tolist()}")
-            gone = fitted.classes == label
-            (name,) = _labels.names_for(fitted.model, fitted.classes[gone])
+            name, gone = fitted.class_name(label), fitted.classes == label
             with Progress(self.verbose) as progress:
                 model = fitted.model.forget(name, _parameters.threads(self.n_jobs), progress.callback)
             self.__dict__.update(_model=model, classes_=fitted.classes[~gone])
@@ -574,6 +633,7 @@ class ExtremeValueMachine(ModelFiles):
         with self._changing():
             fitted = self._fitted()
             X, y = self._check_training(X, y, reset=False)
+            X = _inputs.filled(X, fitted.model.fill_values)
             found, codes = _labels.encode(y)
             names = _labels.names_for(fitted.model, _labels.join(fitted.classes, found)[1])
             with Progress(self.verbose) as progress:
@@ -640,6 +700,10 @@ class ExtremeValueMachine(ModelFiles):
         if "false_unknown_per_class" not in model.params:
             return float(thresholds[0])
         return thresholds[np.argsort(self._class_positions(model))]
+
+    @property
+    def fill_values_(self) -> Features | None:
+        return self._fitted_model("fill_values_").fill_values
 
     @property
     def shares_(self) -> dict[str, float] | None:

@@ -6,17 +6,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from evmachine._rows import Row, origin
+
 
 @dataclass(frozen=True)
-class Speaker:
-    """An extreme vector that spoke.
+class Speaker(Row):
+    """An extreme vector that spoke, and the training row that it came from.
 
     Attributes
     ----------
+    index, number, id, batch, batch_name, time
+        As for :class:`Row`.
     extreme_vector : int
         Its row in ``extreme_vectors_``.
-    index : int
-        The training row it came from, counted over all data ever learned from.
     distance : float
         Its distance to the query.
     psi : float
@@ -26,10 +28,27 @@ class Speaker:
     """
 
     extreme_vector: int
-    index: int
     distance: float
     psi: float
     radius: float
+
+
+@dataclass(frozen=True)
+class IgnoredNearby(Row):
+    """The ignored sample that is nearest to a query.
+
+    Attributes
+    ----------
+    index, number, id, batch, batch_name, time
+        As for :class:`Row`.
+    distance : float
+        Its distance to the query.
+    decides : bool
+        Whether no extreme vector is nearer, which makes the query unknown.
+    """
+
+    distance: float
+    decides: bool
 
 
 @dataclass(frozen=True)
@@ -90,6 +109,8 @@ class Explanation:
         (``n_fused=1``, no ``contrast``, no witness beside the features).
     classes : list of ClassEvidence
         The best classes, best first.
+    ignored : IgnoredNearby or None
+        The nearest ignored sample, where the model has any.
     """
 
     label: Any
@@ -97,6 +118,65 @@ class Explanation:
     probability: float
     distance_to_boundary: float
     classes: list[ClassEvidence]
+    ignored: IgnoredNearby | None
+
+
+@dataclass(frozen=True)
+class Doubt:
+    """What a decision rests on.
+
+    Attributes
+    ----------
+    label
+        What ``predict`` says.
+    probability : float
+        P of the best class.
+    carrier : Speaker
+        The training row of the best class that speaks loudest.
+    label_without
+        What ``predict`` would say if that row were silent. The margins that it gave to others are still theirs;
+        ``set_aside`` takes them back too.
+    best_without
+        The class that would have the highest support then, accepted or not.
+    probability_without : float
+        Its probability.
+    """
+
+    label: Any
+    probability: float
+    carrier: Speaker
+    label_without: Any
+    best_without: Any
+    probability_without: float
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A query that two estimators decide differently.
+
+    Attributes
+    ----------
+    query : int
+        Its row in ``X``, from 0.
+    before, after
+        What ``predict`` of the first and of the second says.
+    """
+
+    query: int
+    before: Any
+    after: Any
+
+
+def _speaker(row: Sequence[Any]) -> Speaker:
+    fields, *rest = row
+    return Speaker(*origin(fields, *rest))
+
+
+def _nearby(row: Sequence[Any] | None) -> IgnoredNearby | None:
+    if row is None:
+        return None
+    fields, *rest = row
+    return IgnoredNearby(*origin(fields, *rest))
 
 
 def from_rows(rows: Sequence[Any], labels: Sequence[Any], unknown: Any) -> list[Explanation]:
@@ -112,10 +192,26 @@ def from_rows(rows: Sequence[Any], labels: Sequence[Any], unknown: Any) -> list[
                     labels[number],
                     class_probability,
                     None if testimony is None else Testimony(*testimony),
-                    [Speaker(*speaker) for speaker in speakers],
+                    [_speaker(speaker) for speaker in speakers],
                 )
                 for number, class_probability, testimony, speakers in evidence
             ],
+            ignored=_nearby(ignored),
         )
-        for best, accepted, probability, boundary, evidence in rows
+        for (best, accepted, probability), boundary, evidence, ignored in rows
+    ]
+
+
+def doubts(rows: Sequence[Any], labels: Sequence[Any], unknown: Any) -> list[Doubt]:
+    """Names for what the library returned, likewise."""
+    return [
+        Doubt(
+            label=labels[best] if accepted else unknown,
+            probability=probability,
+            carrier=_speaker(carrier),
+            label_without=labels[other] if still else unknown,
+            best_without=labels[other],
+            probability_without=without,
+        )
+        for (best, accepted, probability), carrier, (other, still, without) in rows
     ]

@@ -54,7 +54,8 @@ class ModelFiles(OpenSetClassifier):
             With the parameters that the model was trained with.
         """
         model = _native.Model.load(os.fspath(path))
-        machine = cls(**_parameters.from_json(model.params), unknown_label=unknown_label)
+        fill = None if model.fill_values is None else model.fill_values.tolist()
+        machine = cls(**_parameters.from_json(model.params), fill=fill, unknown_label=unknown_label)
         classes = np.unique(_labels.from_names(model.class_names, label_type, model.label_type))
         if label_type is not None:
             model = model.with_label_type(_labels.type_name(classes))

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from evmachine import _native
 from evmachine._warnings import PrecisionWarning
 
 
@@ -146,10 +147,34 @@ def _lost(X: npt.NDArray[Any], small: npt.NDArray[np.float32]) -> npt.NDArray[np
     error = np.zeros(X.shape[1])
     step = max(1, _BLOCK // X.shape[1])
     with np.errstate(invalid="ignore", over="ignore"):
-        low, high = X.min(axis=0).astype(np.float64), X.max(axis=0).astype(np.float64)
+        # Whatever is missing is passed over.
+        low, high = (each.reduce(X, axis=0).astype(np.float64) for each in (np.fmin, np.fmax))
         width = high - low
         largest = np.maximum(np.abs(low), np.abs(high))
         for start in range(0, len(X), step):
             rows = slice(start, start + step)
-            error = np.maximum(error, np.abs(X[rows].astype(np.float64) - small[rows]).max(axis=0))
+            rounding = np.abs(X[rows].astype(np.float64) - small[rows])
+            error = np.fmax(error, np.fmax.reduce(rounding, axis=0))
         return np.flatnonzero((width > _NOISE * largest) & (2 * _STEPS * error > width) & np.isfinite(error))
+
+
+def fill_numbers(fill: Any, X: npt.NDArray[np.float32]) -> npt.NDArray[np.float32] | None:
+    """What fills each column of ``X``, by a rule or as given; ``None`` where nothing is filled."""
+    if fill is None:
+        return None
+    if isinstance(fill, str):
+        return _native.learn_fill(fill, X)
+    try:
+        found = np.asarray(fill, dtype=np.float32)
+    except (TypeError, ValueError):
+        found = np.empty((0, 0), dtype=np.float32)
+    if found.shape != X.shape[1:] or not np.isfinite(found).all():
+        raise ValueError(
+            f"fill = {fill!r}: must be one of mean, median, zero, {X.shape[1]} numbers, one for each column, or None"
+        )
+    return found
+
+
+def filled(X: npt.NDArray[np.float32], fill: npt.NDArray[np.float32] | None) -> npt.NDArray[np.float32]:
+    """The rows with what is missing filled; the same array where nothing is."""
+    return X if fill is None else _native.filled(X, fill)

@@ -173,7 +173,7 @@ def _integers(values: Iterable[int], types: Sequence[np.dtype[Any]]) -> Labels:
     raise ValueError(f"the labels {values[0]} and {values[-1]} fit into no 64-bit integer together; use strings")
 
 
-def join(known: Labels, new: Labels) -> tuple[Labels, Labels]:
+def join(known: Labels, new: Labels, what: str = "y") -> tuple[Labels, Labels]:
     """All classes, and the new ones as the type that the known ones have: 3 and 3.0 are one class.
 
     Raises
@@ -182,7 +182,7 @@ def join(known: Labels, new: Labels) -> tuple[Labels, Labels]:
         If they are of different kinds, or numbers that the type of the known ones cannot hold.
     """
     wrong = (
-        f"y is of type {new.dtype}, such as {new.tolist()[0]!r}, the classes known so far of type {known.dtype}, "
+        f"{what} is of type {new.dtype}, such as {new.tolist()[0]!r}, the classes known so far of type {known.dtype}, "
         f"such as {known.tolist()[0]!r}; use one type"
     )
     if kind(known) != kind(new):
@@ -199,6 +199,32 @@ def join(known: Labels, new: Labels) -> tuple[Labels, Labels]:
             raise ValueError(wrong)
         new = cast
     return np.unique(np.concatenate([known, new])), new
+
+
+def single(known: Labels, label: Any) -> tuple[Labels, Labels]:
+    """As :func:`join`, for one label as it was given."""
+    if isinstance(label, np.generic):
+        label = label.item()
+    if _kind_of(label) is None or label != label:
+        raise ValueError(f"{label!r} is no label; labels are text, numbers or booleans")
+    return join(known, np.asarray(column([label])), "the label")
+
+
+def of_names(class_names: Sequence[str], classes: Labels) -> list[Any]:
+    """The labels of class names, of the type that ``classes`` have, which need not have all of them."""
+    known = {key(name): label for name, label in zip(names(classes), classes.tolist(), strict=True)}
+    others = dict.fromkeys(name for name in class_names if key(name) not in known)
+    for name in others:
+        known[key(name)] = from_names([name], None, type_name(classes)).tolist()[0]
+    return [known[key(name)] for name in class_names]
+
+
+def of_model(model: _native.Model, classes: Labels) -> Labels:
+    """The classes of the model, sorted, of the type that ``classes`` have."""
+    found = of_names(model.class_names, classes)
+    if classes.dtype.kind in "iu":
+        return _integers(found, [classes.dtype])
+    return np.unique(np.array(found, dtype=None if classes.dtype.kind == "U" else classes.dtype))
 
 
 def unknown_label(classes: Labels, asked: Any) -> Any:

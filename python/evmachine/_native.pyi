@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 _Matrix = npt.NDArray[np.float32]
 _Progress = Callable[[str, int, int], object] | None
+_Names = tuple[str | None, int | None, list[str] | None]
 _Decisions = tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_], npt.NDArray[np.float64], npt.NDArray[np.float64]]
 
 __all__ = [
@@ -18,8 +19,15 @@ __all__ = [
     "VERSION",
     "check",
     "defaults",
+    "doubt",
+    "edit",
     "evaluate",
+    "filled",
+    "find_rows",
     "fit_margins",
+    "held_rows",
+    "ignore",
+    "learn_fill",
     "oscr_curve",
     "params_of_toml",
     "psi_at",
@@ -30,6 +38,8 @@ VERSION: Final[str]
 
 def check(params: str) -> None: ...
 def defaults(robust: bool, metric: str) -> str: ...
+def doubt(model: Model, features: _Matrix, threads: int, progress: _Progress = None) -> list[Any]: ...
+def edit(model: Model, edit: str, threads: int, progress: _Progress = None) -> tuple[Model, str]: ...
 def evaluate(
     truth: npt.NDArray[np.int64],
     best: npt.NDArray[np.int64],
@@ -37,7 +47,21 @@ def evaluate(
     accepted: npt.NDArray[np.bool_],
     classes: int,
 ) -> str: ...
+def filled(features: _Matrix, numbers: npt.NDArray[np.float32]) -> _Matrix: ...
+def find_rows(
+    model: Model,
+    numbers: Sequence[int],
+    sources: Sequence[int],
+    ids: Sequence[str],
+    batch: int | str | None,
+    aside: bool,
+) -> list[int]: ...
 def fit_margins(tail_model: str, margins: npt.NDArray[np.float64]) -> tuple[float, float, float, str]: ...
+def held_rows(model: Model, name: str | None) -> list[Any]: ...
+def ignore(
+    model: Model, features: _Matrix, names: _Names, threads: int, progress: _Progress = None
+) -> tuple[Model, str]: ...
+def learn_fill(rule: str, features: _Matrix) -> npt.NDArray[np.float32]: ...
 def oscr_curve(
     truth: npt.NDArray[np.int64],
     best: npt.NDArray[np.int64],
@@ -68,8 +92,11 @@ class Model:
         features: _Matrix,
         codes: npt.NDArray[np.int64],
         names: Sequence[str],
+        ignored: _Matrix | None,
+        fill: Sequence[float] | None,
         feature_names: Sequence[str],
         label_type: str,
+        row_names: _Names,
         threads: int,
         progress: _Progress = None,
     ) -> tuple[Model, str]: ...
@@ -79,6 +106,7 @@ class Model:
         codes: npt.NDArray[np.int64],
         names: Sequence[str],
         label_type: str,
+        row_names: _Names,
         threads: int,
         progress: _Progress = None,
     ) -> tuple[Model, str]: ...
@@ -127,6 +155,8 @@ class Model:
     def dimensions(self) -> int: ...
     @property
     def feature_names(self) -> list[str]: ...
+    @property
+    def fill_values(self) -> npt.NDArray[np.float32] | None: ...
     @property
     def label_type(self) -> str | None: ...
     @property

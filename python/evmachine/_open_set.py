@@ -9,7 +9,7 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from evmachine import _explanation, _inputs, _labels
+from evmachine import _explanation, _inputs, _labels, _native, _rows
 from evmachine._lock import OneAtATime
 from evmachine._parameters import threads
 from evmachine._progress import Progress
@@ -34,6 +34,15 @@ class Fitted(NamedTuple):
     def positions(self) -> npt.NDArray[np.int64]:
         """For each class of the model, in its order, the position in ``classes``."""
         return _labels.positions(self.model, self.classes)
+
+    def class_name(self, label: Any) -> str:
+        """The name that the model has for a class."""
+        labels = self.classes.tolist()
+        if label not in labels:
+            raise ValueError(f"there is no class {label!r}; the classes are {labels}")
+        at = labels.index(label)
+        (name,) = _labels.names_for(self.model, self.classes[at : at + 1])
+        return name
 
     def by_class(self, rows: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """Columns in the order of ``classes``."""
@@ -60,6 +69,10 @@ class OpenSetClassifier(OneAtATime, ClassifierMixin, BaseEstimator):
     def _check_queries(self, X: Any) -> Features:
         """float32, C-contiguous, the columns of the training data; an array that is so already is not copied."""
         check_is_fitted(self)
+        return _inputs.filled(self._check_columns(X), self._native_model().fill_values)
+
+    def _check_columns(self, X: Any) -> Features:
+        """As queries, of an estimator that need not be fitted yet, and with what is missing as it is."""
         # What does not fit a float32 becomes infinite, and the library names its row and column.
         with np.errstate(over="ignore"):
             checked: Features = validate_data(
@@ -257,3 +270,73 @@ class OpenSetClassifier(OneAtATime, ClassifierMixin, BaseEstimator):
             rows = fitted.model.explain(checked, n_classes, threads(self.n_jobs), progress.callback)
         labels = fitted.classes[fitted.positions()].tolist()
         return _explanation.from_rows(rows, labels, fitted.unknown)
+
+    def doubt(self, X: npt.ArrayLike) -> list[_explanation.Doubt]:
+        """Which training row carries each decision, and what it would be without that row.
+
+        Where a decision is wrong, the row may be: :meth:`ExtremeValueMachine.set_aside` takes it out and
+        :meth:`ExtremeValueMachine.relabel` gives it another class.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_queries, n_features)
+
+        Returns
+        -------
+        list of Doubt
+        """
+        checked, fitted = self._check_queries(X), self._fitted()
+        with Progress(self.verbose) as progress:
+            rows = _native.doubt(fitted.model, checked, threads(self.n_jobs), progress.callback)
+        labels = fitted.classes[fitted.positions()].tolist()
+        return _explanation.doubts(rows, labels, fitted.unknown)
+
+    def compare(self, other: OpenSetClassifier, X: npt.ArrayLike) -> list[_explanation.Difference]:
+        """The queries that another estimator decides differently, such as a copy from before a correction.
+
+        Parameters
+        ----------
+        other : ExtremeValueMachine or ExtremeValueMachineCV
+            Fitted. What it says is ``after``, what this one says is ``before``.
+        X : array-like of shape (n_queries, n_features)
+
+        Returns
+        -------
+        list of Difference
+            Unknown is unknown, whatever the two call it.
+        """
+        sides = []
+        for estimator in (self, other):
+            best, accepted, _, _, fitted = estimator._decide_with(X)
+            labels = fitted.classes.tolist()
+            sides.append(
+                [
+                    (label, _labels.key(_labels.text(label))) if known else (fitted.unknown, None)
+                    for label, known in zip((labels[position] for position in best), accepted, strict=True)
+                ]
+            )
+        return [
+            _explanation.Difference(query, before, after)
+            for query, ((before, one), (after, two)) in enumerate(zip(*sides, strict=True))
+            if one != two
+        ]
+
+    def rows(self, class_: Any = None) -> list[_rows.HeldRow]:
+        """The rows that the model holds: what can be corrected.
+
+        Parameters
+        ----------
+        class_ : default=None
+            A class; all rows unless given, those that are ignored among them.
+
+        Returns
+        -------
+        list of HeldRow
+            Extreme vectors class by class, then ignored samples, then what is set aside.
+        """
+        fitted = self._fitted()
+        name = None if class_ is None else fitted.class_name(class_)
+        found = _native.held_rows(fitted.model, name)
+        names = list(dict.fromkeys(own for _, own, _ in found if own is not None))
+        labels: dict[str | None, Any] = dict(zip(names, _labels.of_names(names, fitted.classes), strict=True))
+        return [_rows.HeldRow(*_rows.origin(fields, labels.get(own), part)) for fields, own, part in found]

@@ -7,12 +7,15 @@
 mod arrays;
 mod curves;
 mod distribution;
+mod edit;
 mod failure;
+mod fill;
 mod model;
 mod parameters;
 mod pool;
 mod psi;
 mod reasons;
+mod rows;
 mod store;
 mod threads;
 mod tune;
@@ -24,6 +27,10 @@ mod _native {
     #[pymodule_export]
     use super::curves::{evaluate, oscr_curve};
     #[pymodule_export]
+    use super::edit::{edit, ignore};
+    #[pymodule_export]
+    use super::fill::{filled, learn_fill};
+    #[pymodule_export]
     use super::model::Model;
     #[pymodule_export]
     use super::parameters::{check, defaults, params_of_toml};
@@ -31,6 +38,10 @@ mod _native {
     use super::pool::Pool;
     #[pymodule_export]
     use super::psi::{fit_margins, psi_at};
+    #[pymodule_export]
+    use super::reasons::doubt;
+    #[pymodule_export]
+    use super::rows::{find_rows, held_rows};
     #[pymodule_export]
     use super::store::Store;
     #[pymodule_export]

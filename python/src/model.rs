@@ -12,6 +12,7 @@ use serde_json::Value;
 
 use crate::arrays::{self, Matrix};
 use crate::reasons::{self, ReasonRow};
+use crate::rows::{self, Names};
 use crate::{distribution, failure, parameters, watch};
 
 /// Best class, whether it was accepted, its probability, its support.
@@ -111,7 +112,9 @@ impl Model {
 impl Model {
     /// Learns; returns the model and the report as JSON.
     #[staticmethod]
-    #[pyo3(signature = (params, features, codes, names, feature_names, label_type, threads, progress=None))]
+    #[pyo3(signature = (
+        params, features, codes, names, ignored, fill, feature_names, label_type, row_names, threads, progress=None
+    ))]
     #[expect(clippy::too_many_arguments, reason = "data, what to do with it, and how")]
     fn fit<'py>(
         py: Python<'py>,
@@ -119,24 +122,36 @@ impl Model {
         features: Matrix<'py>,
         codes: PyReadonlyArray1<'py, i64>,
         names: Vec<String>,
+        ignored: Option<Matrix<'py>>,
+        fill: Option<Vec<f32>>,
         feature_names: Vec<String>,
         label_type: String,
+        row_names: Names,
         threads: usize,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<(Self, String)> {
         let params = parameters::read(params)?;
         let (data, labels) = (arrays::features(&features)?, arrays::labels(&codes, &names)?);
-        let fitted =
-            watch::run(py, threads, progress.as_ref(), |run, _| Evm::fit_with(run, &params, &data, &labels))?;
+        let ignored = ignored
+            .as_ref()
+            .map(arrays::features)
+            .transpose()
+            .map_err(|error| failure::value(format!("samples to be ignored: {}", error.value(py))))?;
+        let fitted = watch::run(py, threads, progress.as_ref(), |run, _| match &ignored {
+            Some(ignored) => Evm::fit_ignoring(run, &params, &data, &labels, ignored),
+            None => Evm::fit_with(run, &params, &data, &labels),
+        })?;
         let (mut evm, report) = fitted.map_err(failure::value)?;
         evm.set_feature_names(feature_names).map_err(failure::value)?;
+        evm.set_fill_values(fill).map_err(failure::value)?;
+        rows::name(&mut evm, 0, data.rows(), row_names)?;
         evm.set_label_type(Some(label_type));
         let report = self::report(&report, evm.params())?;
         Ok((Self { evm }, report))
     }
 
     /// Learns more; returns the model and the report as JSON.
-    #[pyo3(signature = (features, codes, names, label_type, threads, progress=None))]
+    #[pyo3(signature = (features, codes, names, label_type, row_names, threads, progress=None))]
     #[expect(clippy::too_many_arguments, reason = "data, what to do with it, and how")]
     fn update<'py>(
         &self,
@@ -145,6 +160,7 @@ impl Model {
         codes: PyReadonlyArray1<'py, i64>,
         names: Vec<String>,
         label_type: String,
+        row_names: Names,
         threads: usize,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<(Self, String)> {
@@ -152,6 +168,7 @@ impl Model {
         let updated =
             watch::run(py, threads, progress.as_ref(), |run, _| self.evm.updated(run, &data, &labels))?;
         let (mut evm, report) = updated.map_err(failure::value)?;
+        rows::name(&mut evm, self.evm.points_seen(), data.rows(), row_names)?;
         evm.set_label_type(Some(label_type));
         let report = self::report(&report, evm.params())?;
         Ok((Self { evm }, report))
@@ -307,7 +324,7 @@ impl Model {
         let (queries, evm) = (arrays::features(&features)?, &self.evm);
         let explanations =
             watch::run(py, threads, progress.as_ref(), |run, _| evm.explain_with(run, &queries, classes))?;
-        Ok(explanations.map_err(failure::value)?.iter().map(reasons::row).collect())
+        Ok(explanations.map_err(failure::value)?.iter().map(|found| reasons::row(evm, found)).collect())
     }
 
     fn save(&self, path: PathBuf) -> PyResult<()> {
@@ -385,6 +402,12 @@ impl Model {
     #[getter]
     fn feature_names(&self) -> Vec<String> {
         self.evm.feature_names().to_vec()
+    }
+
+    /// What fills missing values, by column; `None` where they are not filled.
+    #[getter]
+    fn fill_values<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyArray1<f32>>> {
+        self.evm.fill_values().map(|numbers| numbers.to_vec().into_pyarray(py))
     }
 
     /// Labels of another type, from now on.

@@ -1,32 +1,68 @@
-//! Explanations as plain tuples, which `evmachine/_explanation.py` gives names to.
+//! Explanations and doubts as plain tuples, which `evmachine/_explanation.py` gives names to.
 
-use evmachine::{ClassEvidence, Explanation, Speaker};
+use evmachine::{ClassEvidence, Decision, Doubt, Evm, Explanation, Speaker};
+use pyo3::prelude::*;
 
-/// Position among the extreme vectors, training row, distance, psi, radius.
-pub(crate) type SpeakerRow = (usize, u64, f64, f64, f64);
+use crate::arrays::{self, Matrix};
+use crate::model::Model;
+use crate::rows::{self, OriginRow};
+use crate::{failure, watch};
+
+/// Where it came from, position among the extreme vectors, distance, psi, radius.
+pub(crate) type SpeakerRow = (OriginRow, usize, f64, f64, f64);
 /// What features, logits and probe say.
 pub(crate) type TestimonyRow = (f64, f64, f64);
 /// Class, probability, testimony, speakers.
 pub(crate) type EvidenceRow = (usize, f64, Option<TestimonyRow>, Vec<SpeakerRow>);
-/// Best class, whether it was accepted, probability, distance to the boundary, evidence.
-pub(crate) type ReasonRow = (usize, bool, f64, f64, Vec<EvidenceRow>);
+/// Best class, whether it was accepted, probability.
+pub(crate) type DecisionRow = (usize, bool, f64);
+/// Where it came from, distance, whether it decides.
+pub(crate) type IgnoredRow = (OriginRow, f64, bool);
+/// The decision, distance to the boundary, evidence, the nearest ignored sample.
+pub(crate) type ReasonRow = (DecisionRow, f64, Vec<EvidenceRow>, Option<IgnoredRow>);
+/// The decision, what carries it, the decision without that.
+pub(crate) type DoubtRow = (DecisionRow, SpeakerRow, DecisionRow);
 
-fn speaker(speaker: &Speaker) -> SpeakerRow {
-    (speaker.extreme_vector, speaker.source, speaker.distance, speaker.psi, speaker.radius)
+fn speaker(evm: &Evm, speaker: &Speaker) -> SpeakerRow {
+    let origin = rows::origin(evm, speaker.source);
+    (origin, speaker.extreme_vector, speaker.distance, speaker.psi, speaker.radius)
 }
 
-fn evidence(evidence: &ClassEvidence) -> EvidenceRow {
+fn evidence(evm: &Evm, evidence: &ClassEvidence) -> EvidenceRow {
     let testimony = evidence.testimony.map(|parts| (parts.features, parts.logits, parts.probe));
-    (evidence.class, evidence.probability, testimony, evidence.speakers.iter().map(speaker).collect())
+    let speakers = evidence.speakers.iter().map(|one| speaker(evm, one)).collect();
+    (evidence.class, evidence.probability, testimony, speakers)
 }
 
-pub(crate) fn row(explanation: &Explanation) -> ReasonRow {
-    let decision = &explanation.decision;
+fn decision(decision: &Decision) -> DecisionRow {
+    (decision.best(), decision.class().is_some(), decision.probability())
+}
+
+pub(crate) fn row(evm: &Evm, explanation: &Explanation) -> ReasonRow {
+    let ignored =
+        explanation.ignored.map(|near| (rows::origin(evm, near.source), near.distance, near.decides));
     (
-        decision.best(),
-        decision.class().is_some(),
-        decision.probability(),
+        decision(&explanation.decision),
         explanation.distance_to_boundary,
-        explanation.classes.iter().map(evidence).collect(),
+        explanation.classes.iter().map(|class| evidence(evm, class)).collect(),
+        ignored,
     )
+}
+
+/// For each query the row that carries its decision, and the decision without that row.
+#[pyfunction]
+#[pyo3(signature = (model, features, threads, progress=None))]
+pub(crate) fn doubt(
+    py: Python<'_>,
+    model: &Model,
+    features: Matrix<'_>,
+    threads: usize,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Vec<DoubtRow>> {
+    let (queries, evm) = (arrays::features(&features)?, &model.evm);
+    let doubts = watch::run(py, threads, progress.as_ref(), |run, _| evm.doubt_with(run, &queries))?
+        .map_err(failure::value)?;
+    let row =
+        |doubt: &Doubt| (decision(&doubt.decision), speaker(evm, &doubt.carrier), decision(&doubt.without));
+    Ok(doubts.iter().map(row).collect())
 }

@@ -197,7 +197,7 @@ def test_a_failed_fit_leaves_the_machine_as_it_was(few, strangers):
     expected = machine.predict(queries)
     for call in (
         lambda: machine.fit(X[:, :5], ["unknown"] * 600),
-        lambda: machine.fit(X[:, :5], ["one"] * 600),
+        lambda: machine.fit(X[:, :5], ["one", ""] * 300),
         lambda: machine.set_rejection(rejection_threshold=7.0),
         lambda: machine.fit(np.ones((600, 3)), y),
     ):

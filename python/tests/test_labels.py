@@ -100,7 +100,6 @@ def test_numbers_are_one_class_whatever_their_type():
 @pytest.mark.parametrize(
     ("y", "message"),
     [
-        (["a"] * 6, "one class only, 'a'"),
         (["a", "a", "", "b", "b", "b"], "row 2 has an empty class name"),
         ([0.5, 0.1, 0.2, 0.3, 0.4, 0.6], "Unknown label type"),
         (["a", "b"], "inconsistent numbers of samples"),

@@ -7,7 +7,7 @@ import onnx
 import onnxruntime
 import pytest
 
-from evmachine import ExtremeValueMachine
+from evmachine import ExtremeValueMachine, FallbackWarning
 
 TOLERANCE = 1e-5
 
@@ -178,3 +178,40 @@ def test_no_rows_at_all(few):
     machine = ExtremeValueMachine().fit(*few)
     labels, _, scores = run(machine.to_onnx(), few[0][:0])
     assert labels.shape == (0,) and scores.shape == (0, 6)
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "cosine", "manhattan"])
+@pytest.mark.parametrize("preset", [ExtremeValueMachine, ExtremeValueMachine.robust])
+def test_ignored_samples(few, strangers, metric, preset):
+    machine = preset(metric=metric).fit(*few, ignored=strangers[0][:100])
+    plain = preset(metric=metric).fit(*few)
+    X = far_out(np.vstack([strangers[0], few[0]]))
+    said = agree(machine, X, tolerance=5e-5)
+    assert (said[:100] == "unknown").all() and (agree(plain, X, tolerance=5e-5) != said).any()
+
+
+@pytest.mark.parametrize("fill", ["mean", "median", "zero"])
+@pytest.mark.parametrize("params", [{}, {"standardize": True}, {"metric": "cosine"}])
+def test_missing_values(few, strangers, fill, params):
+    holes = np.vstack([strangers[0], few[0]])
+    holes[np.random.default_rng(3).random(holes.shape) < 0.1] = np.nan
+    machine = ExtremeValueMachine(fill=fill, **params).fit(holes[300:], few[1])
+    assert len(set(agree(machine, holes, tolerance=5e-5))) == 7
+
+
+@pytest.mark.parametrize("preset", [ExtremeValueMachine, ExtremeValueMachine.robust])
+@pytest.mark.parametrize("metric", ["euclidean", "cosine", "manhattan"])
+def test_one_class(few, strangers, metric, preset):
+    own = few[0][few[1] == "A"]
+    with pytest.warns(FallbackWarning, match="there is one class"):
+        machine = preset(metric=metric).fit(own, ["A"] * len(own))
+    X = far_out(np.vstack([strangers[0], few[0]]))
+    assert set(agree(machine, X, tolerance=5e-5)) == {"A", "unknown"}
+
+
+def test_corrected_models(few, strangers):
+    machine = ExtremeValueMachine(cover_threshold=1.0).fit(*few)
+    machine.merge_classes("B", into="A")
+    machine.relabel("new", rows=range(1, 30))
+    machine.set_aside(rows=range(100, 110))
+    assert "new" in agree(machine, np.vstack([strangers[0], few[0]]))

@@ -3,7 +3,7 @@
 use evmachine::Evm;
 
 use crate::builder::{Builder, Name};
-use crate::message::{Attribute, Data};
+use crate::message::{Attribute, Data, Kind};
 use crate::score::{self, Scores};
 
 /// What supports fall by.
@@ -33,8 +33,12 @@ pub(crate) fn beside(
     scores: Scores,
 ) -> Scores {
     let Some(ignored) = ignored else { return scores };
-    let known = builder.reduce("ReduceMin", distances, 1, true);
-    let stranger = builder.reduce("ReduceMin", &ignored, 1, true);
+    // As 32-bit numbers, which the library compares: equal distances differ in the last bits of 64.
+    let mut nearest = |distances: &str| {
+        let found = builder.reduce("ReduceMin", distances, 1, true);
+        builder.cast(&found, Kind::Float)
+    };
+    let (known, stranger) = (nearest(distances), nearest(&ignored));
     let decides = builder.apply("LessOrEqual", &[&stranger, &known]);
     let (fall, most) = (builder.number(FALL), builder.number(MOST_SUPPORT));
     let bounded = builder.apply("Min", &[&scores.support, &most]);

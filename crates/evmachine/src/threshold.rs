@@ -19,6 +19,9 @@ use crate::rejection::Rejection;
 use crate::sample::{NOT_LEARNED, NewRow, Sample};
 use crate::stacking;
 
+/// Below this support, which falls by far more, a query is nearest to an ignored sample or out of reach.
+const FALLEN: f64 = -1e6;
+
 /// Calibration that did not succeed; the model is as it was.
 #[derive(Debug, Clone, PartialEq, Error)]
 #[non_exhaustive]
@@ -77,7 +80,9 @@ impl Evm {
         let (model, rule) = (self.params.tail_model, self.params.rejection_threshold);
         match (rule, &self.calibration) {
             (Rejection::Probability(delta), _) => support_of(model, delta),
-            (_, Some(calibration)) => calibration.thresholds[class],
+            (_, Some(calibration)) if self.ignored.is_empty() => calibration.thresholds[class],
+            // However few rows it rests on, it stays above what is nearest to an ignored sample.
+            (_, Some(calibration)) => calibration.thresholds[class].max(FALLEN),
             // Nothing could be held out.
             (_, None) => support_of(model, 0.05),
         }
@@ -242,11 +247,20 @@ impl Evm {
         let rows: Vec<Scored> = scores.iter().map(|scores| self.scored(scores, 1.0)).collect();
         let right = rows.iter().zip(truth).filter(|(row, truth)| row.best == **truth).count();
         let accuracy = right as f64 / rows.len().max(1) as f64;
-        let calibration = Calibration::new(rows, sharpness[0], accuracy, classes);
+        let calibration = Calibration::new(self.standing(rows), sharpness[0], accuracy, classes);
         let info = calibration.info();
         self.calibration = Some(Arc::new(calibration));
         self.set_thresholds();
         info
+    }
+
+    /// The rows that a threshold can rest on: those nearest to an ignored sample are unknown whatever it is.
+    fn standing(&self, mut rows: Vec<Scored>) -> Vec<Scored> {
+        let stands = |row: &Scored| row.score > FALLEN;
+        if !self.ignored.is_empty() && rows.iter().any(stands) {
+            rows.retain(stands);
+        }
+        rows
     }
 
     fn scored(&self, scores: &[ClassScore], weight: f64) -> Scored {
@@ -299,10 +313,11 @@ impl Evm {
         self.set_thresholds();
         let found = self.rescored(run)?;
         let last = self.classes.len() as u32 - 1;
+        let standing = found.as_ref().map(|(scored, _)| self.standing(scored.clone()));
         if let Some(calibration) = &mut self.calibration {
             let calibration = Arc::make_mut(calibration);
-            let rows = match &found {
-                Some((scored, _)) => scored.clone(),
+            let rows = match standing {
+                Some(rows) => rows,
                 // Nothing is left to ask; the scores stand, of classes that are still here.
                 None => {
                     calibration.rows().iter().map(|row| Scored { best: row.best.min(last), ..*row }).collect()
@@ -319,8 +334,10 @@ impl Evm {
     pub(crate) fn optimism(&self, run: &Run<'_>, honest: &[f64]) -> Result<Vec<f64>, Halt> {
         let Some((now, _)) = self.rescored(run)? else { return Ok(Vec::new()) };
         let lacks = |(honest, now): (&f64, &Scored)| {
-            // A row at an extreme vector itself, or where no psi is left, has no score to compare.
-            let has_score = |score: f64| score.abs() < f64::MAX;
+            // A row at an extreme vector itself or nearest to an ignored sample, or where no psi is left, has no score to
+            // compare.
+            let stands = |score: f64| self.ignored.is_empty() || score > FALLEN;
+            let has_score = |score: f64| score.abs() < f64::MAX && stands(score);
             if has_score(*honest) && has_score(now.score) { honest - now.score } else { 0.0 }
         };
         Ok(honest.iter().zip(&now).map(lacks).collect())

@@ -258,6 +258,25 @@ fn a_query_nearest_to_an_ignored_sample_is_unknown_and_explained() {
 }
 
 #[test]
+fn what_is_ignored_is_unknown_whatever_held_out_rows_say() {
+    let (features, labels) = clumps(100);
+    // Of the clumps themselves, so that many a held-out row lies nearest to one of them.
+    let (ignored, learned): (Vec<usize>, Vec<usize>) = (0..200).partition(|row| row % 5 == 0);
+    let names = Labels::new(learned.iter().map(|&row| labels.name(row))).unwrap();
+    let ignored = features.select(&ignored);
+    for params in [Params::default(), Params::robust()] {
+        let (evm, _) =
+            Evm::fit_ignoring(&Run::new(), &params, &features.select(&learned), &names, &ignored).unwrap();
+        assert!(evm.calibration().is_some());
+        assert!(evm.decide(&ignored).unwrap().iter().all(|decision| decision.class().is_none()));
+        let far = Features::new(vec![1e6, 1e6], 2).unwrap();
+        assert_eq!(evm.decide(&far).unwrap()[0].class(), None);
+        let known = evm.decide(&features.select(&learned)).unwrap();
+        assert!(known.iter().filter(|known| known.class().is_some()).count() > 120);
+    }
+}
+
+#[test]
 fn one_class_alone_recognises_its_own_and_not_what_lies_far_off() {
     let (features, _) = clumps(40);
     let own = features.select(&(0..40).collect::<Vec<_>>());

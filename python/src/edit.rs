@@ -1,0 +1,57 @@
+//! Corrections: another model, and what was done as JSON.
+
+use evmachine::{Concern, Edit, EditReport, Evm};
+use pyo3::prelude::*;
+use serde_json::Value;
+
+use crate::arrays::{self, Matrix};
+use crate::model::Model;
+use crate::rows::{self, Names};
+use crate::{failure, watch};
+
+/// The report, and in words what the edit gives rise to worry about.
+fn report(before: &Evm, after: &Evm, report: &EditReport) -> PyResult<String> {
+    let mut value = serde_json::to_value(report).map_err(failure::value)?;
+    let alone = after.is_alone() && !before.is_alone();
+    value["alone"] = if alone { Concern::Alone.to_string().into() } else { Value::Null };
+    serde_json::to_string(&value).map_err(failure::value)
+}
+
+/// Makes a correction, given as the library has it in JSON.
+#[pyfunction]
+#[pyo3(signature = (model, edit, threads, progress=None))]
+pub(crate) fn edit(
+    py: Python<'_>,
+    model: &Model,
+    edit: &str,
+    threads: usize,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<(Model, String)> {
+    let edit: Edit = serde_json::from_str(edit).map_err(failure::value)?;
+    let edited = watch::run(py, threads, progress.as_ref(), |run, _| model.evm.edited(run, &edit))?;
+    let (evm, done) = edited.map_err(failure::value)?;
+    let done = report(&model.evm, &evm, &done)?;
+    Ok((Model { evm }, done))
+}
+
+/// Adds samples that are no class.
+#[pyfunction]
+#[pyo3(signature = (model, features, names, threads, progress=None))]
+pub(crate) fn ignore(
+    py: Python<'_>,
+    model: &Model,
+    features: Matrix<'_>,
+    names: Names,
+    threads: usize,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<(Model, String)> {
+    let data = arrays::features(&features)?;
+    let ignored = watch::run(py, threads, progress.as_ref(), |run, _| {
+        let mut evm = model.evm.clone();
+        evm.ignore_with(run, &data).map(|done| (evm, done))
+    })?;
+    let (mut evm, done) = ignored.map_err(failure::value)?;
+    rows::name(&mut evm, model.evm.points_seen(), data.rows(), names)?;
+    let done = report(&model.evm, &evm, &done)?;
+    Ok((Model { evm }, done))
+}

@@ -66,6 +66,14 @@ impl Origin {
         }
     }
 
+    /// Whether the rows are called by nothing but their place: none has an identifier, and none was left out.
+    pub(crate) fn is_plain(&self) -> bool {
+        let in_order = |file: &FileRows| {
+            self.numbers[file.rows.clone()].iter().zip(1..).all(|(number, place)| *number == place)
+        };
+        self.ids.is_none() && self.files.iter().all(in_order)
+    }
+
     /// Has a model keep what these rows are called, the first of which has this number among all it was given.
     pub(crate) fn record(&self, evm: &mut Evm, first: u64) -> Result<(), Failure> {
         for FileRows { path, modified, rows } in &self.files {

@@ -17,7 +17,7 @@ use crate::unknown::UnknownLabel;
 ///
 /// `evmachine edit set-aside` takes such a row out of the model, and `evmachine edit restore` brings it back.
 ///
-/// Example: evmachine doubt letters.safetensors mistakes.csv --label 0
+/// Example: evmachine doubt letters.safetensors test.csv --label 0
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     /// The model.

@@ -5,6 +5,7 @@ use std::slice::from_ref;
 
 use clap::{Args, Subcommand};
 use evmachine::{Edit, EditReport, Evm};
+use evmachine_data::ColumnRef;
 
 use crate::console::{Console, print};
 use crate::data::DataArguments;
@@ -17,7 +18,7 @@ use crate::rows::RowArguments;
 /// With every row kept (--cover-threshold 1) and a tail size given as a number, the result is the model that training on
 /// the corrected data would have given.
 ///
-/// Example: evmachine edit relabel letters.safetensors Q --row 17 -o letters.safetensors
+/// Example: evmachine edit merge letters.safetensors Q O -o letters.safetensors
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
@@ -124,8 +125,19 @@ struct CompareArguments {
     #[arg(long, value_name = "FILE")]
     compare: Option<PathBuf>,
 
-    #[command(flatten)]
-    columns: DataArguments,
+    /// The column with the class in the data to compare, which is no feature.
+    #[arg(long, value_name = "COLUMN", allow_hyphen_values = true, requires = "compare")]
+    label: Option<ColumnRef>,
+
+    /// Columns of the data to compare to leave out; where the model has names of features, others are left alone anyway.
+    #[arg(
+        long,
+        value_name = "COLUMNS",
+        value_delimiter = ',',
+        allow_hyphen_values = true,
+        requires = "compare"
+    )]
+    drop: Vec<ColumnRef>,
 }
 
 pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failure> {
@@ -136,7 +148,12 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
     let (edited, report) = evm.edited(&console.run(&progress), &edit)?;
     drop(progress);
     if let Some(path) = &compare.compare {
-        let queries = compare.columns.read_unlabelled(console, from_ref(path), Some(&evm))?;
+        let columns = DataArguments {
+            label: compare.label.clone(),
+            drop: compare.drop.clone(),
+            ..DataArguments::default()
+        };
+        let queries = columns.read_unlabelled(console, from_ref(path), Some(&evm))?;
         let progress = console.progress();
         let differences = evm
             .differences(&console.run(&progress), &edited, &queries.features)

@@ -85,7 +85,10 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
     drop(progress);
     evm.set_feature_names(feature_names(&data.schema))?;
     evm.set_fill_values(data.fill.clone())?;
-    data.origin.record(&mut evm, 0)?;
+    // Rows that are called by their place alone give the same model from whatever files they come.
+    if !data.origin.is_plain() || ignored.is_some() {
+        data.origin.record(&mut evm, 0)?;
+    }
     if let Some(ignored) = &ignored {
         ignored.origin.record(&mut evm, data.features.rows() as u64)?;
     }

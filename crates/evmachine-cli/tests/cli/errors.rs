@@ -49,7 +49,6 @@ fn errors_are_as_they_were_approved() {
         (3, train("missing.csv")),
         (3, train("ragged.csv")),
         (3, train("infinite.csv")),
-        (3, train("one_class.csv")),
         (3, train("empty.csv")),
         (3, train("header.csv")),
         (3, train("nowhere.csv")),

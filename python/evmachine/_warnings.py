@@ -9,8 +9,9 @@ from __future__ import annotations
 class FallbackWarning(UserWarning):
     """What was asked for could not be done, and something less was.
 
-    A tail size that exceeds the negatives, tails that exceed ``tail_memory_limit``, a threshold without rows to hold
-    out. Its text says what was done instead and which parameter asks for it.
+    One class with nothing to measure its margins against, a tail size that exceeds the negatives, tails that exceed
+    ``tail_memory_limit``, a threshold without rows to hold out. Its text says what was done instead and which
+    parameter asks for it.
     """
 
 

@@ -45,7 +45,7 @@ def test_what_fit_high_gives_is_refused():
         PsiModel.from_libmr(1.0, 2.0, 1, 1, 0.5)
 
 
-@pytest.mark.parametrize(("page", "count"), [("docs/coming-from.md", 5), ("python/README.md", 3)])
+@pytest.mark.parametrize(("page", "count"), [("docs/coming-from.md", 5), ("python/README.md", 4)])
 def test_every_example_of_the_pages_runs_and_prints_what_it_says(page, count):
     text = (ROOT / page).read_text()
     blocks = re.findall(r"```python\n(.*?)```(?:\n\n```text\n(.*?)```)?", text, flags=re.DOTALL)

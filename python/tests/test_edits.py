@@ -70,7 +70,7 @@ def test_classes_are_merged_split_and_renamed_as_if_they_had_been_so(machine, fe
     report = machine.rename_class("B", to="a much longer name")
     assert machine.classes_.tolist() == ["A", "C", "D", "E", "F", "a much longer name"] and report.rows == 0
     machine.rename_class("a much longer name", to="B")
-    assert machine._model == exact().fit(X, y)._model or parts(machine) == before
+    assert parts(machine) == before
 
 
 def test_rows_set_aside_come_back_even_if_their_class_has_ended(few, tmp_path):

@@ -76,7 +76,7 @@ def test_times_of_every_kind():
 def test_bad_names_are_explained(names, message):
     with pytest.raises(ValueError, match=message):
         fitted(**names)
-    with pytest.raises(ValueError, match=message.replace("6 rows", "6 rows")):
+    with pytest.raises(ValueError, match=message):
         fitted().partial_fit(X, Y, **names)
 
 

@@ -271,8 +271,6 @@ fn what_is_ignored_is_unknown_whatever_held_out_rows_say() {
         assert!(evm.decide(&ignored).unwrap().iter().all(|decision| decision.class().is_none()));
         let far = Features::new(vec![1e6, 1e6], 2).unwrap();
         assert_eq!(evm.decide(&far).unwrap()[0].class(), None);
-        let known = evm.decide(&features.select(&learned)).unwrap();
-        assert!(known.iter().filter(|known| known.class().is_some()).count() > 120);
     }
 }
 

@@ -213,7 +213,7 @@ impl DataArguments {
     ) -> Result<Unlabelled, Failure> {
         let filled = known.fill.clone();
         let expected = feature_names(&known.schema);
-        Self { expected, filled, ..self.clone() }.read_unlabelled(console, paths, None)
+        Self { filled, expected, ..self.clone() }.read_unlabelled(console, paths, None)
     }
 
     /// Reads files with labels into memory; for a model, where there is one already.

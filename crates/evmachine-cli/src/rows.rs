@@ -37,7 +37,7 @@ impl RowArguments {
             let found = evm.sources_with_number(number, batch);
             match found[..] {
                 [source] => sources.push(source),
-                [] => return Err(missing(format!("row {number}"))),
+                [] => return Err(missing(&format!("row {number}"))),
                 _ => {
                     let places: Vec<String> =
                         found.iter().map(|&source| place(&evm.origin(source))).collect();
@@ -55,7 +55,7 @@ impl RowArguments {
         for id in self.id.iter().chain(&listed) {
             let found = evm.sources_with_id(id);
             if found.is_empty() {
-                return Err(missing(format!("a row with the id {id:?}")));
+                return Err(missing(&format!("a row with the id {id:?}")));
             }
             sources.extend(found);
         }
@@ -67,7 +67,7 @@ impl RowArguments {
     }
 }
 
-fn missing(what: String) -> Failure {
+fn missing(what: &str) -> Failure {
     let hint = "it keeps extreme vectors only, which --cover-threshold 1 makes of every row; `evmachine rows` lists them";
     Failure::new(Kind::Other, format!("the model does not hold {what}: {hint}"))
 }

@@ -31,6 +31,9 @@ pub(crate) struct Candidates<'a> {
     /// Where the same points are to be covered, if elsewhere: before smoothing. What is moved close together covers
     /// itself at once; what was observed does not, and queries look like it.
     pub(crate) originals: Option<Points<'a>>,
+    /// By point, the rank of its nearest ignored sample, where there are any: it is covered from nearer than that, so that it is
+    /// not taken for a stranger once it is dropped.
+    pub(crate) strangers: Option<Vec<f32>>,
 }
 
 impl Candidates<'_> {
@@ -189,7 +192,7 @@ mod tests {
                 Curve::new(TailModel::Weibull, &psi)
             })
             .collect();
-        Candidates { points: Points::ready(values, 1), curves, originals: None }
+        Candidates { points: Points::ready(values, 1), curves, originals: None, strangers: None }
     }
 
     fn any_line() -> impl Strategy<Value = Vec<(f32, f64, f64)>> {

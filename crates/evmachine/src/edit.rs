@@ -7,6 +7,7 @@
 
 mod follow;
 pub(crate) mod margins;
+mod moves;
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -15,12 +16,11 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::aside::Aside;
-use crate::error::{EditError, Halt};
+use crate::error::EditError;
 use crate::features::Features;
 use crate::model::{Cache, ClassModel, Evm};
 use crate::progress::Run;
-use crate::psi::{FitStatus, PsiModel};
-use margins::Moving;
+use moves::{Place, Row, positions_at};
 
 /// A correction. Rows are given by their source, counted from 0 over all rows ever given to the model
 /// ([`Evm::sources_with_id`], [`Evm::sources_with_number`]).
@@ -95,13 +95,6 @@ pub struct EditReport {
     pub extreme_vectors: usize,
     /// Whether the threshold was set anew; it stands where less than one row in a thousand changed.
     pub recalibrated: bool,
-}
-
-/// Where a row is.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Place {
-    Class(usize),
-    Ignored,
 }
 
 impl Evm {
@@ -210,17 +203,11 @@ impl Evm {
         editor.model.points_seen += rows.len() as u64;
         let everyone = vec![0..0; editor.model.classes.len()];
         editor.come(&rows, everyone)?;
-        editor.become_ignored(rows);
+        editor.become_ignored(&rows);
         let (model, report) = editor.settle(self, &[], None)?;
         *self = model;
         Ok(report)
     }
-}
-
-/// A row on its way.
-struct Row {
-    vector: Vec<f32>,
-    source: u64,
 }
 
 struct Editor<'a> {
@@ -350,7 +337,7 @@ impl Editor<'_> {
             let count = rows.len();
             let apart = self.concerning(class, count);
             self.come(&rows, apart)?;
-            self.become_ignored(rows);
+            self.become_ignored(&rows);
         }
         self.end_empty_classes(vec![(); self.model.classes.len()]);
         Ok(())
@@ -376,18 +363,18 @@ impl Editor<'_> {
             let rows = back.iter().filter(|row| row.class == name);
             let rows: Vec<Row> =
                 rows.map(|row| Row { vector: row.vector.clone(), source: row.source }).collect();
-            self.join(name, rows)?;
+            self.join(name, &rows)?;
         }
         Ok(())
     }
 
     /// Adds rows that are in no place to a class.
-    fn join(&mut self, class: &str, rows: Vec<Row>) -> Result<(), EditError> {
+    fn join(&mut self, class: &str, rows: &[Row]) -> Result<(), EditError> {
         let class = self.class_or_new(class);
         let mut apart = vec![0..0; self.model.classes.len()];
         apart[class] = 0..rows.len();
-        self.come(&rows, apart)?;
-        Ok(self.put(class, &rows)?)
+        self.come(rows, apart)?;
+        Ok(self.put(class, rows)?)
     }
 
     /// Moves rows of one place to a class.
@@ -451,114 +438,6 @@ impl Editor<'_> {
         (0..self.model.classes.len()).map(|other| if other == class { 0..0 } else { 0..count }).collect()
     }
 
-    /// Takes rows out of their place.
-    fn take(&mut self, from: Place, positions: &[usize]) -> Vec<Row> {
-        let d = self.model.dimensions;
-        let rows = |vectors: &[f32], sources: &[u64]| -> Vec<Row> {
-            let row =
-                |&at: &usize| Row { vector: vectors[at * d..(at + 1) * d].to_vec(), source: sources[at] };
-            positions.iter().map(row).collect()
-        };
-        if positions.is_empty() {
-            return Vec::new();
-        }
-        self.model.cache = Cache::default();
-        match from {
-            Place::Ignored => {
-                let ignored = Arc::make_mut(&mut self.model.ignored);
-                let taken = rows(&ignored.vectors, &ignored.sources);
-                remove_rows(&mut ignored.vectors, positions, d);
-                remove(&mut ignored.sources, positions);
-                taken
-            }
-            Place::Class(class) => {
-                let class = &mut self.model.classes[class];
-                let taken = rows(&class.vectors, &class.sources);
-                remove_rows(Arc::make_mut(&mut class.vectors), positions, d);
-                remove(&mut class.psi, positions);
-                remove(&mut class.sources, positions);
-                remove(&mut class.gains, positions);
-                remove(&mut class.tails, positions);
-                class.points_seen -= positions.len() as u64;
-                taken
-            }
-        }
-    }
-
-    /// Has the classes that rows concern lose them as negatives.
-    fn go(&mut self, rows: &[Row], apart: Vec<Range<usize>>) -> Result<(), EditError> {
-        let vectors = vectors_of(rows);
-        let moving = Moving::new(&self.model, &vectors, apart);
-        self.report.refitted += margins::lose(self.run, &mut self.model, &moving)?;
-        self.report.rows += rows.len();
-        Ok(())
-    }
-
-    /// Has the classes that rows concern gain them as negatives.
-    fn come(&mut self, rows: &[Row], apart: Vec<Range<usize>>) -> Result<(), EditError> {
-        self.model.have_company(rows.len());
-        let vectors = vectors_of(rows);
-        let moving = Moving::new(&self.model, &vectors, apart);
-        self.report.refitted += margins::gain(self.run, &mut self.model, &moving)?;
-        self.report.rows = self.report.rows.max(rows.len());
-        Ok(())
-    }
-
-    fn become_ignored(&mut self, rows: Vec<Row>) {
-        let ignored = Arc::make_mut(&mut self.model.ignored);
-        rows.iter().for_each(|row| ignored.push(&row.vector, row.source));
-        self.model.cache = Cache::default();
-    }
-
-    /// Adds rows to a class, fits them, and has it choose its extreme vectors.
-    fn put(&mut self, class: usize, rows: &[Row]) -> Result<(), Halt> {
-        let model = &mut self.model;
-        let (d, classes) = (model.dimensions, model.classes.len());
-        let negatives = model.points_held() as usize + model.ignored.len();
-        let params = &model.params;
-        let own = &mut model.classes[class];
-        if own.points_seen == 0 {
-            own.tail_size = params.tail_size.resolve(d, classes, negatives);
-        }
-        let moved: HashSet<u64> = rows.iter().map(|row| row.source).collect();
-        let vectors = Arc::make_mut(&mut own.vectors);
-        for row in rows {
-            vectors.extend_from_slice(&row.vector);
-            own.sources.push(row.source);
-            own.psi.push(UNFITTED);
-            own.gains.push(1.0);
-            own.tails.push(Arc::default());
-            own.points_seen += 1;
-        }
-        let keeps_all = params.max_extreme_vectors.is_none() && params.cover_threshold >= 1.0;
-        if keeps_all {
-            own.in_order_of_sources(d);
-        }
-        let start = model.ranges()[class].start;
-        let places = model.classes[class].sources.iter().enumerate();
-        let places = places.filter(|(_, source)| moved.contains(source)).map(|(at, _)| start + at);
-        let places: Vec<usize> = places.collect();
-        if model.is_alone() {
-            model.be_alone(self.run)?;
-        } else {
-            margins::measure(self.run, model, &places)?;
-        }
-        if !keeps_all && let Some(classes) = model.choosing(|other| other == class) {
-            model.choose(self.run, &classes, None)?;
-        }
-        self.model.cache = Cache::default();
-        Ok(())
-    }
-
-    /// Ends classes that have no row any more; returns what is left of a list by class.
-    fn end_empty_classes<T>(&mut self, by_class: Vec<T>) -> Vec<T> {
-        let empty: Vec<bool> = self.model.classes.iter().map(|class| class.len() == 0).collect();
-        let ended = self.model.classes.extract_if(.., |class| class.len() == 0).map(|class| class.name);
-        self.report.ended_classes.extend(ended);
-        self.model.cache = Cache::default();
-        by_class.into_iter().zip(empty).filter(|(_, empty)| !empty).map(|(value, _)| value).collect()
-    }
-
     /// Brings everything beside the extreme vectors up to rows that went to `class`, or to no class.
     fn settle(
         mut self,
@@ -576,55 +455,5 @@ impl Editor<'_> {
         self.follow(before, rows, class)?;
         self.report.extreme_vectors = self.model.extreme_vector_count();
         Ok((self.model, self.report))
-    }
-}
-
-/// Stands in until a row is measured.
-const UNFITTED: PsiModel = PsiModel { shape: 1.0, scale: 0.0, shift: 0.0, status: FitStatus::ZeroTail };
-
-fn positions_at(found: &[(Place, usize, u64)], wanted: Place) -> Vec<usize> {
-    found.iter().filter(|(place, _, _)| *place == wanted).map(|(_, position, _)| *position).collect()
-}
-
-fn vectors_of(rows: &[Row]) -> Vec<f32> {
-    rows.iter().flat_map(|row| &row.vector).copied().collect()
-}
-
-/// Removes the entries at sorted positions.
-fn remove<T>(values: &mut Vec<T>, positions: &[usize]) {
-    let mut at = 0;
-    let mut gone = positions.iter().copied().peekable();
-    values.retain(|_| {
-        at += 1;
-        gone.next_if_eq(&(at - 1)).is_none()
-    });
-}
-
-fn remove_rows(values: &mut Vec<f32>, positions: &[usize], d: usize) {
-    let mut kept = 0;
-    let mut gone = positions.iter().copied().peekable();
-    for row in 0..values.len() / d {
-        if gone.next_if_eq(&row).is_none() {
-            values.copy_within(row * d..(row + 1) * d, kept * d);
-            kept += 1;
-        }
-    }
-    values.truncate(kept * d);
-}
-
-impl ClassModel {
-    /// Puts extreme vectors in the order in which they were learned, as a class that keeps every point has them.
-    fn in_order_of_sources(&mut self, d: usize) {
-        let mut order: Vec<usize> = (0..self.len()).collect();
-        order.sort_by_key(|&at| self.sources[at]);
-        if order.is_sorted() {
-            return;
-        }
-        self.vectors =
-            Arc::new(order.iter().flat_map(|&at| &self.vectors[at * d..(at + 1) * d]).copied().collect());
-        self.psi = order.iter().map(|&at| self.psi[at]).collect();
-        self.sources = order.iter().map(|&at| self.sources[at]).collect();
-        self.gains = order.iter().map(|&at| self.gains[at]).collect();
-        self.tails = order.iter().map(|&at| self.tails[at].clone()).collect();
     }
 }

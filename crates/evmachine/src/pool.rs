@@ -397,7 +397,12 @@ fn candidates(run: &Run<'_>, model: &Evm, features: &Features<'_>) -> Result<Can
         .iter()
         .map(|psi| Curve::new(params.tail_model, &sums.pooled(params.tail_model, psi, params.pooling)))
         .collect();
-    Ok(Candidates { points: Points::ready(points.gather(&all), model.dimensions), curves, originals: None })
+    Ok(Candidates {
+        points: Points::ready(points.gather(&all), model.dimensions),
+        curves,
+        originals: None,
+        strangers: None,
+    })
 }
 
 fn sorted_by(count: usize, key: impl Fn(usize) -> f64) -> Vec<usize> {

@@ -6,6 +6,7 @@ use crate::batch::Batch;
 use crate::cover::{self, Candidates, Cover, Target};
 use crate::curve::Curve;
 use crate::error::{Halt, ReduceError};
+use crate::ignored;
 use crate::model::{Cache, ClassModel, Evm};
 use crate::params::{Budget, Params, ReduceWhen};
 use crate::points::Points;
@@ -76,7 +77,8 @@ impl Evm {
     ) -> Result<Vec<Cover>, Halt> {
         let target = Target::new(&self.params, self.points_held());
         let sums = self.pool_sums();
-        let candidates: Vec<Candidates<'_>> = classes
+        let strangers = self.ignored.columns(&self.params.metric, self.dimensions);
+        let candidates: Result<Vec<Candidates<'_>>, Halt> = classes
             .iter()
             .map(|&class| {
                 let class = &self.classes[class];
@@ -90,13 +92,21 @@ impl Evm {
                         )
                     })
                     .collect();
-                Candidates {
-                    points: Points::ready(&class.vectors[..], self.dimensions),
-                    curves,
-                    originals: originals.map(|originals| originals.of(class, self.dimensions)),
-                }
+                let points = Points::ready(&class.vectors[..], self.dimensions);
+                let originals = originals.map(|originals| originals.of(class, self.dimensions));
+                let strangers = match strangers.as_deref() {
+                    Some(columns) => {
+                        let rows: Vec<usize> = (0..points.len()).collect();
+                        let seen = originals.as_ref().unwrap_or(&points);
+                        let found = ignored::nearest(columns, seen, &rows, run.tile_columns)?;
+                        Some(found.into_iter().map(|(rank, _)| rank).collect())
+                    }
+                    None => None,
+                };
+                Ok(Candidates { points, curves, originals, strangers })
             })
             .collect();
+        let candidates = candidates?;
         let covers = cover::choose(run, &self.params.metric, self.params.reduction, target, &candidates)?;
         drop(candidates);
         for (&class, cover) in classes.iter().zip(&covers) {

@@ -14,6 +14,7 @@ pub(super) struct Neighbors<'a> {
     points: &'a Points<'a>,
     columns: Box<dyn Columns>,
     resources: &'a Resources<'a>,
+    strangers: Option<&'a [f32]>,
     /// The whole matrix, row after row, where it was asked for and there was room.
     ranks: Option<Vec<f32>>,
 }
@@ -22,7 +23,8 @@ impl<'a> Neighbors<'a> {
     pub(super) fn new(metric: &'a Metric, class: &'a Candidates<'_>, resources: &'a Resources<'a>) -> Self {
         let all: Vec<usize> = (0..class.len()).collect();
         let columns = distance::columns(metric, class.originals.as_ref().unwrap_or(&class.points), &all);
-        Self { metric, points: &class.points, columns, resources, ranks: None }
+        let strangers = class.strangers.as_deref();
+        Self { metric, points: &class.points, columns, resources, strangers, ranks: None }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -59,7 +61,8 @@ impl<'a> Neighbors<'a> {
         filled
     }
 
-    /// Calls `visit(position in rows, first column, ranks)` for each row and each tile.
+    /// Calls `visit(position in rows, first column, ranks)` for each row and each tile. What an ignored sample comes before is
+    /// infinitely far.
     pub(super) fn visit(
         &self,
         rows: &[usize],
@@ -75,11 +78,20 @@ impl<'a> Neighbors<'a> {
         }
         let width = self.resources.run.tile_columns;
         let block = self.columns.block(self.points, rows);
-        let mut tile = Tile::default();
+        let (mut tile, mut nearer) = (Tile::default(), Vec::new());
         for start in (0..count).step_by(width) {
             self.columns.ranks(&block, start..(start + width).min(count), &mut tile)?;
             for position in 0..rows.len() {
-                visit(position, start, tile.row(position));
+                let mut ranks = tile.row(position);
+                if let Some(strangers) = self.strangers {
+                    nearer.clear();
+                    let pairs = ranks.iter().zip(&strangers[start..]);
+                    nearer.extend(
+                        pairs.map(|(&rank, stranger)| if rank < *stranger { rank } else { f32::INFINITY }),
+                    );
+                    ranks = &nearer;
+                }
+                visit(position, start, ranks);
             }
         }
         Ok(())

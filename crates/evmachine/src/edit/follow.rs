@@ -3,7 +3,8 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::{Edit, Editor};
+use super::moves::Row;
+use super::{Edit, EditReport, Editor};
 use crate::error::EditError;
 use crate::features::Features;
 use crate::model::Evm;
@@ -154,17 +155,16 @@ impl Editor<'_> {
         let points = machine.query_points(&features)?;
         let rows = points.gather(&all);
         let rows = rows.chunks_exact(features.columns()).zip(&raw);
-        let rows =
-            rows.map(|(vector, (_, source, _))| super::Row { vector: vector.to_vec(), source: *source });
+        let rows = rows.map(|(vector, (_, source, _))| Row { vector: vector.to_vec(), source: *source });
         let name = self.model.classes[class].name.clone();
-        machine.insert(self.run, &name, rows.collect())
+        machine.insert(self.run, &name, &rows.collect::<Vec<_>>())
     }
 }
 
 impl Evm {
     /// Adds rows that are ready for the metric to a class, which may be new.
-    fn insert(&mut self, run: &Run<'_>, class: &str, rows: Vec<super::Row>) -> Result<(), EditError> {
-        let mut editor = Editor { run, model: self.clone(), report: super::EditReport::default() };
+    fn insert(&mut self, run: &Run<'_>, class: &str, rows: &[Row]) -> Result<(), EditError> {
+        let mut editor = Editor { run, model: self.clone(), report: EditReport::default() };
         editor.join(class, rows)?;
         *self = editor.model;
         Ok(())

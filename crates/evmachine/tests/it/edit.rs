@@ -3,7 +3,7 @@
 use evmachine::{Edit, Evm, Features, Labels, Params, RowNames, Run, TailModel, TailSize};
 use proptest::prelude::*;
 
-use crate::common::{Random, Set, any_metric, any_set};
+use crate::common::{Random, Set, any_metric, any_params, any_set};
 
 /// What a model is made of, by class name, whatever its rows are numbered.
 fn parts(evm: &Evm) -> Vec<(String, u64, usize, Vec<String>)> {
@@ -158,6 +158,22 @@ proptest! {
         let strangers = after.ignored_sources().to_vec();
         after.edit(&Edit::Unlearn { rows: strangers }).unwrap();
         same(&mut after, &mut rest.fit(&params))?;
+    }
+
+    #[test]
+    fn a_cover_leaves_no_training_row_beside_a_stranger(
+        set in any_set(), params in any_params(), seed in any::<u64>(),
+    ) {
+        let mut random = Random(seed);
+        let d = set.features.columns();
+        let strangers = Features::new((0..3 * d).map(|_| 1.0 + 8.0 * random.next()).collect::<Vec<f32>>(), d).unwrap();
+        let (evm, _) =
+            Evm::fit_ignoring(&Run::new(), &params, &set.features, &set.labels, &strangers).unwrap();
+        for why in evm.explain(&set.features, 1).unwrap() {
+            let stranger = why.ignored.unwrap();
+            prop_assert!(!stranger.decides || stranger.distance == 0.0, "{why:?}");
+        }
+        prop_assert!(evm.decide(&strangers).unwrap().iter().all(|decision| decision.class().is_none()));
     }
 
     #[test]

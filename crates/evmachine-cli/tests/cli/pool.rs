@@ -144,9 +144,9 @@ fn a_backup_can_be_restored() {
 fn errors_of_pools_are_as_approved() {
     let place = pool();
     add(&place);
-    let mut said = String::new();
+    let mut said = Vec::new();
     let mut fails = |code: i32, arguments: &[&str]| {
-        said += &format!("$ evmachine {}\n{}", arguments.join(" "), place.fails(code, arguments));
+        said.push(format!("$ evmachine {}\n{}", arguments.join(" "), place.fails(code, arguments)));
     };
     fails(2, &["pool", "next", "nothing"]);
     fails(2, &["pool", "init", "pool", "model.safetensors"]);
@@ -159,7 +159,7 @@ fn errors_of_pools_are_as_approved() {
     fails(2, &["pool", "rollback", "pool"]);
     fails(2, &["pool", "promote", "pool", "xyz"]);
     fails(3, &["pool", "add", "pool", "known.csv", "--label", "class", "--drop", "f0"]);
-    insta::assert_snapshot!("pool_errors", said);
+    insta::assert_snapshot!("pool_errors", said.concat());
     std::fs::write(place.path("pool/models").join("left.safetensors"), "x").unwrap();
     let found = place.ok(&["pool", "check", "pool"]);
     assert_eq!(found, "models/left.safetensors: no version of that name; it may be removed\n");

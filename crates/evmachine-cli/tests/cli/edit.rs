@@ -50,7 +50,7 @@ fn explanations_and_rows_name_rows_as_in_the_file_and_by_id() {
 #[test]
 fn rows_that_were_left_out_do_not_move_the_numbers_of_others() {
     let place = Place::new();
-    place.write("data.csv", &DATA.replace("a2,low,0.1", "a2,low,none"));
+    place.write("data.csv", DATA.replace("a2,low,0.1", "a2,low,none"));
     place.ok(&[
         "train",
         "data.csv",
@@ -197,14 +197,14 @@ fn what_cannot_be_edited_is_said() {
 #[test]
 fn missing_values_are_filled_alike_in_training_and_whatever_is_asked() {
     let place = Place::new();
-    let rows: String = (0..40)
+    let rows: Vec<String> = (0..40)
         .map(|row| {
             let (class, x) = if row < 20 { ("low", row % 5) } else { ("high", 20 + row % 5) };
             let y = if row % 4 == 0 { "NA".to_owned() } else { (row % 7).to_string() };
-            format!("{class},{x},{y}\n")
+            format!("{class},{x},{y}")
         })
         .collect();
-    place.write("data.csv", format!("class,x,y\n{rows}"));
+    place.write("data.csv", format!("class,x,y\n{}\n", rows.join("\n")));
     let error = place.fails(3, &["train", "data.csv", "--label", "class", "-o", "model"]);
     assert!(error.contains("--fill"), "{error}");
     place.ok(&["train", "data.csv", "--label", "class", "--fill", "median", "-o", "model", "--quiet"]);

@@ -6,25 +6,27 @@ use crate::Place;
 const DATA: &str =
     "id,class,x\na1,low,0.0\na2,low,0.1\na3,low,0.2\na4,high,0.3\nb1,high,5.0\nb2,high,5.1\nb3,high,5.2\n";
 
+const TRAIN: [&str; 14] = [
+    "train",
+    "data.csv",
+    "--label",
+    "class",
+    "--id",
+    "id",
+    "--preset",
+    "paper",
+    "--tail-size",
+    "3",
+    "--cover-threshold",
+    "1",
+    "-o",
+    "model",
+];
+
 fn trained() -> Place {
     let place = Place::new();
     place.write("data.csv", DATA);
-    place.ok(&[
-        "train",
-        "data.csv",
-        "--label",
-        "class",
-        "--id",
-        "id",
-        "--preset",
-        "paper",
-        "--tail-size",
-        "3",
-        "--cover-threshold",
-        "1",
-        "-o",
-        "model",
-    ]);
+    place.ok(&TRAIN);
     place
 }
 
@@ -116,22 +118,7 @@ fn a_relabelled_model_is_the_one_of_the_corrected_file() {
     };
     let edited = shown(&place);
     place.write("data.csv", DATA.replace("a4,high", "a4,low"));
-    place.ok(&[
-        "train",
-        "data.csv",
-        "--label",
-        "class",
-        "--id",
-        "id",
-        "--preset",
-        "paper",
-        "--tail-size",
-        "3",
-        "--cover-threshold",
-        "1",
-        "-o",
-        "model",
-    ]);
+    place.ok(&TRAIN);
     assert_eq!(edited, shown(&place));
 }
 

@@ -43,7 +43,7 @@ pub(crate) fn refuse_over<'a>(
             Kind::Usage,
             format!("{} would be written over {}, which is read", output.display(), input.display()),
         )
-        .hint("name another file with -o")),
+        .hint("name another file with -o, or with the flag that names what is written")),
         None => Ok(()),
     }
 }

@@ -151,7 +151,7 @@ pub(crate) struct ParameterArguments {
     #[arg(short = 'k', long, value_name = "K")]
     pub(crate) n_fused: Option<usize>,
 
-    /// How much the lead of the best class over the second counts for acceptance; weibull alone [paper: 0, robust: 0.25].
+    /// How much the lead of the best class over the second counts for acceptance; weibull alone [paper: 0, robust: 0.1].
     #[arg(long, value_name = "WEIGHT")]
     pub(crate) contrast: Option<f64>,
 

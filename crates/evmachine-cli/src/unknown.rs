@@ -13,6 +13,15 @@ pub(crate) struct UnknownLabel {
     pub(crate) unknown_label: String,
 }
 
+/// Refuses a class of the name that predictions have for what is none, unless they are told otherwise.
+pub(crate) fn refuse(class: &str) -> Result<(), Failure> {
+    if !evmachine::labels::are_same(class, evmachine::UNKNOWN) {
+        return Ok(());
+    }
+    Err(Failure::new(Kind::Usage, format!("{class:?} is what predictions call rows of no class"))
+        .hint("samples that are to stay strangers are ignored: see `edit ignore`, `update --ignore` and `pool ignore`"))
+}
+
 impl UnknownLabel {
     /// Refuses to learn a class of that name from files.
     pub(crate) fn check(&self, origin: &Origin, labels: &Labels) -> Result<(), Failure> {

@@ -67,7 +67,9 @@ impl<R: Read> Records<R> {
             Self::Quoted { reader, allowance } => {
                 allowance.renew();
                 let found = reader.read_byte_record(record).map_err(csv_error)?;
-                let line = record.position().map_or(0, csv::Position::line);
+                // A record ends at a carriage return, and the line feed behind it is counted with the next.
+                let late = |at: &csv::Position| u64::from(at.byte() > 0 && allowance.has_returns());
+                let line = record.position().map_or(0, |at| at.line() + late(at));
                 let read = reader.position().byte();
                 if found && allowance.ended_at() == Some(read) {
                     let last = record.iter().next_back().unwrap_or_default();
@@ -104,11 +106,29 @@ struct Counts {
     left: AtomicU64,
     read: AtomicU64,
     ended: AtomicBool,
+    /// Whether the first line feed was looked for, and follows a carriage return.
+    line_seen: AtomicBool,
+    returns: AtomicBool,
 }
 
 impl Allowance {
     fn renew(&self) {
         self.0.left.store(RECORD_LIMIT, Ordering::Relaxed);
+    }
+
+    /// Whether lines end with a carriage return and a line feed, as the first one does.
+    fn has_returns(&self) -> bool {
+        self.0.returns.load(Ordering::Relaxed)
+    }
+
+    fn look_for_returns(&self, bytes: &[u8]) {
+        if self.0.line_seen.load(Ordering::Relaxed) {
+            return;
+        }
+        if let Some(at) = bytes.iter().position(|&byte| byte == b'\n') {
+            self.0.line_seen.store(true, Ordering::Relaxed);
+            self.0.returns.store(at > 0 && bytes[at - 1] == b'\r', Ordering::Relaxed);
+        }
     }
 
     /// Where the mark of the end is passed, once it was handed over.
@@ -129,6 +149,7 @@ impl<R: Read> Read for Guard<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let counts = &self.allowance.0;
         let mut count = self.bytes.read(buffer)?;
+        self.allowance.look_for_returns(&buffer[..count]);
         if count == 0 && !buffer.is_empty() && !self.end.is_empty() {
             count = self.end.read(buffer)?;
             counts.ended.store(self.end.is_empty(), Ordering::Relaxed);
@@ -171,6 +192,8 @@ mod tests {
         assert_eq!(found[0], (1, fields(&["a", "b"])));
         assert_eq!(found[1].1, fields(&["x\ny", "2"]));
         assert_eq!(found[2], (5, fields(&["3", "4"])));
+        let found = all("a,b\r\n1,2\r\n3,4\r\n", Separator::Byte(b','));
+        assert_eq!(found.iter().map(|(line, _)| *line).collect::<Vec<_>>(), [1, 2, 3]);
         let found = all(" 1  2\n\n\t3 4 \r\n", Separator::Spaces);
         assert_eq!(found, [(1, fields(&["1", "2"])), (3, fields(&["3", "4"]))]);
     }

@@ -290,8 +290,9 @@ impl<'a> Arena<'a> {
                 let rates = folds.iter().map(|answers| {
                     let threshold = answers.threshold_for_best_f1(self.weight);
                     let known = answers.known_scores();
-                    known.iter().filter(|score| **score < threshold).count() as f64
-                        / known.len().max(1) as f64
+                    let rejected = known.iter().filter(|score| **score < threshold).count() as f64;
+                    // That none was rejected is no reason to reject nothing: it is less than can be told from so many rows.
+                    (rejected / known.len().max(1) as f64).max(1.0 / (known.len() + 1) as f64)
                 });
                 let rates: Vec<f64> = rates.collect();
                 Rejection::FalseUnknown(mean_and_error(&rates).0)

@@ -93,7 +93,7 @@ pub struct EditReport {
     pub ended_classes: Vec<String>,
     /// Extreme vectors in the model now.
     pub extreme_vectors: usize,
-    /// Whether the threshold was set anew; it stands where less than one row in a thousand changed.
+    /// Whether the threshold was set anew; it stands where less than one row in a hundred changed and no class came or went.
     pub recalibrated: bool,
 }
 
@@ -447,6 +447,10 @@ impl Editor<'_> {
     ) -> Result<(Evm, EditReport), EditError> {
         if self.model.classes.is_empty() {
             return Err(EditError::LastClass);
+        }
+        if self.report.rows == 0 {
+            self.report.extreme_vectors = before.extreme_vector_count();
+            return Ok((before.clone(), self.report));
         }
         if self.model.is_alone() {
             self.model.be_alone(self.run)?;

@@ -95,7 +95,7 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
         interrupt::check()?;
         tally.answer(&mut pool, truth)?;
         let progress = console.progress();
-        let learned = pool.update(&console.run(&progress), None)?;
+        let learned = pool.update(&console.run(&progress), PERSON)?;
         drop(progress);
         let new_classes = updated.map_or(Vec::new(), |report| report.new_classes);
         updated = learned.report.map(|mut report| {
@@ -173,7 +173,7 @@ impl Tally {
                 self.shown.push(vec![format!("around a {name}"), group.members.len().to_string(), purity]);
             }
             let target = Target::Group { group: group.number, except: &except };
-            pool.answer(&interrupt::run(), &target, Answer::Label(name), None)?;
+            pool.answer(&interrupt::run(), &target, Answer::Label(name), PERSON)?;
             self.named += same;
             self.struck += except.len();
         }
@@ -181,9 +181,17 @@ impl Tally {
     }
 }
 
-/// A pool in place of the one that an earlier demo made there.
+/// Who answers in the demo.
+const PERSON: Option<&str> = Some("demo");
+
+/// A pool in place of the one that an earlier demo made there, unless somebody else has answered since.
 fn empty_pool(folder: &Path, evm: &Evm) -> Result<Pool, Failure> {
     if folder.join("pool.sqlite").is_file() {
+        let events = Pool::open(folder)?.events()?;
+        if events.iter().any(|event| event.person.as_deref() != PERSON) {
+            let message = format!("{} has answers that are not the demo's own", folder.display());
+            return Err(Failure::new(Kind::Other, message).hint("remove it, or name another folder with -o"));
+        }
         std::fs::remove_dir_all(folder)
             .map_err(|error| Failure::new(Kind::Other, error.to_string()).about(folder.display()))?;
     }

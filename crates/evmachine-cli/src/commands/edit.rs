@@ -12,11 +12,12 @@ use crate::data::DataArguments;
 use crate::failure::Failure;
 use crate::model;
 use crate::rows::RowArguments;
+use crate::unknown;
 
 /// Correct a model: rename, merge and split classes; relabel, unlearn, ignore, set aside and restore rows
 ///
-/// With every row kept (--cover-threshold 1) and a tail size given as a number, the result is the model that training on
-/// the corrected data would have given.
+/// With every row kept (--cover-threshold 1) and a tail size given as a number, every row has the Psi-model that training on the
+/// corrected data would have given it. The threshold is set anew where one row in a hundred changed, or a class came or went.
 ///
 /// Example: evmachine edit merge letters.safetensors Q O -o letters.safetensors
 #[derive(Debug, Args)]
@@ -191,8 +192,12 @@ fn say(console: &Console, edited: &Evm, report: &EditReport) {
         report.extreme_vectors,
         edited.classes().len()
     ));
-    if edited.calibration().is_some() && !report.recalibrated && report.rows > 0 {
-        console.say("so few rows leave the threshold where it is");
+    if let Some(info) = edited.calibration().filter(|_| report.rows > 0) {
+        console.say(if report.recalibrated {
+            format!("the threshold was set anew, by {} rows", info.rows)
+        } else {
+            "so few rows leave the threshold where it is".to_owned()
+        });
     }
 }
 
@@ -209,7 +214,21 @@ impl Correction {
         }
     }
 
+    /// The name that some rows get.
+    fn named(&self) -> Option<&str> {
+        match self {
+            Self::Rename { to: name, .. }
+            | Self::Split { into: name, .. }
+            | Self::Relabel { class: name, .. } => Some(name),
+            _ => None,
+        }
+    }
+
     fn edit(&self, evm: &Evm) -> Result<Edit, Failure> {
+        // A class of that name that is there already was wanted.
+        if let Some(name) = self.named().filter(|name| evm.class_index(name).is_none()) {
+            unknown::refuse(name)?;
+        }
         Ok(match self {
             Self::Rename { class, to, .. } => Edit::Rename { class: class.clone(), to: to.clone() },
             Self::Merge { class, into, .. } => Edit::Merge { class: class.clone(), into: into.clone() },

@@ -14,7 +14,7 @@ use crate::sample::{NewRow, Sample};
 use crate::witness::{LogitMachine, Witnesses};
 
 /// The threshold is set anew where one row in so many changed, or a class came or went.
-const ONE_IN: u64 = 1_000;
+const ONE_IN: u64 = 100;
 
 impl Editor<'_> {
     /// Brings everything beside the extreme vectors up to rows that went to `class`, or to no class.

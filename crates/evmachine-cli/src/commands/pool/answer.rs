@@ -9,6 +9,7 @@ use super::{Person, counted};
 use crate::console::Console;
 use crate::failure::Failure;
 use crate::interrupt;
+use crate::unknown;
 
 /// What an answer is about.
 #[derive(Debug, Args)]
@@ -90,6 +91,7 @@ pub(crate) struct Discard {
 
 impl Label {
     pub(super) fn run(&self, console: &Console) -> Result<(), Failure> {
+        unknown::refuse(&self.class)?;
         let done = format!("labelled {}", self.class);
         let about = (&self.which, &self.except);
         answer(&self.pool, about, Answer::Label(&self.class), &self.person, &done, console)

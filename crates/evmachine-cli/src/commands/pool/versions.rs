@@ -10,6 +10,7 @@ use super::{Person, counted, short};
 use crate::commands::train::say_report;
 use crate::console::Console;
 use crate::failure::Failure;
+use crate::files;
 use crate::text::escaped;
 
 /// Learn what was labelled into a new version, and make it live
@@ -60,6 +61,9 @@ pub(crate) struct Rollback {
 
 impl Update {
     pub(super) fn run(&self, console: &Console) -> Result<(), Failure> {
+        if let Some(path) = &self.output {
+            files::refuse_nowhere(path)?;
+        }
         let mut pool = Pool::open(&self.pool)?;
         let progress = console.progress();
         let learned = pool.update(&console.run(&progress), self.person.name())?;

@@ -201,6 +201,7 @@ impl Evm {
             .map(|(vector, source)| Row { vector: vector.to_vec(), source })
             .collect();
         editor.model.points_seen += rows.len() as u64;
+        editor.report.rows = rows.len();
         let everyone = vec![0..0; editor.model.classes.len()];
         editor.come(&rows, everyone)?;
         editor.become_ignored(&rows);
@@ -373,6 +374,7 @@ impl Editor<'_> {
         let class = self.class_or_new(class);
         let mut apart = vec![0..0; self.model.classes.len()];
         apart[class] = 0..rows.len();
+        self.report.rows += rows.len();
         self.come(rows, apart)?;
         Ok(self.put(class, rows)?)
     }

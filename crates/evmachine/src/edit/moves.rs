@@ -36,6 +36,7 @@ impl Editor<'_> {
             return Vec::new();
         }
         self.model.cache = Cache::default();
+        self.report.rows += positions.len();
         match from {
             Place::Ignored => {
                 let ignored = Arc::make_mut(&mut self.model.ignored);
@@ -63,7 +64,6 @@ impl Editor<'_> {
         let vectors = vectors_of(rows);
         let moving = Moving::new(&self.model, &vectors, apart);
         self.report.refitted += margins::lose(self.run, &mut self.model, &moving)?;
-        self.report.rows += rows.len();
         Ok(())
     }
 
@@ -73,7 +73,6 @@ impl Editor<'_> {
         let vectors = vectors_of(rows);
         let moving = Moving::new(&self.model, &vectors, apart);
         self.report.refitted += margins::gain(self.run, &mut self.model, &moving)?;
-        self.report.rows = self.report.rows.max(rows.len());
         Ok(())
     }
 

@@ -153,6 +153,16 @@ proptest! {
         edited.edit(&Edit::Ignore { rows: rows.clone() }).unwrap();
         prop_assert_eq!(parts(&edited), parts(&together), "known rows become ignored ones");
         prop_assert!(after.decide(&strangers).unwrap().iter().all(|decision| decision.class().is_none()));
+        // Once they are named, they are a class of their own, as if they had been given as one.
+        let mut named = after.clone();
+        let report = named
+            .edit(&Edit::Relabel { rows: after.ignored_sources().to_vec(), class: "named".to_owned() })
+            .unwrap();
+        prop_assert_eq!((report.rows, named.ignored_count()), (rows.len(), 0));
+        let right = set_of(&set, |row| {
+            Some(if rows.contains(&(row as u64)) { "named".to_owned() } else { set.labels.name(row).to_owned() })
+        });
+        prop_assert_eq!(parts(&named), parts(&right.fit(&params)), "strangers get a name");
         same(&mut edited, &mut together)?;
         // And none of them stays where they are unlearned.
         let strangers = after.ignored_sources().to_vec();

@@ -129,7 +129,7 @@ class StoredPool(UnknownPool):
             self.estimator = ExtremeValueMachine.load(file)
             return self.estimator
         model = _native.Model.load(file)
-        classes = np.unique(_labels.from_names(model.class_names, _label_type(estimator)))
+        classes = np.unique(_labels.from_names(model.class_names, _label_type(estimator), model.label_type))
         estimator.unknown_label_ = _labels.unknown_label(classes, estimator.unknown_label)
         estimator._model, estimator.classes_ = model, classes
         self.estimator = estimator
@@ -214,8 +214,9 @@ class StoredPool(UnknownPool):
             raise ValueError(f"strategy = {strategy!r}: a pool on disk hands out groups")
         if n < 0:
             raise ValueError(f"n = {n}: must not be negative")
-        names = self.estimator._model.class_names
-        label = dict(zip(names, _labels.from_names(names, _label_type(self.estimator)).tolist(), strict=True))
+        model = self.estimator._model
+        labels = _labels.from_names(model.class_names, _label_type(self.estimator), model.label_type)
+        label = dict(zip(model.class_names, labels.tolist(), strict=True))
         groups = []
         for found in json.loads(self._store.next_groups(n, only_new, self._threads())):
             near = [

@@ -380,7 +380,8 @@ class StoredPool(UnknownPool):
         ExtremeValueMachine
             The estimator of the pool, with that version. Where there is nothing to learn, all is as it was.
         """
-        if self.status()["to_learn"]:
+        status = self.status()
+        if status["to_learn"] or status["to_ignore"]:
             with Progress(self.estimator.verbose) as progress:
                 _, report = self._store.update(person, self._threads(), progress.callback)
             self._follow(self.estimator)

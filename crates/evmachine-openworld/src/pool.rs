@@ -51,8 +51,10 @@ pub struct Status {
     pub waiting_unknown: u64,
     /// Samples by label.
     pub labelled: BTreeMap<String, u64>,
-    /// Answered samples that the live version has not learned.
+    /// Labelled samples that the live version has not learned.
     pub to_learn: u64,
+    /// Ignored ones that the live version does not have as strangers yet.
+    pub to_ignore: u64,
     /// Samples that are to stay strangers.
     pub ignored: u64,
     /// Samples of no use.
@@ -128,12 +130,15 @@ impl Pool {
         };
         let of_state = |state: &str| count(&format!("SELECT count(*) FROM samples WHERE state = '{state}'"));
         let names = self.names()?;
+        let to_learn = self.to_learn()?;
+        let to_ignore = to_learn.iter().filter(|answered| answered.label.is_none()).count() as u64;
         Ok(Status {
             dimensions: self.dimensions,
             waiting: of_state("waiting")?,
             waiting_unknown: count("SELECT ifnull(sum(unknown), 0) FROM groups WHERE waiting > 0")?,
             labelled: self.counts_by_label()?,
-            to_learn: self.to_learn()?.len() as u64,
+            to_learn: to_learn.len() as u64 - to_ignore,
+            to_ignore,
             ignored: of_state("ignored")?,
             discarded: of_state("discarded")?,
             groups: count("SELECT count(*) FROM groups WHERE waiting > 0")?,

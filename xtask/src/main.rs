@@ -6,10 +6,11 @@ use std::env;
 use std::process::{Command, ExitCode};
 use std::time::Instant;
 
-const USAGE: &str = "usage: cargo xtask test | python | neon | bench\n\n\
+const USAGE: &str = "usage: cargo xtask test | python | neon | gpu | bench\n\n\
     test    formatting, clippy, all tests, doc tests, documentation, the Python package; warnings are errors\n\
     python  the Python package alone: wheel, types, tests, examples, in a fresh virtual environment\n\
     neon    the library's unit tests on 64-bit ARM, under an emulator\n\
+    gpu     the same answers on an NVIDIA device as on the processor; fails where there is none\n\
     bench   the benchmarks of the library";
 
 fn main() -> ExitCode {
@@ -18,6 +19,7 @@ fn main() -> ExitCode {
         Some("test") => TEST,
         Some("python") => &[],
         Some("neon") => NEON,
+        Some("gpu") => GPU,
         Some("bench") => BENCH,
         _ => {
             eprintln!("{USAGE}");
@@ -94,6 +96,26 @@ const NEON: &[Step] = &[Step {
         ("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER", "aarch64-linux-gnu-gcc"),
         ("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER", "qemu-aarch64 -L /usr/aarch64-linux-gnu"),
     ],
+}];
+
+/// Needs a driver, cuBLAS and NVRTC. `test` leaves these tests out, and counts them as ignored.
+const GPU: &[Step] = &[Step {
+    what: "tests on a device",
+    arguments: &[
+        "test",
+        "--release",
+        "-p",
+        "evmachine-cuda",
+        "--test",
+        "device",
+        "--locked",
+        "--",
+        "--include-ignored",
+        "--nocapture",
+        "--test-threads",
+        "1",
+    ],
+    environment: &[],
 }];
 
 const BENCH: &[Step] =

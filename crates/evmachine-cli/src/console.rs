@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use evmachine::{Observer, Run, Stage};
+use evmachine_cuda::Cuda;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::failure::{Failure, Kind};
@@ -21,20 +22,29 @@ pub struct Console {
     terminal: bool,
     /// Bytes.
     memory: Option<usize>,
+    device: Option<Cuda>,
 }
 
 impl Console {
     pub(crate) fn new(quiet: bool, verbose: bool, memory: Option<usize>) -> Self {
-        Self { quiet, verbose, terminal: io::stderr().is_terminal(), memory }
+        Self { quiet, verbose, terminal: io::stderr().is_terminal(), memory, device: None }
     }
 
-    /// A library call that is watched and keeps to the memory it was given.
-    pub fn run<'a>(&self, progress: &'a Progress) -> Run<'a> {
+    /// Has library calls use the device.
+    pub(crate) fn use_device(&mut self, device: Cuda) {
+        self.device = Some(device);
+    }
+
+    /// The device, if one is used.
+    pub(crate) fn device(&self) -> Option<&Cuda> {
+        self.device.as_ref()
+    }
+
+    /// A library call that is watched, keeps to the memory it was given, and uses the device that was asked for.
+    pub fn run<'a>(&'a self, progress: &'a Progress) -> Run<'a> {
         let run = Run::new().observer(progress);
-        match self.memory {
-            Some(bytes) => run.memory(bytes),
-            None => run,
-        }
+        let run = self.memory.map_or(run, |bytes| run.memory(bytes));
+        self.device.as_ref().map_or(run, |device| run.device(device))
     }
 
     /// A line for a person.

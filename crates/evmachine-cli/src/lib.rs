@@ -8,6 +8,7 @@ mod calibration;
 mod commands;
 pub mod console;
 pub mod data;
+mod device;
 pub mod failure;
 pub mod files;
 mod inputs;

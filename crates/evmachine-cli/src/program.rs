@@ -7,6 +7,7 @@ use std::thread::available_parallelism;
 use clap::Args;
 
 use crate::console::{Console, output_failure, printed, say_failure};
+use crate::device::{self, DeviceName};
 use crate::failure::{Failure, Kind};
 use crate::interrupt;
 use crate::megabytes::Megabytes;
@@ -31,13 +32,20 @@ pub struct CommonArguments {
     /// result does not depend on it; less memory takes longer.
     #[arg(long, global = true, value_name = "MB")]
     memory: Option<Megabytes>,
+
+    /// What measures distances, fits tails, chooses extreme vectors and finds supports: cpu, cuda, cuda:N, or auto, which takes
+    /// a device where there is one and the work is worth sending. Decisions are the same.
+    #[arg(long, global = true, value_name = "DEVICE", default_value = "cpu")]
+    device: DeviceName,
 }
 
 /// Runs a command on as many threads as asked for, says why it failed where it does, and gives the exit code.
 pub fn run(common: &CommonArguments, command: impl FnOnce(&Console) -> Result<(), Failure>) -> ExitCode {
     let memory = common.memory.map(|memory| memory.bytes);
-    let console = Console::new(common.quiet, common.verbose, memory);
-    let done = prepare(common, &console).and_then(|()| command(&console)).and_then(|()| printed());
+    let mut console = Console::new(common.quiet, common.verbose, memory);
+    let prepared = prepare(common, &console).and_then(|()| device::open(common.device, &mut console));
+    let done = prepared.and_then(|()| command(&console)).and_then(|()| printed());
+    device::close(&console);
     if let Some(megabytes) = peak_memory() {
         console.detail(format!("peak memory {megabytes:.0} MB"));
     }

@@ -2,6 +2,7 @@
 //!
 //! The order of choice is kept, so that the first n of a class are the best n of the greedy choice.
 
+mod device;
 mod fixed_size;
 mod greedy;
 mod memory;
@@ -122,10 +123,13 @@ pub(crate) fn choose(
     };
     match (target, reduction) {
         (Target::Threshold(threshold), _) if threshold >= 1.0 => Ok(everything()),
-        (Target::Threshold(threshold), _) => each(&|class| {
-            let neighbors = Neighbors::new(metric, class, &resources);
-            greedy::cover(&Sets::new(&neighbors, &radii(class, threshold))?, usize::MAX)
-        }),
+        (Target::Threshold(threshold), _) => match device::covers(&resources, metric, threshold, classes)? {
+            Some(covers) => Ok(covers),
+            None => each(&|class| {
+                let neighbors = Neighbors::new(metric, class, &resources);
+                greedy::cover(&Sets::new(&neighbors, &radii(class, threshold))?, usize::MAX)
+            }),
+        },
         (Target::PerClass(count), reduction) => each(&|class| match reduction {
             _ if class.len() <= count => Ok(Cover::everything(class.len())),
             Reduction::SetCover => fixed_size::per_class(&resources, metric, class, count),

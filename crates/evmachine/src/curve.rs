@@ -10,6 +10,7 @@
 //!
 //! Classes are compared by it, so that queries far from everything are still ordered.
 
+use crate::device::CurveValues;
 use crate::math;
 use crate::params::TailModel;
 use crate::psi::PsiModel;
@@ -184,6 +185,16 @@ impl Curves {
 
     pub(crate) fn len(&self) -> usize {
         self.each.len()
+    }
+
+    /// What each is made of.
+    pub(crate) fn values(&self) -> Vec<CurveValues> {
+        let values = self.each.iter().map(|curve| CurveValues {
+            shape: curve.shape,
+            inverse_scale: curve.inverse_scale,
+            end: curve.end,
+        });
+        values.collect()
     }
 
     pub(crate) fn get(&self, index: usize) -> &Curve {

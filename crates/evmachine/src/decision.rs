@@ -1,18 +1,18 @@
 //! Psi of the extreme vectors to a decision: a known class, or unknown (Eq. 3).
 
-use rayon::prelude::*;
 use serde::Serialize;
 
 use crate::curve::{ln_psi, support_of_ln};
-use crate::distance::{RowBlock, Tile};
-use crate::error::{FeatureError, Halt, PredictError};
+use crate::device::Supports;
+use crate::error::{FeatureError, PredictError};
 use crate::features::Features;
 use crate::ignored;
-use crate::model::{ClassModel, Evm, Lookup};
+use crate::model::{ClassModel, Evm};
 use crate::params::{Params, TailModel};
 use crate::points::Points;
-use crate::progress::{Run, Stage};
+use crate::progress::Run;
 use crate::support::{Best, Scratch, keep_largest};
+use crate::sweep::Sweep;
 use crate::threshold::CalibrateError;
 
 /// Queries that witnesses are asked about at once.
@@ -126,6 +126,12 @@ impl Evm {
                     *best = *other;
                 }
             },
+            fused: None,
+            found: |supports: &Supports, query: usize| {
+                let place = supports.places[query] as usize;
+                let class = self.lookup().ranges.partition_point(|range| range.end <= place);
+                Best { support: supports.values[query], class }
+            },
         };
         self.sweep(run, queries, &sweep, |_, fall, best| {
             self.accepted(
@@ -216,6 +222,10 @@ impl Evm {
                     keep_largest(best, other);
                 }
             },
+            fused: Some(fused),
+            found: |supports: &Supports, query: usize| {
+                supports.values[query * classes * fused..(query + 1) * classes * fused].to_vec()
+            },
         };
         self.sweep(run, queries, &sweep, |row, fall, best| {
             let supports = best.chunks_exact(fused).zip(&self.classes);
@@ -227,52 +237,6 @@ impl Evm {
                 .collect();
             each(row, &scores)
         })
-    }
-
-    /// Sweeps over all extreme vectors for each query, on many threads.
-    fn sweep<A, R, O, M>(
-        &self,
-        run: &Run<'_>,
-        queries: &Features<'_>,
-        sweep: &Sweep<A, O, M>,
-        each: impl Fn(usize, f64, &A) -> R + Sync,
-    ) -> Result<Vec<R>, PredictError>
-    where
-        A: Clone + Send + Sync,
-        R: Send,
-        O: Fn(usize, &[f32], &mut A, &mut Scratch) + Sync,
-        M: Fn(&mut A, &A) + Sync,
-    {
-        let points = self.query_points(queries)?;
-        let lookup = self.lookup();
-        let reach = lookup.reach()?;
-        let all: Vec<usize> = (0..points.len()).collect();
-        let block_rows = run.block_rows(all.len());
-        // A block that is alone is shared by all threads.
-        let parts = if all.len() <= block_rows { rayon::current_num_threads() } else { 1 };
-        let meter = run.meter(Stage::Predict, all.len());
-        let blocks: Result<Vec<Vec<R>>, Halt> = all
-            .par_chunks(block_rows)
-            .map(|rows| {
-                meter.check()?;
-                let block = lookup.columns.block(&points, rows);
-                let found = sweep.block(run, lookup, &block, rows.len(), parts)?;
-                let mut falls = match reach {
-                    Some(reach) => reach.falls(&self.params.metric, &points, rows)?,
-                    None => vec![0.0; rows.len()],
-                };
-                if let Some(strangers) = self.nearest_ignored(&points, rows, run.tile_columns)? {
-                    for ((fall, (stranger, _)), (_, nearest)) in falls.iter_mut().zip(strangers).zip(&found) {
-                        *fall += if stranger <= *nearest { ignored::FALL } else { 0.0 };
-                    }
-                }
-                let each = |((&row, &fall), (found, _)): ((&usize, &f64), &(A, f32))| each(row, fall, found);
-                let results = rows.iter().zip(&falls).zip(&found).map(each).collect();
-                meter.advance(rows.len())?;
-                Ok(results)
-            })
-            .collect();
-        Ok(blocks?.into_iter().flatten().collect())
     }
 
     pub(crate) fn query_points<'a>(&self, queries: &'a Features<'_>) -> Result<Points<'a>, FeatureError> {
@@ -359,64 +323,6 @@ impl Evm {
 /// Weight times value; nothing where the value is not finite (one class in all, or a query that is an extreme vector).
 fn raised(weight: f64, value: f64) -> f64 {
     if weight == 0.0 || !value.is_finite() { 0.0 } else { weight * value }
-}
-
-/// What is gathered for a query on the way over the extreme vectors.
-struct Sweep<A, O, M> {
-    /// Before the first of them.
-    start: A,
-    /// Takes in the extreme vectors from a first one on, at the given ranks.
-    offer: O,
-    /// Takes in what was gathered over later ones. What comes out does not depend on where they were divided.
-    merge: M,
-}
-
-impl<A, O, M> Sweep<A, O, M>
-where
-    A: Clone + Send + Sync,
-    O: Fn(usize, &[f32], &mut A, &mut Scratch) + Sync,
-    M: Fn(&mut A, &A) + Sync,
-{
-    /// For each row of the block, with the extreme vectors in so many parts, one for a thread; with the rank of the nearest
-    /// of them where there are ignored samples to compare it with.
-    fn block(
-        &self,
-        run: &Run<'_>,
-        lookup: &Lookup,
-        block: &RowBlock,
-        rows: usize,
-        parts: usize,
-    ) -> Result<Vec<(A, f32)>, Halt> {
-        let count = lookup.columns.len();
-        let compares = lookup.ignored.is_some();
-        let width = count.div_ceil(parts).next_multiple_of(run.tile_columns);
-        let starts: Vec<usize> = (0..count).step_by(width).collect();
-        let part = |part: usize| -> Result<Vec<(A, f32)>, Halt> {
-            let end = (part + width).min(count);
-            let mut gathered = vec![(self.start.clone(), f32::INFINITY); rows];
-            let (mut tile, mut scratch) = (Tile::default(), Scratch::default());
-            for start in (part..end).step_by(run.tile_columns) {
-                let columns = start..(start + run.tile_columns).min(end);
-                lookup.columns.ranks(block, columns, &mut tile)?;
-                for (row, (gathered, nearest)) in gathered.iter_mut().enumerate() {
-                    (self.offer)(start, tile.row(row), gathered, &mut scratch);
-                    if compares {
-                        *nearest = tile.row(row).iter().copied().fold(*nearest, f32::min);
-                    }
-                }
-            }
-            Ok(gathered)
-        };
-        let found: Result<Vec<Vec<(A, f32)>>, Halt> = starts.into_par_iter().map(part).collect();
-        let merged = found?.into_iter().reduce(|mut all, later| {
-            for ((all, nearest), (later, other)) in all.iter_mut().zip(&later) {
-                (self.merge)(all, later);
-                *nearest = nearest.min(*other);
-            }
-            all
-        });
-        Ok(merged.unwrap_or_else(|| vec![(self.start.clone(), f32::INFINITY); rows]))
-    }
 }
 
 /// The score less so much support.

@@ -6,6 +6,7 @@ use rayon::prelude::*;
 use thiserror::Error;
 
 use crate::cover::Target;
+use crate::device::DeviceError;
 use crate::error::{FeatureError, ParamsError, ended_by_halt};
 use crate::features::Features;
 use crate::metric::MetricError;
@@ -34,6 +35,9 @@ pub enum DeriveError {
     /// The user's own metric gave a value that is no distance.
     #[error(transparent)]
     Metric(#[from] MetricError),
+    /// The device that was to do the work did not do it.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
     /// The observer asked to stop.
     #[error("stopped before the end, as asked")]
     Stopped,

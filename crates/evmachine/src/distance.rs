@@ -5,6 +5,7 @@
 //! do ([`Metric::distance_of_rank`]).
 
 mod kernel;
+mod later;
 mod lines;
 mod near;
 mod pairs;
@@ -14,6 +15,7 @@ mod panels;
 use std::ops::Range;
 
 pub(crate) use self::kernel::GROUP;
+use self::later::Later;
 use self::lines::Lines;
 pub(crate) use self::near::{Near, is_in_registers};
 pub(crate) use self::pairs::Pairs;
@@ -31,6 +33,9 @@ pub(crate) trait Columns: Send + Sync {
 
     /// Ranks of every row of the block with every column of the range.
     fn ranks(&self, block: &RowBlock, columns: Range<usize>, tile: &mut Tile) -> Result<(), MetricError>;
+
+    /// The vectors, one after the other.
+    fn vectors(&self) -> Vec<f32>;
 }
 
 /// Rows laid out for one implementation of [`Columns`].
@@ -70,6 +75,15 @@ pub(crate) fn columns(metric: &Metric, points: &Points<'_>, order: &[usize]) -> 
         Metric::Manhattan => Box::new(Panels::new(Kind::Manhattan, points, order)),
         Metric::Custom(distance) => Box::new(pairwise::Pairwise::new(distance.clone(), points, order)),
     }
+}
+
+/// As [`columns`], laid out when the first tile is asked for: where another device does the work, nobody asks.
+pub(crate) fn columns_later<'a>(
+    metric: &'a Metric,
+    points: &'a Points<'a>,
+    order: &'a [usize],
+) -> Box<dyn Columns + 'a> {
+    Box::new(Later::new(metric, points, order))
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use thiserror::Error;
 
+use crate::device::DeviceError;
 use crate::metric::MetricError;
 
 /// A feature matrix that cannot be used.
@@ -193,6 +194,9 @@ pub enum FitError {
     /// The user's own metric gave a value that is no distance.
     #[error(transparent)]
     Metric(#[from] MetricError),
+    /// The device that was to do the work did not do it.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
     /// The observer asked to stop.
     #[error("stopped before the end, as asked")]
     Stopped,
@@ -208,6 +212,9 @@ pub enum PredictError {
     /// The user's own metric gave a value that is no distance.
     #[error(transparent)]
     Metric(#[from] MetricError),
+    /// The device that was to do the work did not do it.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
     /// The observer asked to stop.
     #[error("stopped before the end, as asked")]
     Stopped,
@@ -226,6 +233,9 @@ pub enum ReduceError {
     /// The user's own metric gave a value that is no distance.
     #[error(transparent)]
     Metric(#[from] MetricError),
+    /// The device that was to do the work did not do it.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
     /// The observer asked to stop.
     #[error("stopped before the end, as asked")]
     Stopped,
@@ -255,6 +265,9 @@ pub enum ForgetError {
     /// The user's own metric gave a value that is no distance.
     #[error(transparent)]
     Metric(#[from] MetricError),
+    /// The device that was to do the work did not do it.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
     /// The observer asked to stop.
     #[error("stopped before the end, as asked")]
     Stopped,
@@ -339,6 +352,9 @@ pub enum EditError {
     /// The user's own metric gave a value that is no distance.
     #[error(transparent)]
     Metric(#[from] MetricError),
+    /// The device that was to do the work did not do it.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
     /// The observer asked to stop.
     #[error("stopped before the end, as asked")]
     Stopped,
@@ -352,6 +368,7 @@ impl EditError {
             ForgetError::LastClass { .. } => Self::LastClass,
             ForgetError::Features(error) => Self::Features(error),
             ForgetError::Metric(error) => Self::Metric(error),
+            ForgetError::Device(error) => Self::Device(error),
             ForgetError::Stopped => Self::Stopped,
         }
     }
@@ -381,6 +398,16 @@ pub(crate) enum Halt {
     Stopped,
     Metric(MetricError),
     Features(FeatureError),
+    Device(DeviceError),
+}
+
+impl From<DeviceError> for Halt {
+    fn from(error: DeviceError) -> Self {
+        match error {
+            DeviceError::Stopped => Halt::Stopped,
+            error => Halt::Device(error),
+        }
+    }
 }
 
 impl From<MetricError> for Halt {
@@ -400,12 +427,13 @@ impl From<PredictError> for Halt {
         match error {
             PredictError::Features(error) => Halt::Features(error),
             PredictError::Metric(error) => Halt::Metric(error),
+            PredictError::Device(error) => Halt::Device(error),
             PredictError::Stopped => Halt::Stopped,
         }
     }
 }
 
-/// Gives errors of operations the three ways in which a stage of theirs can end early.
+/// Gives errors of operations the four ways in which a stage of theirs can end early.
 macro_rules! ended_by_halt {
     ($($error:ty),+) => {
         $(impl From<$crate::error::Halt> for $error {
@@ -414,6 +442,7 @@ macro_rules! ended_by_halt {
                     $crate::error::Halt::Stopped => Self::Stopped,
                     $crate::error::Halt::Metric(error) => Self::Metric(error),
                     $crate::error::Halt::Features(error) => Self::Features(error),
+                    $crate::error::Halt::Device(error) => Self::Device(error),
                 }
             }
         })+

@@ -19,7 +19,7 @@ use crate::psi::{FitStatus, PsiModel};
 use crate::reduce::{self, Originals};
 use crate::refit::{self, Merging, merge_sorted};
 use crate::report::{Report, StageTimes};
-use crate::tail::{self, Against, Plan, Problem};
+use crate::tail::{self, Against, Executor, Plan, Problem};
 use crate::tail_memory::{keeps_tails, remember_tails, remembered};
 use crate::training;
 use crate::update::{self, Exchanged};
@@ -131,7 +131,7 @@ fn learn_here(
     let sizes: Vec<usize> = model.classes.iter().map(|class| class.tail_size).collect();
 
     let clock = Instant::now();
-    let columns = distance::columns(metric, &batch.points, &batch.order);
+    let columns = distance::columns_later(metric, &batch.points, &batch.order);
     let old_ranges = model.ranges();
     let strangers = Strangers::new(&model);
     let met = against(old, columns.as_ref(), &batch, &old_ranges, &strangers);
@@ -247,7 +247,13 @@ fn fit_batch(
     let against = if exchanged.is_some() { &against[against.len() - 1..] } else { against };
     let rows = batch.rows().among_themselves();
     let problem = Problem::new((run, Stage::Tails), &params.metric, rows, against, sizes);
-    let plan = problem.plan();
+    let mut plan = problem.plan();
+    if plan.executor == Executor::Device && exchanged.is_none() {
+        if let Some(fits) = tail::fits_by_device(&problem, params, memory)? {
+            return Ok((plan, fits));
+        }
+        plan = problem.plan_without_device();
+    }
     let fits = tail::execute(&plan, &problem, |row, tail, merging: &mut Merging| {
         let size = sizes[batch.classes[row] as usize];
         let tail = match exchanged.map(|exchanged| &exchanged.new[row][..]) {
@@ -272,7 +278,12 @@ fn append(model: &mut Evm, batch: &Batch<'_>, fits: Vec<Fit>, points_before: u64
     }
     for (class, range) in model.classes.iter_mut().zip(&batch.ranges) {
         if !range.is_empty() {
-            Arc::make_mut(&mut class.vectors).extend(batch.points.gather(&batch.order[range.clone()]));
+            let new = batch.points.gather(&batch.order[range.clone()]);
+            if class.vectors.is_empty() {
+                class.vectors = Arc::new(new);
+            } else {
+                Arc::make_mut(&mut class.vectors).extend(new);
+            }
         }
     }
     model.points_seen += batch.order.len() as u64;

@@ -2,9 +2,14 @@
 
 use std::borrow::Cow;
 
+use rayon::prelude::*;
+
 use crate::error::FeatureError;
 use crate::features::{Features, LARGEST};
 use crate::metric::Metric;
+
+/// Values that are worth a thread.
+const SHARE: usize = 1 << 16;
 
 /// Vectors as the metric wants them: of unit length for cosine, as they are for the others.
 ///
@@ -55,7 +60,11 @@ impl<'a> Points<'a> {
     /// As [`prepare`](Self::prepare), for vectors that are known not to be all zeros.
     pub(crate) fn scaled(values: Cow<'a, [f32]>, dimensions: usize, metric: &Metric) -> Self {
         let inverse_norms = match metric {
-            Metric::Cosine => values.chunks_exact(dimensions).map(inverse_norm).collect(),
+            Metric::Cosine => values
+                .par_chunks_exact(dimensions)
+                .with_min_len(SHARE.div_ceil(dimensions))
+                .map(inverse_norm)
+                .collect(),
             _ => Vec::new(),
         };
         Self { values: Values::Whole(values), dimensions, inverse_norms }
@@ -97,12 +106,22 @@ impl<'a> Points<'a> {
         }
     }
 
+    /// All rows, ready, one after the other.
+    pub(crate) fn all(&self) -> Cow<'_, [f32]> {
+        match &self.values {
+            Values::Whole(values) if self.inverse_norms.is_empty() => Cow::Borrowed(values),
+            _ => Cow::Owned(self.gather(&(0..self.len()).collect::<Vec<_>>())),
+        }
+    }
+
     /// The given rows, ready, in the given order.
     pub(crate) fn gather(&self, indices: &[usize]) -> Vec<f32> {
         let mut values = vec![0.0; indices.len() * self.dimensions];
-        for (row, &index) in values.chunks_exact_mut(self.dimensions).zip(indices) {
-            self.write_row(index, row);
-        }
+        let rows = values
+            .par_chunks_exact_mut(self.dimensions)
+            .zip(indices)
+            .with_min_len(SHARE.div_ceil(self.dimensions));
+        rows.for_each(|(row, &index)| self.write_row(index, row));
         values
     }
 }

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::cover::{self, Candidates, Target};
 use crate::curve::Curve;
 use crate::decision::{ClassScore, Decision};
+use crate::device::DeviceError;
 use crate::error::{FeatureError, Halt, PredictError, ended_by_halt};
 use crate::features::Features;
 use crate::labels::Labels;
@@ -137,6 +138,9 @@ pub enum PoolError {
     /// The user's own metric gave a value that is no distance.
     #[error(transparent)]
     Metric(#[from] MetricError),
+    /// The device that was to do the work did not do it.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
     /// The observer asked to stop.
     #[error("stopped before the end, as asked")]
     Stopped,

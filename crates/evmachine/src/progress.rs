@@ -4,6 +4,7 @@ use std::fmt;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use crate::device::Device;
 use crate::distance::GROUP;
 use crate::error::Halt;
 
@@ -74,10 +75,12 @@ where
     }
 }
 
-/// How to run a call: who watches, and how much memory it may use. Nothing here changes the result.
+/// How to run a call: who watches, how much memory it may use, and what else than the processor may do the work. Nothing here
+/// changes the result, but that another device rounds distances in its own way.
 #[derive(Clone, Copy)]
 pub struct Run<'a> {
     observer: Option<&'a dyn Observer>,
+    device: Option<&'a dyn Device>,
     /// Rows in a block of a tile.
     pub(crate) tile_rows: usize,
     /// Columns in a tile.
@@ -94,6 +97,7 @@ impl<'a> Run<'a> {
     pub fn new() -> Self {
         Self {
             observer: None,
+            device: None,
             tile_rows: 120,
             tile_columns: 512,
             memory: 1 << 30,
@@ -106,6 +110,17 @@ impl<'a> Run<'a> {
     pub fn observer(mut self, observer: &'a dyn Observer) -> Self {
         self.observer = Some(observer);
         self
+    }
+
+    /// Has tails, covers and supports found by a device, where it takes them and the metric is a built-in one.
+    pub fn device(mut self, device: &'a dyn Device) -> Self {
+        self.device = Some(device);
+        self
+    }
+
+    /// The device, if it takes work of so many multiplications.
+    pub(crate) fn device_for(&self, multiplications: u64) -> Option<&'a dyn Device> {
+        self.device.filter(|device| device.takes(multiplications))
     }
 
     /// Sets the size of the tiles of distances, in rows and columns, each at least 1 and at most 2^20. For benchmarks.
@@ -157,6 +172,7 @@ impl fmt::Debug for Run<'_> {
             .field("observed", &self.observer.is_some())
             .field("tile", &(self.tile_rows, self.tile_columns))
             .field("memory", &self.memory)
+            .field("device", &self.device.map(Device::name))
             .finish()
     }
 }

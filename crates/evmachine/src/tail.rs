@@ -8,11 +8,13 @@
 //! | tournament | half of the distances: each is offered to both of its ends | [`tournament`] |
 //! | near | storing and comparing, in few dimensions: most ranks never leave the registers | [`near`] |
 //! | exchange | half of the distances between a batch and the model | [`tournament`] |
+//! | device | the processor: another device does it, and fits as well | [`device`] |
 //!
 //! A tail is sorted, and a distance depends on its pair alone; so tails are the same, bit for bit, for every executor, tile and
-//! number of threads.
+//! number of threads. Another device rounds distances in its own way, and gives the same tails whenever it is asked again.
 
 mod bounds;
+mod device;
 mod near;
 mod plan;
 mod select;
@@ -22,6 +24,7 @@ mod tournament;
 
 use std::ops::Range;
 
+use crate::device::Device;
 use crate::distance::{self, Columns};
 use crate::error::Halt;
 use crate::level;
@@ -29,6 +32,7 @@ use crate::metric::Metric;
 use crate::points::Points;
 use crate::progress::{Run, Stage};
 
+pub(crate) use self::device::fits as fits_by_device;
 pub use self::plan::{Bounds, Executor, Plan};
 use self::plan::{Facts, Sides, Wanted};
 use self::smallest::Smallest;
@@ -127,6 +131,15 @@ impl<'a> Problem<'a> {
 
     /// How it will be done.
     pub(crate) fn plan(&self) -> Plan {
+        self.planned(self.device().is_some())
+    }
+
+    /// How the processor would do it.
+    pub(crate) fn plan_without_device(&self) -> Plan {
+        self.planned(false)
+    }
+
+    fn planned(&self, device: bool) -> Plan {
         let count = self.rows.indices.len();
         let mut wanted: Vec<Wanted> = (0..self.sizes.len())
             .map(|class| Wanted { rows: 0, size: self.size(class as u32), negatives: self.negatives(class) })
@@ -152,6 +165,7 @@ impl<'a> Problem<'a> {
             tail_bytes: sum(&mut wanted.iter().map(tail_bytes)),
             row_bytes: count.saturating_mul(dimensions).saturating_mul(size_of::<f32>()),
             exchange_bytes: self.other_end.map_or(0, |end| tournament::exchange_bytes(self, &end)),
+            device,
             level: level::name(level::level()),
         };
         let plan = plan::plan(&facts);
@@ -162,6 +176,14 @@ impl<'a> Problem<'a> {
             return Plan { executor, bounds, ..plan };
         }
         plan
+    }
+
+    /// The device that takes the work, if there is one.
+    fn device(&self) -> Option<&'a dyn Device> {
+        let columns: usize = self.against.iter().map(|against| against.columns.len()).sum();
+        let pairs = (self.rows.indices.len() as u64).saturating_mul(columns as u64);
+        let device = self.run.device_for(pairs.saturating_mul(self.rows.points.dimensions() as u64));
+        device.filter(|_| !matches!(self.metric, Metric::Custom(_)))
     }
 
     /// Points of other classes than this one.
@@ -186,6 +208,10 @@ pub(crate) fn execute<W: Default, R: Send>(
         Executor::Tournament { .. } => tournament::execute(plan, problem, finish),
         Executor::Near => near::execute(plan, problem, finish),
         Executor::Exchange => tournament::exchange(plan, problem, finish),
+        Executor::Device => match device::execute(problem, &finish)? {
+            Some(found) => Ok(found),
+            None => execute(&problem.plan_without_device(), problem, finish),
+        },
     }
 }
 

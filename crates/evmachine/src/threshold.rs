@@ -8,6 +8,7 @@ use crate::beta::Beta;
 use crate::calibration::{self, Calibration, CalibrationInfo, Scored};
 use crate::curve::support_of;
 use crate::decision::ClassScore;
+use crate::device::DeviceError;
 use crate::error::{FeatureError, Halt, LabelError, ParamsError, PredictError, ended_by_halt};
 use crate::features::Features;
 use crate::labels::Labels;
@@ -55,6 +56,9 @@ pub enum CalibrateError {
     /// The user's own metric gave a value that is no distance.
     #[error(transparent)]
     Metric(#[from] MetricError),
+    /// The device that was to do the work did not do it.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
     /// The observer asked to stop.
     #[error("stopped before the end, as asked")]
     Stopped,

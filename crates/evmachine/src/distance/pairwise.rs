@@ -46,4 +46,8 @@ impl Columns for Pairwise {
         }
         Ok(())
     }
+
+    fn vectors(&self) -> Vec<f32> {
+        self.values.clone()
+    }
 }

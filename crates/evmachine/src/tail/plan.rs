@@ -49,6 +49,8 @@ pub(crate) struct Facts<'a> {
     pub(crate) tail_bytes: usize,
     pub(crate) row_bytes: usize,
     pub(crate) exchange_bytes: usize,
+    /// Whether another device takes it.
+    pub(crate) device: bool,
     /// The name of the vector instructions.
     pub(crate) level: &'static str,
 }
@@ -76,7 +78,7 @@ pub struct Plan {
     pub executor: Executor,
     /// Where a tail is known to end before it is complete.
     pub bounds: Bounds,
-    /// The vector instructions.
+    /// The vector instructions, where the processor does it.
     pub level: &'static str,
 }
 
@@ -96,6 +98,8 @@ pub enum Executor {
     Near,
     /// New points meet extreme vectors, and each distance is offered to both.
     Exchange,
+    /// Another device.
+    Device,
 }
 
 /// What bounds a tail from the start.
@@ -120,6 +124,7 @@ impl fmt::Display for Plan {
             Executor::Tournament { keep: false } => "each pair once, laid out again",
             Executor::Near => "near pairs",
             Executor::Exchange => "exchanged with extreme vectors",
+            Executor::Device => return formatter.write_str("on the device"),
         })?;
         match self.bounds {
             Bounds::Open => {}
@@ -139,6 +144,9 @@ pub(crate) fn plan(facts: &Facts<'_>) -> Plan {
         bounds,
         level: facts.level,
     };
+    if facts.device {
+        return plan(Executor::Device, if facts.bounded { Bounds::Given } else { Bounds::Open });
+    }
     match facts.sides {
         Sides::Both if facts.exchange_bytes <= facts.memory => {
             return plan(Executor::Exchange, Bounds::Given);
@@ -213,6 +221,7 @@ mod tests {
             tail_bytes: rows * (2 * tail + 80) * 4,
             row_bytes: rows * dimensions * 4,
             exchange_bytes: rows * tail * 4,
+            device: false,
             level: "AVX2",
         };
         change(&mut facts);
@@ -257,5 +266,10 @@ mod tests {
         assert_eq!(at(|facts| (facts.sides, facts.bounded) = (Sides::Rows, true)), "Stream Given");
         assert_eq!(at(|facts| facts.sides = Sides::Both), "Exchange Given");
         assert_eq!(at(|facts| (facts.sides, facts.memory) = (Sides::Both, 0)), "Stream Open");
+        assert_eq!(at(|facts| facts.device = true), "Device Open");
+        assert_eq!(
+            at(|facts| (facts.device, facts.sides, facts.bounded) = (true, Sides::Both, true)),
+            "Device Given"
+        );
     }
 }

@@ -12,7 +12,8 @@
 //! - `explain`: the reasons of a decision;
 //! - `file`: the model file, sound and broken;
 //! - `table`: derived models and measured distances;
-//! - `run`: whatever takes long, watched and stopped.
+//! - `run`: whatever takes long, watched and stopped;
+//! - `device`: work that something other than the processor does, fails to do, or is stopped in.
 
 #![allow(clippy::unwrap_used, reason = "a test ends where something unexpected happens")]
 
@@ -20,6 +21,7 @@
 mod data;
 
 mod common;
+mod device;
 mod edit;
 mod explain;
 mod file;

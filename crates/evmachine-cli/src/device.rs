@@ -1,0 +1,69 @@
+//! What does the heavy work: the processor, or a device.
+
+use std::str::FromStr;
+
+use evmachine_cuda::Cuda;
+
+use crate::console::Console;
+use crate::failure::{Failure, Kind};
+
+/// A device as the command line names it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum DeviceName {
+    Processor,
+    Cuda(usize),
+    /// A device where there is one and it pays.
+    Auto,
+}
+
+impl FromStr for DeviceName {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        match name {
+            "cpu" => Ok(Self::Processor),
+            "auto" => Ok(Self::Auto),
+            "cuda" => Ok(Self::Cuda(0)),
+            _ => {
+                name.strip_prefix("cuda:").and_then(|number| number.parse().ok()).map(Self::Cuda).ok_or_else(
+                    || "it is cpu, cuda, cuda:N for the device of that number, or auto".to_owned(),
+                )
+            }
+        }
+    }
+}
+
+/// Opens the device that was asked for. What was named and cannot be used is an error; `auto` says what it took.
+pub(crate) fn open(name: DeviceName, console: &mut Console) -> Result<(), Failure> {
+    match name {
+        DeviceName::Processor => Ok(()),
+        DeviceName::Cuda(number) => {
+            let device = Cuda::open(number)
+                .map_err(|error| Failure::new(Kind::Usage, format!("--device cuda:{number}: {error}")))?;
+            console.detail(format!("on {}", evmachine::device::Device::name(&device)));
+            console.use_device(device);
+            Ok(())
+        }
+        DeviceName::Auto => {
+            match Cuda::open(0) {
+                Ok(device) => {
+                    let device = device.where_it_pays();
+                    console.say(format!(
+                        "{} does what is worth sending, the processor the rest",
+                        evmachine::device::Device::name(&device)
+                    ));
+                    console.use_device(device);
+                }
+                Err(reason) => console.say(format!("on the processor: {reason}")),
+            }
+            Ok(())
+        }
+    }
+}
+
+/// Says that the processor had to take over, if it had to.
+pub(crate) fn close(console: &Console) {
+    if let Some(error) = console.device().and_then(Cuda::failed) {
+        console.warn(format!("{error}; the processor did the rest"));
+    }
+}

@@ -1,0 +1,308 @@
+//! A device with its kernels: memory, launches, products.
+#![allow(unsafe_code)]
+
+use std::ffi::c_int;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use cudarc::cublas::{self, CudaBlas};
+use cudarc::driver::sys::CUdevice_attribute as Attribute;
+use cudarc::driver::{
+    CudaContext, CudaFunction, CudaModule, CudaSlice, CudaStream, DevicePtr, DeviceRepr, DriverError,
+    LaunchConfig, PushKernelArg,
+};
+use cudarc::nvrtc::{CompileOptions, compile_ptx_with_opts};
+use evmachine::device::DeviceError;
+
+use crate::error::{Failure, OpenError};
+use crate::library;
+use crate::memory::Pool;
+use crate::staging::Staging;
+
+/// The kernels, one noun a file, compiled for the device when it is opened.
+const SOURCES: [&str; 7] = [
+    include_str!("../kernels/prelude.cu"),
+    include_str!("../kernels/ranks.cu"),
+    include_str!("../kernels/select.cu"),
+    include_str!("../kernels/screen.cu"),
+    include_str!("../kernels/weibull.cu"),
+    include_str!("../kernels/cover.cu"),
+    include_str!("../kernels/support.cu"),
+];
+
+/// Of what is free, the share that a call may take: the driver and cuBLAS need room of their own.
+const SHARE: f64 = 0.9;
+
+pub(crate) struct Engine {
+    pub(crate) name: String,
+    context: Arc<CudaContext>,
+    stream: Arc<CudaStream>,
+    blas: CudaBlas,
+    pub(crate) kernels: Kernels,
+    pub(crate) processors: u32,
+    staging: Mutex<Option<Staging>>,
+}
+
+macro_rules! kernels {
+    ($($name:ident),+ $(,)?) => {
+        /// By name.
+        pub(crate) struct Kernels {
+            $(pub(crate) $name: CudaFunction,)+
+        }
+
+        impl Kernels {
+            fn load(module: &Arc<CudaModule>) -> Result<Self, DriverError> {
+                Ok(Self { $($name: module.load_function(stringify!($name))?,)+ })
+            }
+        }
+    };
+}
+
+kernels!(
+    squares,
+    mirror,
+    stripe,
+    differences,
+    select_smallest,
+    sample,
+    least_ranks,
+    widen,
+    candidates,
+    measure,
+    is_whole,
+    fit_tails,
+    coverage,
+    greedy,
+    supports,
+    best_support,
+);
+
+/// What a kernel takes. Addresses are those of [`Engine::address`], or 0 for none.
+#[derive(Clone, Copy)]
+pub(crate) enum Argument {
+    Address(u64),
+    Count(u32),
+    Long(u64),
+    Single(f32),
+    Double(f64),
+}
+
+/// Blocks, threads of a block, bytes that the threads of a block share.
+pub(crate) type Shape = ((u32, u32), (u32, u32), u32);
+
+/// How many digits a product has.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Digits {
+    /// `f32` throughout.
+    All,
+    /// Factors are cut to ten bits after the point (TF32), sums are `f32`.
+    Few,
+}
+
+/// A part of a product: rows times columns, written row by row, `stride` values apart.
+#[derive(Clone, Copy)]
+pub(crate) struct Tile {
+    pub(crate) rows: (u64, usize),
+    pub(crate) columns: (u64, usize),
+    pub(crate) out: u64,
+    pub(crate) stride: usize,
+}
+
+impl Engine {
+    pub(crate) fn open(number: usize) -> Result<Self, OpenError> {
+        library::find()?;
+        let count = library::count();
+        if number >= count {
+            return Err(OpenError::NoDevice { number, count });
+        }
+        let refused = |reason: String| OpenError::Refused { number, reason };
+        let driver = |error: DriverError| refused(error.to_string());
+        let context = CudaContext::new(number).map_err(driver)?;
+        // SAFETY: all memory of this context is used on one stream, so that no use can overtake another.
+        unsafe { context.disable_event_tracking() };
+        let stream = context.new_stream().map_err(driver)?;
+        let blas = CudaBlas::new(stream.clone()).map_err(|error| refused(error.to_string()))?;
+        let (major, minor) = context.compute_capability().map_err(driver)?;
+        let options = CompileOptions {
+            options: vec![format!("--gpu-architecture=compute_{major}{minor}"), "--std=c++17".to_owned()],
+            ..CompileOptions::default()
+        };
+        let compiled =
+            compile_ptx_with_opts(SOURCES.concat(), options).map_err(|error| refused(error.to_string()))?;
+        let module = context.load_module(compiled).map_err(driver)?;
+        let kernels = Kernels::load(&module).map_err(driver)?;
+        let processors = context
+            .attribute(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)
+            .map_err(driver)?
+            .unsigned_abs();
+        let name = format!("{} (cuda:{number})", context.name().map_err(driver)?);
+        Pool::of(&context).keep().map_err(driver)?;
+        Ok(Self { name, context, stream, blas, kernels, processors, staging: Mutex::default() })
+    }
+
+    /// Bytes that a call may still take.
+    pub(crate) fn memory(&self) -> Result<usize, Failure> {
+        self.stream.synchronize()?;
+        let (free, _) = self.context.mem_get_info()?;
+        let spare = Pool::of(&self.context).spare()?;
+        Ok(((free + spare) as f64 * SHARE) as usize)
+    }
+
+    pub(crate) fn release(&self) -> Result<(), Failure> {
+        Ok(Pool::of(&self.context).release()?)
+    }
+
+    /// Room for values, which are whatever they were.
+    pub(crate) fn room<T: DeviceRepr>(&self, count: usize) -> Result<CudaSlice<T>, Failure> {
+        // SAFETY: the types of this crate are numbers, and whoever reads has written before.
+        let room = unsafe { self.stream.alloc(count.max(1)) };
+        room.map_err(|_| Failure::Memory { wanted: (count * size_of::<T>()) as u64 })
+    }
+
+    pub(crate) fn zeros(&self, count: usize) -> Result<CudaSlice<u32>, Failure> {
+        let mut room = self.room::<u32>(count)?;
+        self.stream.memset_zeros(&mut room)?;
+        Ok(room)
+    }
+
+    /// Values, one part after the other, on the device.
+    pub(crate) fn upload<T: DeviceRepr + Clone>(&self, parts: &[&[T]]) -> Result<CudaSlice<T>, Failure> {
+        let total = parts.iter().map(|part| part.len()).sum();
+        let mut room = self.room::<T>(total)?;
+        let mut first = 0;
+        for part in parts.iter().filter(|part| !part.is_empty()) {
+            if size_of_val(*part) >= Staging::LEAST {
+                let mut staging = self.staging.lock().unwrap_or_else(PoisonError::into_inner);
+                if staging.is_none() {
+                    *staging = Some(Staging::new(&self.context)?);
+                }
+                // SAFETY: numbers are bytes.
+                let bytes =
+                    unsafe { std::slice::from_raw_parts(part.as_ptr().cast::<u8>(), size_of_val(*part)) };
+                if let Some(staging) = &mut *staging {
+                    staging.upload(&self.stream, bytes, self.address(&room, first))?;
+                }
+            } else {
+                self.stream.memcpy_htod(*part, &mut room.slice_mut(first..first + part.len()))?;
+            }
+            first += part.len();
+        }
+        Ok(room)
+    }
+
+    /// The first values of `from`, in the memory of the processor.
+    pub(crate) fn download<T: DeviceRepr + Clone + Default>(
+        &self,
+        from: &CudaSlice<T>,
+        count: usize,
+    ) -> Result<Vec<T>, Failure> {
+        let mut values = vec![T::default(); count];
+        if count > 0 {
+            self.stream.memcpy_dtoh(&from.slice(..count), &mut values)?;
+            self.stream.synchronize()?;
+        }
+        Ok(values)
+    }
+
+    /// Where a value lies.
+    pub(crate) fn address<T>(&self, slice: &CudaSlice<T>, at: usize) -> u64 {
+        slice.device_ptr(&self.stream).0 + (at * size_of::<T>()) as u64
+    }
+
+    /// Starts a kernel.
+    ///
+    /// # Safety
+    ///
+    /// The arguments are those of the kernel, in its order and of its types, and what they point to is as long as it says.
+    pub(crate) unsafe fn launch(
+        &self,
+        kernel: &CudaFunction,
+        (blocks, threads, shared): Shape,
+        arguments: &[Argument],
+    ) -> Result<(), Failure> {
+        if blocks.0 == 0 || blocks.1 == 0 {
+            return Ok(());
+        }
+        let mut builder = self.stream.launch_builder(kernel);
+        for argument in arguments {
+            match argument {
+                Argument::Address(value) | Argument::Long(value) => builder.arg(value),
+                Argument::Count(value) => builder.arg(value),
+                Argument::Single(value) => builder.arg(value),
+                Argument::Double(value) => builder.arg(value),
+            };
+        }
+        let shape = LaunchConfig {
+            grid_dim: (blocks.0, blocks.1, 1),
+            block_dim: (threads.0, threads.1, 1),
+            shared_mem_bytes: shared,
+        };
+        // SAFETY: as the caller promises.
+        unsafe { builder.launch(shape) }?;
+        Ok(())
+    }
+
+    /// Products of rows and columns of so many dimensions.
+    ///
+    /// # Safety
+    ///
+    /// The addresses of the tile are of memory as long as it says.
+    pub(crate) unsafe fn product(
+        &self,
+        tile: &Tile,
+        dimensions: usize,
+        digits: Digits,
+    ) -> Result<(), Failure> {
+        use cublas::sys::{
+            cublasComputeType_t as Compute, cublasGemmAlgo_t as Algorithm, cublasOperation_t as Operation,
+            cudaDataType as Type,
+        };
+        let (one, zero) = (1.0f32, 0.0f32);
+        let whole = |count: usize| c_int::try_from(count).unwrap_or(c_int::MAX);
+        let compute = match digits {
+            Digits::All => Compute::CUBLAS_COMPUTE_32F,
+            Digits::Few => Compute::CUBLAS_COMPUTE_32F_FAST_TF32,
+        };
+        // SAFETY: cuBLAS counts down columns where we count along rows: its first factor is our columns, transposed. The
+        // matrices are as large as the caller promises.
+        unsafe {
+            cublas::result::gemm_ex(
+                *self.blas.handle(),
+                Operation::CUBLAS_OP_T,
+                Operation::CUBLAS_OP_N,
+                whole(tile.columns.1),
+                whole(tile.rows.1),
+                whole(dimensions),
+                (&raw const one).cast(),
+                tile.columns.0 as *const _,
+                Type::CUDA_R_32F,
+                whole(dimensions),
+                tile.rows.0 as *const _,
+                Type::CUDA_R_32F,
+                whole(dimensions),
+                (&raw const zero).cast(),
+                tile.out as *mut _,
+                Type::CUDA_R_32F,
+                whole(tile.stride),
+                compute,
+                Algorithm::CUBLAS_GEMM_DEFAULT,
+            )
+        }?;
+        Ok(())
+    }
+
+    /// A failure as others see it.
+    pub(crate) fn explain(&self, failure: Failure) -> DeviceError {
+        let device = self.name.clone();
+        match failure {
+            Failure::Device(error) => error,
+            Failure::Memory { wanted } => {
+                // What is kept for the next call may be what another program lacks.
+                let _ = Pool::of(&self.context).release();
+                let free = self.context.mem_get_info().map_or(0, |(free, _)| free as u64);
+                DeviceError::Memory { device, wanted, free }
+            }
+            Failure::Driver(error) => DeviceError::Failed { device, reason: error.to_string() },
+            Failure::Products(error) => DeviceError::Failed { device, reason: error.to_string() },
+        }
+    }
+}

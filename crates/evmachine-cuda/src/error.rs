@@ -1,0 +1,63 @@
+//! Why a device cannot be used, or stopped being of use.
+
+use cudarc::cublas::result::CublasError;
+use cudarc::driver::DriverError;
+use evmachine::device::DeviceError;
+use thiserror::Error;
+
+/// A device that cannot be opened.
+#[derive(Debug, Clone, PartialEq, Error)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// A library is not where the system looks for libraries.
+    #[error("{library} was not found; {remedy}")]
+    NoLibrary {
+        /// Its name.
+        library: &'static str,
+        /// What brings it.
+        remedy: &'static str,
+    },
+    /// There is no device of that number.
+    #[error("there is no cuda:{number}; the driver knows {count} devices")]
+    NoDevice {
+        /// The number asked for.
+        number: usize,
+        /// How many there are.
+        count: usize,
+    },
+    /// The driver refuses.
+    #[error("cuda:{number} cannot be used: {reason}")]
+    Refused {
+        /// The number asked for.
+        number: usize,
+        /// What the driver, cuBLAS or the compiler says.
+        reason: String,
+    },
+}
+
+/// What ends a call.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    Driver(DriverError),
+    Products(CublasError),
+    Memory { wanted: u64 },
+    Device(DeviceError),
+}
+
+impl From<DriverError> for Failure {
+    fn from(error: DriverError) -> Self {
+        Self::Driver(error)
+    }
+}
+
+impl From<CublasError> for Failure {
+    fn from(error: CublasError) -> Self {
+        Self::Products(error)
+    }
+}
+
+impl From<DeviceError> for Failure {
+    fn from(error: DeviceError) -> Self {
+        Self::Device(error)
+    }
+}

@@ -1,0 +1,134 @@
+//! The Extreme Value Machine on NVIDIA devices.
+//!
+//! [`Cuda`] is an [`evmachine::device::Device`]: tails with their fits, covers and supports are found on the device, and only vectors and
+//! models cross the bus. Nothing of CUDA is needed to build this, and nothing to run without it: the driver, cuBLAS and NVRTC are looked
+//! for when a device is [opened](Cuda::open), and what is missing is named.
+//!
+//! ```no_run
+//! use evmachine::{Evm, Features, Labels, Params, Run};
+//! use evmachine_cuda::Cuda;
+//!
+//! # let (features, labels) = (Features::new(vec![0.0, 1.0], 1)?, Labels::new(["a", "b"])?);
+//! let device = Cuda::open(0)?;
+//! let (model, report) = Evm::fit_with(&Run::new().device(&device), &Params::paper(), &features, &labels)?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! | what | how | file |
+//! |---|---|---|
+//! | distances | products by cuBLAS, finished to ranks; differences where they are no products | `ranks.rs` |
+//! | tails | all ranks at once, stripes of them, or rough products that leave few pairs to measure | `tails.rs`, `screen.rs` |
+//! | fits | Newton steps in `f64`, a block a tail | `panel.rs` |
+//! | covers | bits, and a greedy choice that looks at each pair once | `covers.rs` |
+//! | supports | in `f32`, and in `f64` where it may matter | `supports.rs` |
+//!
+//! Every sum and every choice has one order, so that a call gives the same bytes whenever it is repeated on one device.
+
+mod covers;
+mod engine;
+mod error;
+mod library;
+mod memory;
+mod panel;
+mod ranks;
+mod screen;
+mod staging;
+mod supports;
+mod tails;
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use evmachine::device::{CoverWork, Deliver, Device, DeviceError, SupportWork, TailWork, Tails};
+
+use self::engine::Engine;
+pub use self::error::OpenError;
+
+/// An NVIDIA device.
+///
+/// Calls wait for each other. Memory that a call has given back is kept for the next one, until the process ends or
+/// [`release`](Cuda::release) is called.
+pub struct Cuda {
+    name: String,
+    /// Multiplications from which on work is taken.
+    least: u64,
+    gives_way: bool,
+    /// Why it gave way.
+    failed: Mutex<Option<DeviceError>>,
+    engine: Mutex<Engine>,
+}
+
+/// From so many multiplications on, sending the work pays, vectors being in the memory of the processor.
+const PAYS: u64 = 1 << 33;
+
+impl Cuda {
+    /// Opens the device of that number, for all work that is asked of it.
+    pub fn open(number: usize) -> Result<Self, OpenError> {
+        let engine = Engine::open(number)?;
+        let name = engine.name.clone();
+        Ok(Self { name, least: 0, gives_way: false, failed: Mutex::default(), engine: Mutex::new(engine) })
+    }
+
+    /// Leaves work to the processor that is done sooner there, and all of it once the device has failed.
+    pub fn where_it_pays(self) -> Self {
+        Self { least: PAYS, gives_way: true, ..self }
+    }
+
+    /// Why the processor took over, if it did.
+    pub fn failed(&self) -> Option<DeviceError> {
+        self.failed.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Gives the memory that is kept between calls back to the system.
+    pub fn release(&self) -> Result<(), DeviceError> {
+        let engine = self.engine();
+        engine.release().map_err(|error| engine.explain(error))
+    }
+
+    /// How many devices there are; 0 where there is no driver.
+    pub fn count() -> usize {
+        library::count()
+    }
+
+    fn engine(&self) -> MutexGuard<'_, Engine> {
+        // A call that panicked has left nothing behind that the next one uses.
+        self.engine.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl std::fmt::Debug for Cuda {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Cuda").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+impl Device for Cuda {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn takes(&self, multiplications: u64) -> bool {
+        multiplications >= self.least && self.failed().is_none()
+    }
+
+    fn gives_way(&self, error: &DeviceError) -> bool {
+        if self.gives_way {
+            self.failed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_with(|| error.clone());
+        }
+        self.gives_way
+    }
+
+    fn tails(&self, work: &TailWork<'_>) -> Result<Tails, DeviceError> {
+        let engine = self.engine();
+        tails::tails(&engine, work).map_err(|error| engine.explain(error))
+    }
+
+    fn covers(&self, work: &CoverWork<'_>) -> Result<Vec<Vec<(u32, u32)>>, DeviceError> {
+        let engine = self.engine();
+        covers::covers(&engine, work).map_err(|error| engine.explain(error))
+    }
+
+    fn supports(&self, work: &SupportWork<'_>, deliver: &mut Deliver<'_>) -> Result<(), DeviceError> {
+        let engine = self.engine();
+        supports::supports(&engine, work, deliver).map_err(|error| engine.explain(error))
+    }
+}

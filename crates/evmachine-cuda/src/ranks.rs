@@ -1,0 +1,206 @@
+//! Ranks of pairs, which order them as distances do: squares for Euclidean distances, the distances themselves for others.
+#![allow(unsafe_code)]
+
+use cudarc::driver::CudaSlice;
+use evmachine::Metric;
+
+use crate::engine::Argument::{Address, Count, Long};
+use crate::engine::{Digits, Engine, Tile};
+use crate::error::Failure;
+
+/// From so many dimensions on, Euclidean distances come from products, as on the processor.
+const DIMENSIONS: usize = 32;
+/// Columns of a tile: large enough for a product to run at its full speed.
+pub(crate) const WIDTH: usize = 8192;
+
+/// How ranks come about.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// `|a|^2 + |b|^2 - 2ab`
+    Squared,
+    /// `1 - ab`
+    Cosine,
+    /// Sums of squared or absolute differences.
+    Differences { absolute: bool },
+}
+
+impl Kind {
+    pub(crate) fn new(metric: &Metric, dimensions: usize) -> Self {
+        match metric {
+            Metric::Cosine => Self::Cosine,
+            Metric::Manhattan => Self::Differences { absolute: true },
+            _ if dimensions < DIMENSIONS => Self::Differences { absolute: false },
+            _ => Self::Squared,
+        }
+    }
+
+    /// Its number among the kernels.
+    pub(crate) fn number(self) -> u32 {
+        match self {
+            Self::Squared => 0,
+            Self::Cosine => 1,
+            Self::Differences { .. } => 2,
+        }
+    }
+
+    pub(crate) fn ranks_are_squares(self) -> bool {
+        matches!(self, Self::Squared | Self::Differences { absolute: false })
+    }
+}
+
+/// Vectors on the device.
+pub(crate) struct Points {
+    pub(crate) values: CudaSlice<f32>,
+    /// The square of each one's length.
+    pub(crate) lengths: CudaSlice<f32>,
+    pub(crate) count: usize,
+    pub(crate) dimensions: usize,
+}
+
+impl Points {
+    pub(crate) fn new(engine: &Engine, parts: &[&[f32]], dimensions: usize) -> Result<Self, Failure> {
+        let values = engine.upload(parts)?;
+        let count = parts.iter().map(|part| part.len()).sum::<usize>() / dimensions;
+        let lengths = engine.room(count)?;
+        let arguments = [
+            Address(engine.address(&values, 0)),
+            Count(count as u32),
+            Count(dimensions as u32),
+            Address(engine.address(&lengths, 0)),
+        ];
+        // SAFETY: `count` vectors lie at the first address, and there is room for as many lengths at the last.
+        unsafe {
+            engine.launch(&engine.kernels.squares, (((count as u32).div_ceil(8), 1), (256, 1), 0), &arguments)
+        }?;
+        Ok(Self { values, lengths, count, dimensions })
+    }
+
+    pub(crate) fn at(&self, engine: &Engine, row: usize) -> u64 {
+        engine.address(&self.values, row * self.dimensions)
+    }
+}
+
+/// Rows and columns of which ranks are wanted. Classes and bounds may be missing.
+pub(crate) struct Pairs<'a> {
+    pub(crate) engine: &'a Engine,
+    pub(crate) kind: Kind,
+    pub(crate) rows: &'a Points,
+    pub(crate) columns: &'a Points,
+    pub(crate) row_classes: Option<&'a CudaSlice<u32>>,
+    pub(crate) column_classes: Option<&'a CudaSlice<u32>>,
+    /// Largest distances of interest, by row.
+    pub(crate) bounds: Option<&'a CudaSlice<f32>>,
+}
+
+impl Pairs<'_> {
+    /// Products or differences of a tile.
+    pub(crate) fn tile(
+        &self,
+        (first_row, rows): (usize, usize),
+        (first_column, columns): (usize, usize),
+        out: u64,
+        stride: usize,
+    ) -> Result<(), Failure> {
+        let (engine, dimensions) = (self.engine, self.rows.dimensions);
+        let tile = Tile {
+            rows: (self.rows.at(engine, first_row), rows),
+            columns: (self.columns.at(engine, first_column), columns),
+            out,
+            stride,
+        };
+        let Kind::Differences { absolute } = self.kind else {
+            // SAFETY: the caller's tile lies within the points and within the memory at `out`.
+            return unsafe { engine.product(&tile, dimensions, Digits::All) };
+        };
+        let arguments = [
+            Address(tile.rows.0),
+            Count(rows as u32),
+            Address(tile.columns.0),
+            Count(columns as u32),
+            Count(dimensions as u32),
+            Count(u32::from(absolute)),
+            Address(out),
+            Long(stride as u64),
+        ];
+        let blocks = ((columns as u32).div_ceil(64), (rows as u32).div_ceil(64));
+        // SAFETY: as above.
+        unsafe { engine.launch(&engine.kernels.differences, (blocks, (16, 16), 0), &arguments) }
+    }
+
+    /// Some rows with all columns, at `out`, not finished.
+    pub(crate) fn raw_stripe(
+        &self,
+        (first, rows): (usize, usize),
+        out: &CudaSlice<f32>,
+    ) -> Result<(), Failure> {
+        let count = self.columns.count;
+        for column in (0..count).step_by(WIDTH) {
+            let columns = (column, WIDTH.min(count - column));
+            self.tile((first, rows), columns, self.engine.address(out, column), count)?;
+        }
+        Ok(())
+    }
+
+    /// Ranks of some rows with all columns, at `out`.
+    pub(crate) fn stripe(&self, (first, rows): (usize, usize), out: &CudaSlice<f32>) -> Result<(), Failure> {
+        let (engine, count) = (self.engine, self.columns.count);
+        self.raw_stripe((first, rows), out)?;
+        let of =
+            |classes: Option<&CudaSlice<u32>>, at| classes.map_or(0, |classes| engine.address(classes, at));
+        let arguments = [
+            Address(engine.address(out, 0)),
+            Long(count as u64),
+            Count(rows as u32),
+            Count(self.kind.number()),
+            Address(self.rows.at(engine, first)),
+            Address(engine.address(&self.rows.lengths, first)),
+            Address(of(self.row_classes, first)),
+            Address(self.bounds.map_or(0, |bounds| engine.address(bounds, first))),
+            Count(u32::from(self.kind.ranks_are_squares())),
+            Address(self.columns.at(engine, 0)),
+            Address(engine.address(&self.columns.lengths, 0)),
+            Address(of(self.column_classes, 0)),
+            Count(self.rows.dimensions as u32),
+        ];
+        let blocks = ((count as u32).div_ceil(256), (rows as u32).min(65_535));
+        // SAFETY: `rows` times `count` ranks lie at `out`; lengths, classes and bounds are as many as there are points.
+        unsafe { engine.launch(&engine.kernels.stripe, (blocks, (256, 1), 0), &arguments) }
+    }
+
+    /// Ranks of all rows among themselves, each pair measured once. Rows are the columns.
+    pub(crate) fn square(&self, classes: &CudaSlice<u32>) -> Result<CudaSlice<f32>, Failure> {
+        /// Rows and columns of a tile: small enough that the half of a tile on the diagonal is little to waste.
+        const SIDE: usize = 2048;
+        let (engine, count) = (self.engine, self.rows.count);
+        let matrix = engine.room::<f32>(count * count)?;
+        for row in (0..count).step_by(SIDE) {
+            let rows = SIDE.min(count - row);
+            for column in (row..count).step_by(SIDE) {
+                let columns = SIDE.min(count - column);
+                self.tile(
+                    (row, rows),
+                    (column, columns),
+                    engine.address(&matrix, row * count + column),
+                    count,
+                )?;
+                let arguments = [
+                    Address(engine.address(&matrix, 0)),
+                    Long(count as u64),
+                    Count(row as u32),
+                    Count(column as u32),
+                    Count(rows as u32),
+                    Count(columns as u32),
+                    Count(self.kind.number()),
+                    Address(self.rows.at(engine, 0)),
+                    Address(engine.address(&self.rows.lengths, 0)),
+                    Address(engine.address(classes, 0)),
+                    Count(self.rows.dimensions as u32),
+                ];
+                let blocks = ((columns as u32).div_ceil(32), (rows as u32).div_ceil(32));
+                // SAFETY: the tile and its mirror image lie within the matrix, which has `count` rows and columns.
+                unsafe { engine.launch(&engine.kernels.mirror, (blocks, (32, 8), 0), &arguments) }?;
+            }
+        }
+        Ok(matrix)
+    }
+}

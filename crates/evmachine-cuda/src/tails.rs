@@ -1,0 +1,179 @@
+//! The smallest distances of each row to columns of other classes.
+
+use std::ops::ControlFlow;
+
+use cudarc::driver::CudaSlice;
+use evmachine::device::{DeviceError, TailWork, Tails, Vectors};
+
+use crate::engine::Engine;
+use crate::error::Failure;
+use crate::panel::{Panel, Ranks};
+use crate::ranks::{Kind, Pairs, Points};
+use crate::screen;
+
+/// Of the memory, the share that ranks may take.
+const SHARE: usize = 2;
+/// Bytes of ranks beyond which a stripe gets no faster.
+const STRIPE: usize = 8 << 30;
+
+/// What is measured against.
+pub(crate) struct Columns<'a> {
+    pub(crate) points: &'a Points,
+    pub(crate) classes: &'a CudaSlice<u32>,
+}
+
+/// Rows whose tails are wanted, on the device.
+pub(crate) struct Rows {
+    pub(crate) points: Points,
+    pub(crate) classes: CudaSlice<u32>,
+    /// By row, the values of its tail.
+    pub(crate) sizes: CudaSlice<u32>,
+    bounds: Option<CudaSlice<f32>>,
+}
+
+/// What is wanted.
+pub(crate) struct Wanted<'a> {
+    pub(crate) engine: &'a Engine,
+    pub(crate) work: &'a TailWork<'a>,
+    pub(crate) kind: Kind,
+    pub(crate) rows: &'a Rows,
+    pub(crate) columns: Columns<'a>,
+    /// Values of the longest tail.
+    pub(crate) longest: usize,
+}
+
+pub(crate) fn tails(engine: &Engine, work: &TailWork<'_>) -> Result<Tails, Failure> {
+    let mut found = Tails::default();
+    if work.rows.classes.is_empty() {
+        return Ok(found);
+    }
+    let rows = Rows::new(engine, work, work.rows, work.bounds)?;
+    let others = if work.columns.is_empty() { None } else { Some(others(engine, work)?) };
+    let (points, classes) =
+        others.as_ref().map_or((&rows.points, &rows.classes), |(points, classes)| (points, classes));
+    let longest = work.rows.classes.iter().map(|&class| work.sizes[class as usize]).max().unwrap_or(0);
+    let kind = Kind::new(work.metric, work.dimensions);
+    let wanted = Wanted { engine, work, kind, rows: &rows, columns: Columns { points, classes }, longest };
+    if screen::pays(&wanted) {
+        screen::tails(&wanted, &mut found)?;
+    } else if work.columns.is_empty() && wanted.square_bytes() <= engine.memory()? / SHARE {
+        wanted.by_square(&mut found)?;
+    } else {
+        wanted.by_stripes(&mut found)?;
+    }
+    Ok(found)
+}
+
+impl Rows {
+    fn new(
+        engine: &Engine,
+        work: &TailWork<'_>,
+        rows: Vectors<'_>,
+        bounds: Option<&[f32]>,
+    ) -> Result<Self, Failure> {
+        let sizes: Vec<u32> = rows.classes.iter().map(|&class| work.sizes[class as usize] as u32).collect();
+        Ok(Self {
+            points: Points::new(engine, &[rows.values], work.dimensions)?,
+            classes: engine.upload(&[rows.classes])?,
+            sizes: engine.upload(&[&sizes])?,
+            bounds: bounds.map(|bounds| engine.upload(&[bounds])).transpose()?,
+        })
+    }
+}
+
+/// Columns that are not the rows.
+fn others(engine: &Engine, work: &TailWork<'_>) -> Result<(Points, CudaSlice<u32>), Failure> {
+    let values: Vec<&[f32]> = work.columns.iter().map(|part| part.values).collect();
+    let classes: Vec<&[u32]> = work.columns.iter().map(|part| part.classes).collect();
+    Ok((Points::new(engine, &values, work.dimensions)?, engine.upload(&classes)?))
+}
+
+impl<'a> Wanted<'a> {
+    fn square_bytes(&self) -> usize {
+        let count = self.rows.points.count;
+        count.saturating_mul(count).saturating_mul(size_of::<f32>())
+    }
+
+    pub(crate) fn is_bounded(&self) -> bool {
+        self.rows.bounds.is_some()
+    }
+
+    pub(crate) fn panel(&self, rows: usize) -> Result<Panel<'a>, Failure> {
+        let work = self.work;
+        Panel::new(self.engine, (work.fit, work.keep), self.kind.ranks_are_squares(), self.longest, rows)
+    }
+
+    fn pairs(&self) -> Pairs<'_> {
+        Pairs {
+            engine: self.engine,
+            kind: self.kind,
+            rows: &self.rows.points,
+            columns: self.columns.points,
+            row_classes: Some(&self.rows.classes),
+            column_classes: Some(self.columns.classes),
+            bounds: self.rows.bounds.as_ref(),
+        }
+    }
+
+    /// Tells how many rows are finished.
+    pub(crate) fn advance(&self, rows: usize) -> Result<(), Failure> {
+        match (self.work.watch)(rows) {
+            ControlFlow::Continue(()) => Ok(()),
+            ControlFlow::Break(()) => Err(DeviceError::Stopped.into()),
+        }
+    }
+
+    /// All ranks at once, each pair measured once.
+    fn by_square(&self, found: &mut Tails) -> Result<(), Failure> {
+        let count = self.rows.points.count;
+        let matrix = self.pairs().square(&self.rows.classes)?;
+        let panel = self.panel(count)?;
+        for first in (0..count).step_by(panel.rows()) {
+            let rows = panel.rows().min(count - first);
+            let address = self.engine.address(&matrix, first * count);
+            panel.select(
+                Ranks { address, stride: count, columns: count, wanted: &self.rows.sizes, first },
+                rows,
+            )?;
+            panel.finish(rows, found)?;
+            self.advance(rows)?;
+        }
+        Ok(())
+    }
+
+    /// As many rows at once as memory allows.
+    fn by_stripes(&self, found: &mut Tails) -> Result<(), Failure> {
+        let pairs = self.pairs();
+        let (count, columns) = (pairs.rows.count, pairs.columns.count);
+        let bytes = (self.engine.memory()? / SHARE).min(STRIPE);
+        let panel = self.panel((bytes / (size_of::<f32>() * columns)).clamp(1, count))?;
+        let height = panel.rows();
+        let stripe = self.engine.room::<f32>(height * columns)?;
+        for first in (0..count).step_by(height) {
+            let rows = height.min(count - first);
+            pairs.stripe((first, rows), &stripe)?;
+            let address = self.engine.address(&stripe, 0);
+            panel
+                .select(Ranks { address, stride: columns, columns, wanted: &self.rows.sizes, first }, rows)?;
+            panel.finish(rows, found)?;
+            self.advance(rows)?;
+        }
+        Ok(())
+    }
+
+    /// The tails of some of the rows once more, against all columns, of which nobody is told.
+    pub(crate) fn again(&self, some: &[usize]) -> Result<Tails, Failure> {
+        let (work, d) = (self.work, self.work.dimensions);
+        let values: Vec<f32> =
+            some.iter().flat_map(|&row| &work.rows.values[row * d..(row + 1) * d]).copied().collect();
+        let classes: Vec<u32> = some.iter().map(|&row| work.rows.classes[row]).collect();
+        let rows = Vectors { values: &values, classes: &classes };
+        let quiet = |_: usize| ControlFlow::Continue(());
+        let work = TailWork { watch: &quiet, rows, columns: work.columns, bounds: None, ..*work };
+        let rows = Rows::new(self.engine, &work, rows, None)?;
+        let columns = Columns { ..self.columns };
+        let mut found = Tails::default();
+        Wanted { work: &work, rows: &rows, columns, ..*self }.by_stripes(&mut found)?;
+        Ok(found)
+    }
+}

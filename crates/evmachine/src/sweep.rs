@@ -1,0 +1,231 @@
+//! The way over all extreme vectors for each query.
+
+use std::ops::ControlFlow;
+
+use rayon::prelude::*;
+
+use crate::device::{Device, DeviceError, SupportWork, Supports, unless_given_way};
+use crate::distance::{RowBlock, Tile};
+use crate::error::{Halt, PredictError};
+use crate::features::Features;
+use crate::ignored;
+use crate::metric::Metric;
+use crate::model::{Evm, Lookup};
+use crate::points::Points;
+use crate::progress::{Meter, Run, Stage};
+use crate::reach::Reach;
+use crate::support::Scratch;
+
+/// What is gathered for a query on the way over the extreme vectors.
+pub(crate) struct Sweep<A, O, M, D> {
+    /// Before the first of them.
+    pub(crate) start: A,
+    /// Takes in the extreme vectors from a first one on, at the given ranks.
+    pub(crate) offer: O,
+    /// Takes in what was gathered over later ones. What comes out does not depend on where they were divided.
+    pub(crate) merge: M,
+    /// How many of each class a device is asked for, or for the one largest of all; and what was gathered for a query, from
+    /// what it found.
+    pub(crate) fused: Option<usize>,
+    pub(crate) found: D,
+}
+
+impl<A, O, M, D> Sweep<A, O, M, D>
+where
+    A: Clone + Send + Sync,
+    O: Fn(usize, &[f32], &mut A, &mut Scratch) + Sync,
+    M: Fn(&mut A, &A) + Sync,
+    D: Sync,
+{
+    /// For each row of the block, with the extreme vectors in so many parts, one for a thread; with the rank of the nearest
+    /// of them where there are ignored samples to compare it with.
+    fn block(
+        &self,
+        run: &Run<'_>,
+        lookup: &Lookup,
+        block: &RowBlock,
+        rows: usize,
+        parts: usize,
+    ) -> Result<Vec<(A, f32)>, Halt> {
+        let count = lookup.columns.len();
+        let compares = lookup.ignored.is_some();
+        let width = count.div_ceil(parts).next_multiple_of(run.tile_columns);
+        let starts: Vec<usize> = (0..count).step_by(width).collect();
+        let part = |part: usize| -> Result<Vec<(A, f32)>, Halt> {
+            let end = (part + width).min(count);
+            let mut gathered = vec![(self.start.clone(), f32::INFINITY); rows];
+            let (mut tile, mut scratch) = (Tile::default(), Scratch::default());
+            for start in (part..end).step_by(run.tile_columns) {
+                let columns = start..(start + run.tile_columns).min(end);
+                lookup.columns.ranks(block, columns, &mut tile)?;
+                for (row, (gathered, nearest)) in gathered.iter_mut().enumerate() {
+                    (self.offer)(start, tile.row(row), gathered, &mut scratch);
+                    if compares {
+                        *nearest = tile.row(row).iter().copied().fold(*nearest, f32::min);
+                    }
+                }
+            }
+            Ok(gathered)
+        };
+        let found: Result<Vec<Vec<(A, f32)>>, Halt> = starts.into_par_iter().map(part).collect();
+        let merged = found?.into_iter().reduce(|mut all, later| {
+            for ((all, nearest), (later, other)) in all.iter_mut().zip(&later) {
+                (self.merge)(all, later);
+                *nearest = nearest.min(*other);
+            }
+            all
+        });
+        Ok(merged.unwrap_or_else(|| vec![(self.start.clone(), f32::INFINITY); rows]))
+    }
+}
+
+impl Evm {
+    /// Sweeps over all extreme vectors for each query, on many threads or on a device, and collects what `each` makes of a
+    /// query's number, the support that it loses, and what was gathered.
+    pub(crate) fn sweep<A, R, O, M, D>(
+        &self,
+        run: &Run<'_>,
+        queries: &Features<'_>,
+        sweep: &Sweep<A, O, M, D>,
+        each: impl Fn(usize, f64, &A) -> R + Sync,
+    ) -> Result<Vec<R>, PredictError>
+    where
+        A: Clone + Send + Sync,
+        R: Send,
+        O: Fn(usize, &[f32], &mut A, &mut Scratch) + Sync,
+        M: Fn(&mut A, &A) + Sync,
+        D: Fn(&Supports, usize) -> A + Sync,
+    {
+        let points = self.query_points(queries)?;
+        let lookup = self.lookup();
+        let swept = Swept { evm: self, run, points: &points, reach: lookup.reach()? };
+        let all: Vec<usize> = (0..points.len()).collect();
+        let meter = run.meter(Stage::Predict, all.len());
+        let pairs = (all.len() as u64).saturating_mul(lookup.columns.len() as u64);
+        let device = run.device_for(pairs.saturating_mul(self.dimensions as u64));
+        if let Some(device) = device.filter(|_| !matches!(self.params.metric, Metric::Custom(_))) {
+            let found = swept.by_device(device, &meter, sweep, &each)?;
+            if let Some(found) = found {
+                return Ok(found);
+            }
+        }
+        let block_rows = run.block_rows(all.len());
+        // A block that is alone is shared by all threads.
+        let parts = if all.len() <= block_rows { rayon::current_num_threads() } else { 1 };
+        let blocks: Result<Vec<Vec<R>>, Halt> = all
+            .par_chunks(block_rows)
+            .map(|rows| {
+                meter.check()?;
+                let block = lookup.columns.block(&points, rows);
+                let found = sweep.block(run, lookup, &block, rows.len(), parts)?;
+                let results = swept.finish(rows, &found, &each)?;
+                meter.advance(rows.len())?;
+                Ok(results)
+            })
+            .collect();
+        Ok(blocks?.into_iter().flatten().collect())
+    }
+}
+
+/// Queries on their way.
+struct Swept<'a> {
+    evm: &'a Evm,
+    run: &'a Run<'a>,
+    points: &'a Points<'a>,
+    reach: Option<&'a Reach>,
+}
+
+impl Swept<'_> {
+    /// Takes off what lies beyond reach or nearer to an ignored sample, and hands the rest on.
+    fn finish<A, R>(
+        &self,
+        rows: &[usize],
+        found: &[(A, f32)],
+        each: impl Fn(usize, f64, &A) -> R,
+    ) -> Result<Vec<R>, Halt> {
+        let mut falls = match self.reach {
+            Some(reach) => reach.falls(&self.evm.params.metric, self.points, rows)?,
+            None => vec![0.0; rows.len()],
+        };
+        if let Some(strangers) = self.evm.nearest_ignored(self.points, rows, self.run.tile_columns)? {
+            for ((fall, (stranger, _)), (_, nearest)) in falls.iter_mut().zip(strangers).zip(found) {
+                *fall += if stranger <= *nearest { ignored::FALL } else { 0.0 };
+            }
+        }
+        Ok(rows
+            .iter()
+            .zip(&falls)
+            .zip(found)
+            .map(|((&row, &fall), (found, _))| each(row, fall, found))
+            .collect())
+    }
+
+    /// As [`Evm::sweep`], where a device gathers; `None` where it gave way.
+    fn by_device<A, R, O, M, D>(
+        &self,
+        device: &dyn Device,
+        meter: &Meter<'_>,
+        sweep: &Sweep<A, O, M, D>,
+        each: impl Fn(usize, f64, &A) -> R + Sync,
+    ) -> Result<Option<Vec<R>>, Halt>
+    where
+        A: Send + Sync,
+        R: Send,
+        O: Sync,
+        M: Sync,
+        D: Fn(&Supports, usize) -> A + Sync,
+    {
+        let evm = self.evm;
+        let lookup = evm.lookup();
+        let all: Vec<usize> = (0..self.points.len()).collect();
+        let queries = self.points.all();
+        let vectors = evm.points().gather(&(0..evm.extreme_vector_count()).collect::<Vec<_>>());
+        let curves = lookup.curves.values();
+        let watch = |rows| {
+            if meter.advance(rows).is_err() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        };
+        let work = SupportWork {
+            metric: &evm.params.metric,
+            dimensions: evm.dimensions,
+            queries: &queries,
+            vectors: &vectors,
+            curves: &curves,
+            model: evm.params.tail_model,
+            classes: &lookup.ranges,
+            fused: sweep.fused,
+            watch: &watch,
+        };
+        let mut results: Vec<R> = Vec::with_capacity(all.len());
+        let mut halted = None;
+        let mut deliver = |supports: &Supports| {
+            let first = results.len();
+            let rows = &all[first..first + supports.nearest.len()];
+            let block = self.run.block_rows(rows.len());
+            let blocks: Result<Vec<Vec<R>>, Halt> = rows
+                .par_chunks(block)
+                .map(|rows| {
+                    let rank =
+                        |row: usize| evm.params.metric.largest_rank_within(supports.nearest[row - first]);
+                    let found: Vec<(A, f32)> =
+                        rows.iter().map(|&row| ((sweep.found)(supports, row - first), rank(row))).collect();
+                    self.finish(rows, &found, &each)
+                })
+                .collect();
+            match blocks {
+                Ok(blocks) => {
+                    results.extend(blocks.into_iter().flatten());
+                    Ok(())
+                }
+                Err(halt) => {
+                    halted = Some(halt);
+                    Err(DeviceError::Stopped)
+                }
+            }
+        };
+        let ended = device.supports(&work, &mut deliver);
+        match halted {
+            Some(halt) => Err(halt),
+            None => Ok(unless_given_way(device, ended)?.map(|()| results)),
+        }
+    }
+}

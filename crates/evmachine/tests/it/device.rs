@@ -1,0 +1,296 @@
+//! The seam for other devices: whatever stands behind it, the road around it is the same.
+
+use std::sync::Mutex;
+
+use evmachine::device::{
+    CoverWork, Deliver, Device, DeviceError, SupportWork, Supports, TailWork, Tails, Vectors,
+};
+use evmachine::{
+    Evm, Features, FitError, Labels, Metric, Params, PredictError, PsiModel, Run, TailMemory, TailModel,
+    TailSize,
+};
+
+/// Does everything the slow way, in `f64`.
+#[derive(Default)]
+struct Slow {
+    /// What it was asked for.
+    asked: Mutex<Vec<&'static str>>,
+}
+
+impl Slow {
+    fn note(&self, what: &'static str) {
+        self.asked.lock().unwrap().push(what);
+    }
+}
+
+fn distance(metric: &Metric, a: &[f32], b: &[f32]) -> f32 {
+    let pairs = || a.iter().zip(b).map(|(&a, &b)| (f64::from(a), f64::from(b)));
+    let squared = || pairs().map(|(a, b)| (a - b).powi(2)).sum::<f64>();
+    match metric {
+        Metric::Cosine => (squared() / 2.0) as f32,
+        Metric::Manhattan => pairs().map(|(a, b)| (a - b).abs()).sum::<f64>() as f32,
+        _ => squared().sqrt() as f32,
+    }
+}
+
+impl Device for Slow {
+    fn name(&self) -> &'static str {
+        "slow"
+    }
+
+    fn takes(&self, _: u64) -> bool {
+        true
+    }
+
+    fn tails(&self, work: &TailWork<'_>) -> Result<Tails, DeviceError> {
+        self.note(if work.columns.is_empty() { "among themselves" } else { "against others" });
+        let d = work.dimensions;
+        let own = [work.rows];
+        let columns: &[Vectors<'_>] = if work.columns.is_empty() { &own } else { work.columns };
+        let mut found = Tails::default();
+        for (row, &class) in work.rows.classes.iter().enumerate() {
+            let vector = &work.rows.values[row * d..(row + 1) * d];
+            let mut tail: Vec<f32> = columns
+                .iter()
+                .flat_map(|part| part.values.chunks_exact(d).zip(part.classes))
+                .filter(|(_, other)| **other != class)
+                .map(|(other, _)| distance(work.metric, vector, other))
+                .filter(|distance| work.bounds.is_none_or(|bounds| *distance <= bounds[row]))
+                .collect();
+            tail.sort_unstable_by(f32::total_cmp);
+            tail.truncate(work.sizes[class as usize]);
+            if let Some(rule) = work.fit {
+                let margins: Vec<f64> =
+                    tail.iter().map(|&distance| rule.multiplier * f64::from(distance)).collect();
+                found.psi.push(PsiModel::fit(rule.model, &margins).ok());
+            }
+            found.counts.push(tail.len() as u32);
+            found.largest.push(tail.last().copied().unwrap_or(f32::INFINITY));
+            if work.keep {
+                found.values.extend(tail);
+            }
+        }
+        if (work.watch)(work.rows.classes.len()).is_break() { Err(DeviceError::Stopped) } else { Ok(found) }
+    }
+
+    fn covers(&self, work: &CoverWork<'_>) -> Result<Vec<Vec<(u32, u32)>>, DeviceError> {
+        self.note("covers");
+        let d = work.dimensions;
+        let cover = |class: &evmachine::device::CoverClass<'_>| {
+            let count = class.radii.len();
+            let targets = class.targets.as_ref().unwrap_or(&class.points);
+            let covers = |i: usize, j: usize| {
+                let apart = distance(work.metric, &class.points[i * d..][..d], &targets[j * d..][..d]);
+                i == j
+                    || apart <= class.radii[i] && class.limits.as_ref().is_none_or(|limits| apart < limits[j])
+            };
+            let mut open = vec![true; count];
+            let mut chosen = Vec::new();
+            while open.contains(&true) {
+                let gain = |i: &usize| (0..count).filter(|&j| open[j] && covers(*i, j)).count();
+                let best = (0..count).max_by_key(|i| (gain(i), std::cmp::Reverse(*i))).unwrap();
+                chosen.push((best as u32, gain(&best) as u32));
+                (0..count).filter(|&j| covers(best, j)).for_each(|j| open[j] = false);
+            }
+            chosen
+        };
+        Ok(work.classes.iter().map(cover).collect())
+    }
+
+    fn supports(&self, work: &SupportWork<'_>, deliver: &mut Deliver<'_>) -> Result<(), DeviceError> {
+        self.note(if work.fused.is_some() { "supports of classes" } else { "best support" });
+        let d = work.dimensions;
+        for query in work.queries.chunks_exact(d) {
+            let distances: Vec<f32> =
+                work.vectors.chunks_exact(d).map(|vector| distance(work.metric, query, vector)).collect();
+            let support = |at: usize| {
+                let (curve, distance) = (&work.curves[at], f64::from(distances[at]));
+                match work.model {
+                    TailModel::Weibull => -curve.shape * (distance * curve.inverse_scale).ln(),
+                    TailModel::Libmr => {
+                        curve.shape * ((curve.end - distance).max(0.0) * curve.inverse_scale).ln()
+                    }
+                    TailModel::Gumbel => curve.shape * (1.0 - distance * curve.inverse_scale),
+                }
+            };
+            let nearest = vec![distances.iter().copied().fold(f32::INFINITY, f32::min)];
+            let found = match work.fused {
+                None => {
+                    let all = 0..distances.len();
+                    let place = all.rev().max_by(|a, b| support(*a).total_cmp(&support(*b))).unwrap();
+                    Supports { values: vec![support(place)], places: vec![place as u32], nearest }
+                }
+                Some(fused) => {
+                    let mut values = Vec::new();
+                    for class in work.classes {
+                        let mut own: Vec<f64> = class.clone().map(support).collect();
+                        own.sort_unstable_by(|a, b| b.total_cmp(a));
+                        own.resize(own.len().max(fused), f64::NEG_INFINITY);
+                        values.extend_from_slice(&own[..fused]);
+                    }
+                    Supports { values, places: Vec::new(), nearest }
+                }
+            };
+            deliver(&found)?;
+        }
+        Ok(())
+    }
+}
+
+/// Fails whatever it is asked for.
+struct Broken {
+    gives_way: bool,
+}
+
+impl Broken {
+    fn error() -> DeviceError {
+        DeviceError::Failed { device: "broken".to_owned(), reason: "it is broken".to_owned() }
+    }
+}
+
+impl Device for Broken {
+    fn name(&self) -> &'static str {
+        "broken"
+    }
+    fn takes(&self, _: u64) -> bool {
+        true
+    }
+    fn gives_way(&self, error: &DeviceError) -> bool {
+        assert_eq!(*error, Self::error());
+        self.gives_way
+    }
+    fn tails(&self, _: &TailWork<'_>) -> Result<Tails, DeviceError> {
+        Err(Self::error())
+    }
+    fn covers(&self, _: &CoverWork<'_>) -> Result<Vec<Vec<(u32, u32)>>, DeviceError> {
+        Err(Self::error())
+    }
+    fn supports(&self, _: &SupportWork<'_>, _: &mut Deliver<'_>) -> Result<(), DeviceError> {
+        Err(Self::error())
+    }
+}
+
+/// Points of a few classes, from a generator.
+fn drawn(rows: usize, dimensions: usize, seed: u64) -> (Features<'static>, Labels) {
+    let mut state = seed | 1;
+    let mut uniform = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 40) as f32 / 16_777_216.0
+    };
+    let class = |row: usize| row * 7 % 4;
+    let values = (0..rows * dimensions)
+        .map(|at| if at % dimensions == class(at / dimensions) { 1.6 } else { 0.2 } + uniform())
+        .collect::<Vec<f32>>();
+    let labels = Labels::new((0..rows).map(|row| format!("class {}", class(row)))).unwrap();
+    (Features::new(values, dimensions).unwrap(), labels)
+}
+
+fn assert_alike(here: &Evm, there: &Evm) {
+    assert_eq!(here.extreme_vector_count(), there.extreme_vector_count());
+    for (a, b) in here.extreme_vectors().zip(there.extreme_vectors()) {
+        assert_eq!((a.class, a.source, a.gain, a.psi.status), (b.class, b.source, b.gain, b.psi.status));
+        let close = |a: f64, b: f64| (a - b).abs() <= 1e-4 * a.abs();
+        assert!(close(a.psi.shape, b.psi.shape) && close(a.psi.scale, b.psi.scale), "{a:?} {b:?}");
+    }
+}
+
+#[test]
+fn what_a_device_finds_goes_the_way_of_what_the_processor_finds() {
+    for metric in [Metric::Euclidean, Metric::Cosine, Metric::Manhattan] {
+        for (tail_model, tail_memory) in [
+            (TailModel::Weibull, TailMemory::Full),
+            (TailModel::Libmr, TailMemory::Max),
+            (TailModel::Gumbel, TailMemory::None),
+        ] {
+            let params = Params {
+                metric: metric.clone(),
+                tail_model,
+                tail_memory,
+                tail_size: TailSize::Count(25),
+                ..Params::paper()
+            };
+            let (features, labels) = drawn(160, 5, 3);
+            let (more, more_labels) = drawn(60, 5, 11);
+            let (strangers, _) = drawn(9, 5, 77);
+            let slow = Slow::default();
+            let run = Run::new().device(&slow);
+            let mut here = Evm::fit_ignoring(&Run::new(), &params, &features, &labels, &strangers).unwrap().0;
+            let (mut there, report) =
+                Evm::fit_ignoring(&run, &params, &features, &labels, &strangers).unwrap();
+            assert_eq!(report.plans[0].to_string(), "160 rows of 5 dimensions, on the device");
+            assert_alike(&here, &there);
+            here.update(&more, &more_labels).unwrap();
+            there.update_with(&run, &more, &more_labels).unwrap();
+            assert_alike(&here, &there);
+
+            let (queries, _) = drawn(50, 5, 21);
+            let (a, b) = (here.decide(&queries).unwrap(), here.decide_with(&run, &queries).unwrap());
+            assert!(
+                a.iter().zip(&b).all(|(a, b)| (a.class(), a.best()) == (b.class(), b.best())),
+                "{metric:?}"
+            );
+            let (a, b) =
+                (here.probabilities(&queries).unwrap(), here.probabilities_with(&run, &queries).unwrap());
+            assert!(a.iter().zip(&b).all(|(a, b)| (a - b).abs() < 1e-4), "{metric:?}");
+
+            let asked = slow.asked.lock().unwrap();
+            for what in ["against others", "covers", "best support", "supports of classes"] {
+                assert!(asked.contains(&what), "{what} of {asked:?}");
+            }
+        }
+    }
+    let slow = Slow::default();
+    let (features, labels) = drawn(160, 5, 3);
+    Evm::fit_with(&Run::new().device(&slow), &Params::paper(), &features, &labels).unwrap();
+    assert!(slow.asked.lock().unwrap().contains(&"among themselves"));
+}
+
+#[test]
+fn a_custom_metric_stays_on_the_processor() {
+    #[derive(Debug)]
+    struct Largest;
+    impl evmachine::Distance for Largest {
+        fn name(&self) -> &'static str {
+            "largest"
+        }
+        fn distance(&self, a: &[f32], b: &[f32]) -> f32 {
+            a.iter().zip(b).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max)
+        }
+    }
+    let (features, labels) = drawn(80, 5, 3);
+    let params = Params { metric: Metric::custom(Largest), ..Params::paper() };
+    let broken = Broken { gives_way: false };
+    let run = Run::new().device(&broken);
+    let (model, _) = Evm::fit_with(&run, &params, &features, &labels).unwrap();
+    assert_eq!(model, Evm::fit(&params, &features, &labels).unwrap().0);
+    model.decide_with(&run, &features).unwrap();
+}
+
+#[test]
+fn a_device_that_fails_ends_the_call_or_gives_way() {
+    let (features, labels) = drawn(120, 5, 3);
+    let params = Params::paper();
+    let (here, _) = Evm::fit(&params, &features, &labels).unwrap();
+
+    let broken = Broken { gives_way: false };
+    let run = Run::new().device(&broken);
+    let failed = Evm::fit_with(&run, &params, &features, &labels).unwrap_err();
+    assert_eq!(failed, FitError::Device(Broken::error()));
+    assert_eq!(failed.to_string(), "broken failed: it is broken");
+    assert_eq!(here.decide_with(&run, &features).unwrap_err(), PredictError::Device(Broken::error()));
+
+    let giving = Broken { gives_way: true };
+    let run = Run::new().device(&giving);
+    let (there, _) = Evm::fit_with(&run, &params, &features, &labels).unwrap();
+    assert_eq!(here, there, "the processor has done it all");
+    assert_eq!(here.decide(&features).unwrap(), there.decide_with(&run, &features).unwrap());
+}
+
+#[test]
+fn whoever_watches_can_stop_a_device() {
+    let (features, labels) = drawn(120, 5, 3);
+    let slow = Slow::default();
+    let stop = |_: evmachine::Stage, _: u64, _: u64| std::ops::ControlFlow::Break(());
+    let run = Run::new().device(&slow).observer(&stop);
+    assert_eq!(Evm::fit_with(&run, &Params::paper(), &features, &labels).unwrap_err(), FitError::Stopped);
+}

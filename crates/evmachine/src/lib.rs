@@ -31,7 +31,8 @@
 //! 7. [`Decision`] is what it says of a query, [`Explanation`] why.
 //! 8. [`UnknownPool`] gathers the unknowns, [`Strategy`] chooses what to label; [`Grouping`] keeps groups of them up as they come.
 //! 9. [`Evm::update`] learns the labels, and the road begins again. [`Evm::edit`] corrects what was learned, [`Evm::ignore`]
-//!    takes samples that stay strangers, [`Evm::doubt`] asks what a decision rests on.
+//!    takes samples that stay strangers, [`Evm::doubt`] asks what a decision rests on, and [`suspects`](suspects()) which labels of the
+//!    training rows are in doubt.
 //!
 //! Models are written to and read from safetensors files ([`Evm::save`], [`Evm::load`]). What takes long comes in two forms:
 //! plain, and `..._with` a [`Run`] that can watch it and stop it. What only a tuner needs is in [`tuning`].
@@ -43,7 +44,7 @@
 //! | operation | error |
 //! |---|---|
 //! | [`Features`], [`Labels`], [`Params::check`] | [`FeatureError`], [`LabelError`], [`ParamsError`] |
-//! | [`Evm::fit`], [`Evm::update`], [`Probe::fit`] | [`FitError`] |
+//! | [`Evm::fit`], [`Evm::update`], [`Probe::fit`], [`suspects`](suspects()) | [`FitError`] |
 //! | [`Evm::decide`], [`Evm::probabilities`], [`Evm::explain`], [`Probe::logits`] | [`PredictError`] |
 //! | [`Evm::calibrate`], [`Evm::calibrate_unknowns`], [`Evm::set_rejection`] | [`CalibrateError`] |
 //! | [`Evm::reduce`] | [`ReduceError`] |

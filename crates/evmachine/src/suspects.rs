@@ -221,7 +221,8 @@ fn of_rows(error: FitError, rows: &[usize]) -> FitError {
 
 /// The support of the best class that one row in twenty does not reach.
 fn least_claim(opinions: &[Opinion]) -> f64 {
-    let best = |opinion: &Opinion| opinion.other.map_or(opinion.own, |(_, support, _)| support.max(opinion.own));
+    let best =
+        |opinion: &Opinion| opinion.other.map_or(opinion.own, |(_, support, _)| support.max(opinion.own));
     let mut best: Vec<f64> = opinions.iter().map(best).collect();
     best.sort_unstable_by(f64::total_cmp);
     best.get((UNCLAIMED * best.len() as f64) as usize).copied().unwrap_or(f64::NEG_INFINITY)
@@ -342,7 +343,9 @@ mod tests {
             assert_eq!(suspect.cover.unwrap().covers, 1);
             assert!(suspect.margin < NARROW);
         }
-        assert!(found.is_sorted_by(|a, b| a.lead >= b.lead) && found.iter().all(|suspect| suspect.lead > 0.0));
+        assert!(
+            found.is_sorted_by(|a, b| a.lead >= b.lead) && found.iter().all(|suspect| suspect.lead > 0.0)
+        );
         let of = found.iter().find(|suspect| suspect.row == 3).unwrap().reason(&labels);
         assert!(of.contains("\"left\" claims it") && of.contains("for itself alone"), "{of}");
     }

@@ -51,7 +51,11 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
     let params = Params {
         max_extreme_vectors: budget,
         cover_threshold: threshold.unwrap_or(evm.params().cover_threshold),
-        cover_risk: if budget.is_some() { 0.0 } else { arguments.cover_risk.unwrap_or(evm.params().cover_risk) },
+        cover_risk: if budget.is_some() {
+            0.0
+        } else {
+            arguments.cover_risk.unwrap_or(evm.params().cover_risk)
+        },
         reduction: arguments.reduction.map_or(evm.params().reduction, Into::into),
         ..Params::clone(evm.params())
     };

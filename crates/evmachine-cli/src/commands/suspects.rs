@@ -108,9 +108,9 @@ fn print_table(data: &Labelled, suspects: &[Suspect]) {
 
 fn said(data: &Labelled, suspect: &Suspect) -> serde_json::Value {
     let Labelled { origin, labels, .. } = data;
-    let claim = suspect.claim.map(
-        |claim| json!({ "class": labels.names()[claim.class], "probability": claim.probability }),
-    );
+    let claim = suspect
+        .claim
+        .map(|claim| json!({ "class": labels.names()[claim.class], "probability": claim.probability }));
     json!({
         "row": origin.numbers[suspect.row],
         "file": origin.file(suspect.row).display().to_string(),

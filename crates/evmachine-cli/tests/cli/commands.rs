@@ -553,12 +553,15 @@ fn a_risk_in_the_cover_leaves_vectors_out_and_goes_with_no_budget() {
         let command = ["train", "data.csv", "--label", "class", "--tail-size", "10", "-o", "model", "-q"];
         place.ok(&[&command[..], more].concat());
         let rows: serde_json::Value = serde_json::from_str(&place.ok(&["rows", "model", "--json"])).unwrap();
-        rows.as_array().unwrap().iter().map(|row| row["row"]["number"].as_u64().unwrap()).collect::<Vec<u64>>()
+        rows.as_array()
+            .unwrap()
+            .iter()
+            .map(|row| row["row"]["number"].as_u64().unwrap())
+            .collect::<Vec<u64>>()
     };
     assert!(train(&[]).contains(&8));
     assert!(!train(&["--cover-risk", "1"]).contains(&8));
-    let shown: serde_json::Value =
-        serde_json::from_str(&place.ok(&["inspect", "model", "--json"])).unwrap();
+    let shown: serde_json::Value = serde_json::from_str(&place.ok(&["inspect", "model", "--json"])).unwrap();
     assert_eq!(shown["params"]["cover_risk"], 1.0);
     place.ok(&["reduce", "model", "--max-per-class", "1", "-o", "small", "-q"]);
     place.ok(&["reduce", "model", "--cover-threshold", "0.1", "--cover-risk", "2", "-o", "small", "-q"]);

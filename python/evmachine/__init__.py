@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from evmachine._psi import PsiModel
     from evmachine._rows import HeldRow, Row
     from evmachine._stored_pool import Group, Neighbor, StoredPool
+    from evmachine._suspects import Suspect, suspects
     from evmachine._warnings import DataWarning, FallbackWarning, PrecisionWarning, RetuneWarning
 
 __all__ = [
@@ -59,11 +60,13 @@ __all__ = [
     "Speaker",
     "StoredPool",
     "Suggestion",
+    "Suspect",
     "Testimony",
     "UnknownPool",
     "__version__",
     "metrics",
     "plot",
+    "suspects",
 ]
 
 _HOMES = {
@@ -87,8 +90,10 @@ _HOMES = {
     "Speaker": "_explanation",
     "StoredPool": "_stored_pool",
     "Suggestion": "_pool",
+    "Suspect": "_suspects",
     "Testimony": "_explanation",
     "UnknownPool": "_pool",
+    "suspects": "_suspects",
 }
 
 

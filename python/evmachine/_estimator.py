@@ -86,6 +86,10 @@ class ExtremeValueMachine(Corrections):
         The fraction of the way that each fit moves towards the mean of all fits.
     cover_threshold : float, default=0.5
         A point is covered by another whose psi at it reaches this, the paper's varsigma. 1 keeps every point.
+    cover_risk : float, default=0.0
+        How many points of its class an extreme vector must cover first for each point of another class that it claims.
+        What is not worth its risk is left out: the higher, the fewer extreme vectors, strangers accepted and outliers
+        kept. Not with ``max_extreme_vectors``.
     max_extreme_vectors : None, int, float or dict, default=None
         A limit that replaces ``cover_threshold``: an int for each class, a float as a fraction of all points learned
         from, ``{"total": n}`` over all classes.
@@ -217,6 +221,7 @@ class ExtremeValueMachine(Corrections):
         smoothing_neighbors: int = 10,
         pooling: float = 0.0,
         cover_threshold: float = 0.5,
+        cover_risk: float = 0.0,
         max_extreme_vectors: int | float | Mapping[str, int | float] | None = None,
         reduction: str = "set_cover",
         n_fused: int = 1,
@@ -249,6 +254,7 @@ class ExtremeValueMachine(Corrections):
         self.smoothing_neighbors = smoothing_neighbors
         self.pooling = pooling
         self.cover_threshold = cover_threshold
+        self.cover_risk = cover_risk
         self.max_extreme_vectors = max_extreme_vectors
         self.reduction = reduction
         self.n_fused = n_fused
@@ -539,6 +545,7 @@ class ExtremeValueMachine(Corrections):
         self,
         *,
         cover_threshold: float | None = None,
+        cover_risk: float | None = None,
         max_extreme_vectors: int | float | Mapping[str, int | float] | None = None,
         reduction: str | None = None,
     ) -> Self:
@@ -548,6 +555,8 @@ class ExtremeValueMachine(Corrections):
         ----------
         cover_threshold : float or None, default=None
             Keep what covers the rest at this probability.
+        cover_risk : float or None, default=None
+            With it, as in the constructor; as before unless given.
         max_extreme_vectors : int, float, dict or None, default=None
             Or keep so many; as in the constructor.
         reduction : {"set_cover", "weighted_max_k"} or None, default=None
@@ -559,10 +568,16 @@ class ExtremeValueMachine(Corrections):
         """
         if (cover_threshold is None) == (max_extreme_vectors is None):
             raise ValueError("give either cover_threshold or max_extreme_vectors")
+        if cover_risk is not None and cover_threshold is None:
+            raise ValueError("cover_risk goes with cover_threshold, not with max_extreme_vectors")
         with self._changing():
             model = self._native_model()
             params = _parameters.from_json(model.params)
             params["max_extreme_vectors"] = max_extreme_vectors
+            if cover_threshold is None:
+                params["cover_risk"] = 0.0
+            elif cover_risk is not None:
+                params["cover_risk"] = cover_risk
             if cover_threshold is not None:
                 params["cover_threshold"] = cover_threshold
             if reduction is not None:

@@ -31,6 +31,7 @@ __all__ = [
     "oscr_curve",
     "params_of_toml",
     "psi_at",
+    "suspects",
     "tune",
 ]
 
@@ -73,6 +74,16 @@ def params_of_toml(text: str) -> str: ...
 def psi_at(
     tail_model: str, shape: float, scale: float, shift: float, distances: npt.NDArray[np.float64]
 ) -> npt.NDArray[np.float64]: ...
+def suspects(
+    features: _Matrix,
+    codes: npt.NDArray[np.int64],
+    names: Sequence[str],
+    params: str,
+    threads: int,
+    progress: _Progress = None,
+) -> list[
+    tuple[int, int, float, tuple[int, float] | None, float, float, str, tuple[int, int, int] | None, str]
+]: ...
 def tune(
     features: _Matrix,
     codes: npt.NDArray[np.int64],

@@ -17,6 +17,7 @@ mod psi;
 mod reasons;
 mod rows;
 mod store;
+mod suspects;
 mod threads;
 mod tune;
 mod watch;
@@ -44,6 +45,8 @@ mod _native {
     use super::rows::{find_rows, held_rows};
     #[pymodule_export]
     use super::store::Store;
+    #[pymodule_export]
+    use super::suspects::suspects;
     #[pymodule_export]
     use super::tune::tune;
 

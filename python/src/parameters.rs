@@ -18,6 +18,7 @@ fn takes(name: &str) -> Option<&'static str> {
         | "smoothing"
         | "pooling"
         | "cover_threshold"
+        | "cover_risk"
         | "contrast"
         | "background" => "a number",
         "standardize" => "True or False",

@@ -430,3 +430,20 @@ def test_codes_of_no_class_are_refused():
     for truth, best in ([2, 0], [0, 1]), ([-1, 0], [0, 2]):
         with pytest.raises(ValueError, match="2 is not one of 2 classes"):
             _native.evaluate(np.array(truth), np.array(best), scores, accepted, 2)
+
+
+def test_a_risk_in_the_cover_leaves_outliers_out():
+    rows = np.concatenate([np.arange(20) * 0.1, 9 + np.arange(20) * 0.1])[:, None]
+    labels = np.repeat(["low", "high"], 20)
+    labels[7] = "high"
+    plain = ExtremeValueMachine(tail_size=10).fit(rows, labels)
+    assert 7 in plain.extreme_vector_indices_
+    risky = ExtremeValueMachine(tail_size=10, cover_risk=1.0).fit(rows, labels)
+    assert 7 not in risky.extreme_vector_indices_
+    assert 7 not in plain.reduce(cover_threshold=0.5, cover_risk=1.0).extreme_vector_indices_
+    risky.reduce(max_extreme_vectors=1)
+    assert len(risky.extreme_vector_indices_) == 2
+    with pytest.raises(ValueError, match="cover_risk goes with cover_threshold"):
+        plain.reduce(max_extreme_vectors=1, cover_risk=1.0)
+    with pytest.raises(ValueError, match="goes with a cover threshold"):
+        ExtremeValueMachine(cover_risk=1.0, max_extreme_vectors=5).fit(rows, labels)

@@ -6,7 +6,7 @@ use clap::{Parser, Subcommand};
 
 use crate::commands::{
     calibrate, demo, doubt, edit, evaluate, export, forget, inspect, plot, pool, predict, reduce, rows, set,
-    train, tune, update,
+    suspects, train, tune, update,
 };
 use crate::program::CommonArguments;
 
@@ -42,6 +42,7 @@ pub(crate) enum Command {
     Forget(forget::Arguments),
     Edit(edit::Arguments),
     Doubt(doubt::Arguments),
+    Suspects(suspects::Arguments),
     Rows(rows::Arguments),
     Set(set::Arguments),
     Calibrate(calibrate::Arguments),

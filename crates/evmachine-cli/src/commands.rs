@@ -14,6 +14,7 @@ pub(crate) mod predict;
 pub(crate) mod reduce;
 pub(crate) mod rows;
 pub(crate) mod set;
+pub(crate) mod suspects;
 pub(crate) mod train;
 pub(crate) mod tune;
 pub(crate) mod update;
@@ -38,6 +39,7 @@ pub(crate) fn run(command: &Command, console: &Console) -> Result<(), Failure> {
         Command::Doubt(arguments) => doubt::run(arguments, console),
         Command::Rows(arguments) => rows::run(arguments),
         Command::Set(arguments) => set::run(arguments, console),
+        Command::Suspects(arguments) => suspects::run(arguments, console),
         Command::Calibrate(arguments) => calibrate::run(arguments, console),
         Command::Tune(arguments) => tune::run(arguments, console),
         Command::Evaluate(arguments) => evaluate::run(arguments, console),

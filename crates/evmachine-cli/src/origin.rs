@@ -52,7 +52,7 @@ impl Origin {
     }
 
     /// The file of a row of the table.
-    fn file(&self, row: usize) -> &Path {
+    pub(crate) fn file(&self, row: usize) -> &Path {
         let at = self.files.partition_point(|file| file.rows.end <= row);
         self.files.get(at).map_or(Path::new(""), |file| &file.path)
     }

@@ -140,6 +140,11 @@ pub(crate) struct ParameterArguments {
     #[arg(long, value_name = "PROBABILITY", conflicts_with = "budget")]
     pub(crate) cover_threshold: Option<f64>,
 
+    /// Leave out extreme vectors that cover fewer points of their class than this times the points of other classes that they
+    /// claim: fewer vectors, strangers accepted and outliers kept; 0 covers every point [paper, robust: 0].
+    #[arg(long, value_name = "WEIGHT", conflicts_with = "budget")]
+    pub(crate) cover_risk: Option<f64>,
+
     #[command(flatten)]
     pub(crate) budget: BudgetArguments,
 
@@ -255,6 +260,7 @@ impl ParameterArguments {
         set(&mut params.smoothing, self.smoothing);
         set(&mut params.smoothing_neighbors, self.smoothing_neighbors);
         set(&mut params.pooling, self.pooling);
+        set(&mut params.cover_risk, self.cover_risk);
         set(&mut params.reduction, self.reduction);
         set(&mut params.n_fused, self.n_fused);
         set(&mut params.contrast, self.contrast);
@@ -268,6 +274,7 @@ impl ParameterArguments {
         params.fixed_shape = self.fixed_shape.or(params.fixed_shape);
         if let Some(budget) = self.budget.budget() {
             params.max_extreme_vectors = Some(budget);
+            params.cover_risk = 0.0;
         }
         if let Some(threshold) = self.cover_threshold {
             params.cover_threshold = threshold;

@@ -311,8 +311,10 @@ impl<'a> Arena<'a> {
             for (best, ratio) in best.iter_mut().zip(RATIOS).filter(|(_, ratio)| *ratio < from.vector_ratio) {
                 for reduction in [Reduction::SetCover, Reduction::WeightedMaxK] {
                     let max_extreme_vectors = Some(Budget::Ratio(ratio));
-                    let trial =
-                        self.trial(&Params { max_extreme_vectors, reduction, ..from.params.clone() })?;
+                    // A risk goes with a threshold, not with a budget.
+                    let params =
+                        Params { max_extreme_vectors, reduction, cover_risk: 0.0, ..from.params.clone() };
+                    let trial = self.trial(&params)?;
                     if best.as_ref().is_none_or(|best| trial.mean > best.mean) {
                         *best = Some(trial);
                     }

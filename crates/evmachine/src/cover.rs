@@ -7,6 +7,8 @@ mod fixed_size;
 mod greedy;
 mod memory;
 mod neighbors;
+mod queue;
+mod risk;
 mod sets;
 mod weighted;
 
@@ -23,6 +25,7 @@ use self::memory::Memory;
 use self::neighbors::Neighbors;
 use self::sets::Sets;
 
+pub(crate) use risk::claims;
 pub(crate) use sets::group_by_coverage;
 
 /// The points of one class and their Psi-curves.
@@ -35,6 +38,8 @@ pub(crate) struct Candidates<'a> {
     /// By point, the rank of its nearest ignored sample, where there are any: it is covered from nearer than that, so that it is
     /// not taken for a stranger once it is dropped.
     pub(crate) strangers: Option<Vec<f32>>,
+    /// By point, how many points of its class must be covered by it to make up for what it claims of other classes.
+    pub(crate) risks: Option<Vec<f64>>,
 }
 
 impl Candidates<'_> {
@@ -47,7 +52,7 @@ impl Candidates<'_> {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Cover {
     pub(crate) order: Vec<usize>,
-    /// What each added when it was chosen: points newly covered, or for the weighted cover the gain in psi.
+    /// What each added when it was chosen: points newly covered, less its risk, or for the weighted cover the gain in psi.
     /// Never rises along the order.
     pub(crate) gains: Vec<f32>,
 }
@@ -127,7 +132,8 @@ pub(crate) fn choose(
             Some(covers) => Ok(covers),
             None => each(&|class| {
                 let neighbors = Neighbors::new(metric, class, &resources);
-                greedy::cover(&Sets::new(&neighbors, &radii(class, threshold))?, usize::MAX)
+                let sets = Sets::new(&neighbors, &radii(class, threshold))?;
+                greedy::cover(&sets, class.risks.as_deref(), usize::MAX)
             }),
         },
         (Target::PerClass(count), reduction) => each(&|class| match reduction {
@@ -196,7 +202,7 @@ mod tests {
                 Curve::new(TailModel::Weibull, &psi)
             })
             .collect();
-        Candidates { points: Points::ready(values, 1), curves, originals: None, strangers: None }
+        Candidates { points: Points::ready(values, 1), curves, originals: None, strangers: None, risks: None }
     }
 
     fn any_line() -> impl Strategy<Value = Vec<(f32, f64, f64)>> {
@@ -240,8 +246,46 @@ mod tests {
         order
     }
 
+    /// Alg. 3 with what each point must be worth.
+    fn risky_reference(points: &[(f32, f64, f64)], threshold: f64, risks: &[f64]) -> Vec<usize> {
+        let class = line(points);
+        let mut covered = vec![false; points.len()];
+        let mut order = Vec::new();
+        while covered.contains(&false) {
+            let worth = |i: usize| {
+                let fresh =
+                    (0..points.len()).filter(|&j| !covered[j] && covers(&class, points, i, j, threshold));
+                fresh.count() as f64 - risks[i]
+            };
+            let all = 0..points.len();
+            let best = all.max_by(|&a, &b| worth(a).total_cmp(&worth(b)).then(b.cmp(&a))).unwrap();
+            if worth(best) <= 0.0 && !order.is_empty() {
+                break;
+            }
+            for (j, covered) in covered.iter_mut().enumerate() {
+                *covered |= covers(&class, points, best, j, threshold);
+            }
+            order.push(best);
+        }
+        order
+    }
+
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(200))]
+
+        #[test]
+        fn what_is_not_worth_its_risk_is_left_out(
+            points in any_line(), threshold in 0.01f64..0.99, risks in prop::collection::vec(0.0f64..9.0, 60),
+        ) {
+            let risks = &risks[..points.len()];
+            let candidates = Candidates { risks: Some(risks.to_vec()), ..line(&points) };
+            let found = choose_one(candidates, Reduction::SetCover, Target::Threshold(threshold), &Run::new());
+            prop_assert_eq!(&found.order, &risky_reference(&points, threshold, risks));
+            prop_assert!(found.gains.is_sorted_by(|a, b| a >= b));
+            let free = Candidates { risks: Some(vec![0.0; points.len()]), ..line(&points) };
+            let free = choose_one(free, Reduction::SetCover, Target::Threshold(threshold), &Run::new());
+            prop_assert_eq!(free.order, reference(&points, threshold));
+        }
 
         #[test]
         fn the_lazy_cover_is_the_greedy_one_whatever_memory_it_has(

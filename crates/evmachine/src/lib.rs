@@ -31,7 +31,8 @@
 //! 7. [`Decision`] is what it says of a query, [`Explanation`] why.
 //! 8. [`UnknownPool`] gathers the unknowns, [`Strategy`] chooses what to label; [`Grouping`] keeps groups of them up as they come.
 //! 9. [`Evm::update`] learns the labels, and the road begins again. [`Evm::edit`] corrects what was learned, [`Evm::ignore`]
-//!    takes samples that stay strangers, [`Evm::doubt`] asks what a decision rests on.
+//!    takes samples that stay strangers, [`Evm::doubt`] asks what a decision rests on, and [`suspects`](suspects()) which labels of the
+//!    training rows are in doubt.
 //!
 //! Models are written to and read from safetensors files ([`Evm::save`], [`Evm::load`]). What takes long comes in two forms:
 //! plain, and `..._with` a [`Run`] that can watch it and stop it. What only a tuner needs is in [`tuning`].
@@ -43,7 +44,7 @@
 //! | operation | error |
 //! |---|---|
 //! | [`Features`], [`Labels`], [`Params::check`] | [`FeatureError`], [`LabelError`], [`ParamsError`] |
-//! | [`Evm::fit`], [`Evm::update`], [`Probe::fit`] | [`FitError`] |
+//! | [`Evm::fit`], [`Evm::update`], [`Probe::fit`], [`suspects`](suspects()) | [`FitError`] |
 //! | [`Evm::decide`], [`Evm::probabilities`], [`Evm::explain`], [`Probe::logits`] | [`PredictError`] |
 //! | [`Evm::calibrate`], [`Evm::calibrate_unknowns`], [`Evm::set_rejection`] | [`CalibrateError`] |
 //! | [`Evm::reduce`] | [`ReduceError`] |
@@ -115,6 +116,7 @@ mod smoothing;
 mod stacking;
 mod standard;
 mod support;
+mod suspects;
 mod sweep;
 mod table;
 mod tail;
@@ -154,6 +156,7 @@ pub use progress::{Observer, Run, Stage};
 pub use psi::{FitStatus, PsiModel};
 pub use rejection::Rejection;
 pub use report::{Concern, Report, StageTimes, StatusCounts, TuneAgain};
+pub use suspects::{Claim, CoverPlace, Suspect, suspects};
 pub use tail::{Bounds, Executor, Plan};
 pub use threshold::CalibrateError;
 pub use weibull::MarginError;

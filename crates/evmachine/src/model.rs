@@ -155,7 +155,8 @@ pub struct ExtremeVector<'a> {
     pub psi: PsiModel,
     /// The training row it came from, counted from 0 over all data ever learned from.
     pub source: u64,
-    /// Points of its class that it was the first to cover; for the weighted cover, what it added to the sum of psi.
+    /// Points of its class that it was the first to cover, less its risk ([`Params::cover_risk`](crate::Params::cover_risk)); for the
+    /// weighted cover, what it added to the sum of psi.
     pub gain: f32,
 }
 

@@ -215,6 +215,11 @@ pub struct Params {
     pub pooling: f64,
     /// A point is covered by another whose psi at it reaches this: the paper's varsigma. 1 keeps every point.
     pub cover_threshold: f64,
+    /// How many points of its class an extreme vector must cover first for each point of another class that it claims, as far as its psi
+    /// there goes. What is not worth its risk is left out, with the points that nothing else covers: the higher, the fewer
+    /// extreme vectors, strangers accepted, and outliers kept. 0 covers every point (Alg. 3). For `cover_threshold` alone, not for
+    /// a budget. Costs the distances to other classes once more.
+    pub cover_risk: f64,
     /// A limit on the number of extreme vectors, which replaces `cover_threshold`.
     pub max_extreme_vectors: Option<Budget>,
     /// How extreme vectors are chosen.
@@ -267,6 +272,7 @@ impl Default for Params {
             smoothing_neighbors: 10,
             pooling: 0.0,
             cover_threshold: 0.5,
+            cover_risk: 0.0,
             max_extreme_vectors: None,
             reduction: Reduction::SetCover,
             n_fused: 1,

@@ -406,6 +406,7 @@ fn candidates(run: &Run<'_>, model: &Evm, features: &Features<'_>) -> Result<Can
         curves,
         originals: None,
         strangers: None,
+        risks: None,
     })
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::batch::Batch;
 use crate::cover::{self, Candidates, Cover, Target};
 use crate::curve::Curve;
+use crate::distance;
 use crate::error::{Halt, ReduceError};
 use crate::ignored;
 use crate::model::{Cache, ClassModel, Evm};
@@ -30,11 +31,12 @@ impl Evm {
     }
 
     /// As [`reduce`](Self::reduce), watched and sized by `run`. A model does not hold where its points were before
-    /// smoothing; where there is smoothing, training with a threshold or budget chooses better. Of `params`, only `cover_threshold`,
+    /// smoothing; where there is smoothing, training with a threshold or budget chooses better. Of `params`, only `cover_threshold`, `cover_risk`,
     /// `max_extreme_vectors`, `reduction` and `reduce_when` are used.
     pub fn reduce_with(&mut self, run: &Run<'_>, params: &Params) -> Result<(), ReduceError> {
         let params = Params {
             cover_threshold: params.cover_threshold,
+            cover_risk: params.cover_risk,
             max_extreme_vectors: params.max_extreme_vectors,
             reduction: params.reduction,
             reduce_when: params.reduce_when,
@@ -78,11 +80,17 @@ impl Evm {
         let target = Target::new(&self.params, self.points_held());
         let sums = self.pool_sums();
         let strangers = self.ignored.columns(&self.params.metric, self.dimensions);
+        let ranges = self.ranges();
+        let everyone = (self.params.cover_risk > 0.0).then(|| {
+            let points = self.points();
+            let all: Vec<usize> = (0..points.len()).collect();
+            distance::columns(&self.params.metric, &points, &all)
+        });
         let candidates: Result<Vec<Candidates<'_>>, Halt> = classes
             .iter()
-            .map(|&class| {
-                let class = &self.classes[class];
-                let curves = class
+            .map(|&number| {
+                let class = &self.classes[number];
+                let curves: Vec<Curve> = class
                     .psi
                     .iter()
                     .map(|psi| {
@@ -93,6 +101,21 @@ impl Evm {
                     })
                     .collect();
                 let points = Points::ready(&class.vectors[..], self.dimensions);
+                let risks = match everyone.as_deref() {
+                    Some(everyone) => {
+                        let claims = |columns, own| {
+                            cover::claims(run, &self.params.metric, (&points, &curves), columns, own)
+                        };
+                        let mut risks = claims(everyone, &ranges[number])?;
+                        if let Some(ignored) = strangers.as_deref() {
+                            let more = claims(ignored, &(0..0))?;
+                            risks.iter_mut().zip(more).for_each(|(risk, more)| *risk += more);
+                        }
+                        risks.iter_mut().for_each(|risk| *risk *= self.params.cover_risk);
+                        Some(risks)
+                    }
+                    None => None,
+                };
                 let originals = originals.map(|originals| originals.of(class, self.dimensions));
                 let strangers = match strangers.as_deref() {
                     Some(columns) => {
@@ -103,7 +126,7 @@ impl Evm {
                     }
                     None => None,
                 };
-                Ok(Candidates { points, curves, originals, strangers })
+                Ok(Candidates { points, curves, originals, strangers, risks })
             })
             .collect();
         let candidates = candidates?;

@@ -264,6 +264,7 @@ impl Params {
             probe_weight: Weight::Fixed(0.0),
             rejection_threshold: Rejection::Probability(0.05),
             cover_threshold: self.cover_threshold,
+            cover_risk: self.cover_risk,
             max_extreme_vectors: self.max_extreme_vectors,
             reduction: self.reduction,
             reduce_when: self.reduce_when,

@@ -29,6 +29,11 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "PROBABILITY", conflicts_with = "budget")]
     cover_threshold: Option<f64>,
 
+    /// With it, leave out what covers fewer points of its class than this times the extreme vectors of other classes that it
+    /// claims; as the model was trained unless given.
+    #[arg(long, value_name = "WEIGHT", requires = "cover_threshold")]
+    cover_risk: Option<f64>,
+
     /// How extreme vectors are chosen.
     #[arg(long, value_enum)]
     reduction: Option<ReductionName>,
@@ -46,6 +51,11 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
     let params = Params {
         max_extreme_vectors: budget,
         cover_threshold: threshold.unwrap_or(evm.params().cover_threshold),
+        cover_risk: if budget.is_some() {
+            0.0
+        } else {
+            arguments.cover_risk.unwrap_or(evm.params().cover_risk)
+        },
         reduction: arguments.reduction.map_or(evm.params().reduction, Into::into),
         ..Params::clone(evm.params())
     };

@@ -129,7 +129,7 @@ pub(crate) fn warn_of_few_rows(console: &Console, rule: Rejection, rows: usize) 
     }
 }
 
-fn fill_rule(text: &str) -> Result<Fill, String> {
+pub(crate) fn fill_rule(text: &str) -> Result<Fill, String> {
     let found = Fill::ALL.into_iter().find(|rule| rule.name() == text);
     found.ok_or_else(|| "it is none of mean, median, zero".to_owned())
 }

@@ -537,3 +537,36 @@ fn keep(classes: &[&str]) -> String {
     let kept: Vec<&str> = lines.filter(|line| classes.iter().any(|class| line.starts_with(class))).collect();
     format!("{header}\n{}\n", kept.join("\n"))
 }
+
+#[test]
+fn a_risk_in_the_cover_leaves_vectors_out_and_goes_with_no_budget() {
+    let place = Place::new();
+    place.write("data.csv", {
+        let rows = (0..40).map(|i: i32| {
+            let x = f64::from(i % 20) * 0.1 + if i < 20 { 0.0 } else { 9.0 };
+            let class = if (i < 20) == (i == 7) { "high" } else { "low" };
+            format!("{class},{x}\n")
+        });
+        format!("class,x\n{}", rows.collect::<String>())
+    });
+    let train = |more: &[&str]| {
+        let command = ["train", "data.csv", "--label", "class", "--tail-size", "10", "-o", "model", "-q"];
+        place.ok(&[&command[..], more].concat());
+        let rows: serde_json::Value = serde_json::from_str(&place.ok(&["rows", "model", "--json"])).unwrap();
+        rows.as_array()
+            .unwrap()
+            .iter()
+            .map(|row| row["row"]["number"].as_u64().unwrap())
+            .collect::<Vec<u64>>()
+    };
+    assert!(train(&[]).contains(&8));
+    assert!(!train(&["--cover-risk", "1"]).contains(&8));
+    let shown: serde_json::Value = serde_json::from_str(&place.ok(&["inspect", "model", "--json"])).unwrap();
+    assert_eq!(shown["params"]["cover_risk"], 1.0);
+    place.ok(&["reduce", "model", "--max-per-class", "1", "-o", "small", "-q"]);
+    place.ok(&["reduce", "model", "--cover-threshold", "0.1", "--cover-risk", "2", "-o", "small", "-q"]);
+    let train = ["train", "data.csv", "--label", "class", "-o", "model"];
+    let error = place.fails(2, &[&train[..], &["--cover-risk=-1"]].concat());
+    assert!(error.contains("cover_risk = -1: must be 0 or a positive number"), "{error}");
+    place.fails(2, &[&train[..], &["--cover-risk", "1", "--max-total", "5"]].concat());
+}

@@ -2,7 +2,7 @@
 
 use crate::Place;
 
-const COMMANDS: [&str; 19] = [
+const COMMANDS: [&str; 20] = [
     "demo",
     "calibrate",
     "train",
@@ -12,6 +12,7 @@ const COMMANDS: [&str; 19] = [
     "forget",
     "edit",
     "doubt",
+    "suspects",
     "rows",
     "set",
     "tune",
@@ -109,6 +110,7 @@ fn every_example_runs() {
         "forget",
         "edit",
         "doubt",
+        "suspects",
         "rows",
         "set",
         "inspect",

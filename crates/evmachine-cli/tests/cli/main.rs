@@ -5,6 +5,7 @@
 //! - `input`: rows, columns, labels and several files, as people and attackers bring them;
 //! - `commands`: calibrate, update, reduce, forget, tune, inspect, plot, export, demo;
 //! - `edit`: corrections of a model, and the names of its rows;
+//! - `suspects`: rows whose labels are in doubt;
 //! - `pool`: unknowns that wait on disk, answers, versions;
 //! - `files`: what becomes of the files that commands write;
 //! - `output`: what arrives at the standard output, and what a terminal gets to see;
@@ -23,6 +24,7 @@ mod input;
 mod output;
 mod pool;
 mod streams;
+mod suspects;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

@@ -9,14 +9,15 @@ use crate::metric::Metric;
 use crate::points::Points;
 use crate::progress::Run;
 
-/// The device that takes the covers of the classes, if there is one.
+/// The device that takes the covers of the classes, if there is one. Risks are weighed on the processor.
 fn taking<'a>(run: &Run<'a>, metric: &Metric, classes: &[Candidates<'_>]) -> Option<&'a dyn Device> {
     let multiplications = classes.iter().map(|class| {
         let pairs = (class.len() as u64).saturating_mul(class.len() as u64);
         pairs.saturating_mul(class.points.dimensions() as u64)
     });
     let device = run.device_for(multiplications.fold(0, u64::saturating_add))?;
-    (!matches!(metric, Metric::Custom(_))).then_some(device)
+    let plain = classes.iter().all(|class| class.risks.is_none());
+    (plain && !matches!(metric, Metric::Custom(_))).then_some(device)
 }
 
 /// The greedy set cover of each class at the threshold; `None` where there is no device for it, or it gave way.

@@ -34,7 +34,7 @@ pub(super) fn per_class(
     let mut neighbors = Neighbors::new(metric, class, resources);
     neighbors.keep()?;
     let cover_at = |level| {
-        let cover = greedy::cover(&Sets::new(&neighbors, &radii_at(class, level))?, count)?;
+        let cover = greedy::cover(&Sets::new(&neighbors, &radii_at(class, level))?, None, count)?;
         let complete = cover.gains.iter().sum::<f32>() as usize == class.len();
         // An incomplete cover needs more than `count` points.
         let size = if complete { cover.order.len() } else { count + 1 };
@@ -55,7 +55,7 @@ pub(super) fn total(
     neighbors.par_iter_mut().try_for_each(Neighbors::keep)?;
     let cover_at = |level| {
         let covers = classes.par_iter().zip(&neighbors).map(|(class, neighbors)| {
-            greedy::cover(&Sets::new(neighbors, &radii_at(class, level))?, usize::MAX)
+            greedy::cover(&Sets::new(neighbors, &radii_at(class, level))?, None, usize::MAX)
         });
         let covers: Vec<Cover> = covers.collect::<Result<_, Halt>>()?;
         let size = covers.iter().map(|cover| cover.order.len()).sum();

@@ -3,12 +3,13 @@
 //! Maximises `sum_j max_{i chosen} psi_i(d_ij)` greedily. The sum is submodular, so the greedy choice reaches at
 //! least 1 - 1/e of the best possible one.
 
-use std::cmp::{Ordering, Reverse};
+use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use rayon::prelude::*;
 
 use super::neighbors::Neighbors;
+use super::queue::Entry;
 use super::{Candidates, Cover, Resources};
 use crate::curve::Curve;
 use crate::error::Halt;
@@ -82,24 +83,4 @@ fn each_psi(
         let mut distances = ranks.iter().map(|&rank| metric.distance_of_rank(rank));
         visit(position, &class.curves[indices[position]], &mut distances);
     })
-}
-
-#[derive(PartialEq)]
-struct Entry {
-    gain: f64,
-    index: Reverse<usize>,
-}
-
-impl Eq for Entry {}
-
-impl Ord for Entry {
-    fn cmp(&self, other: &Self) -> Ordering {
-        self.gain.total_cmp(&other.gain).then(self.index.cmp(&other.index))
-    }
-}
-
-impl PartialOrd for Entry {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
 }

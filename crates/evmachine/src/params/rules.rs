@@ -94,6 +94,10 @@ impl Params {
         rule(fraction(self.pooling), "pooling", self.pooling, "must be between 0 and 1")?;
         let threshold = self.cover_threshold;
         rule(positive_fraction(threshold), "cover_threshold", threshold, "must be above 0 and at most 1")?;
+        let risk = self.cover_risk;
+        rule(risk.is_finite() && risk >= 0.0, "cover_risk", risk, "must be 0 or a positive number")?;
+        let budget = self.max_extreme_vectors.is_some();
+        rule(risk == 0.0 || !budget, "cover_risk", risk, "goes with a cover threshold, not with a budget")?;
         match self.max_extreme_vectors {
             Some(Budget::PerClass(count) | Budget::Total(count)) => {
                 rule(count >= 1, "max_extreme_vectors", count, "must be at least 1")?;

@@ -1,0 +1,40 @@
+//! Rows whose labels are in doubt, as plain tuples, which `evmachine/_suspects.py` gives names to.
+
+use evmachine::Suspect;
+use numpy::PyReadonlyArray1;
+use pyo3::prelude::*;
+
+use crate::arrays::{self, Matrix};
+use crate::{failure, parameters, watch};
+
+/// Row, class of its label, P of that, the class that claims it and P of that, lead, margin, how it was fitted, its place in
+/// the cover as position, size and rows covered, and why.
+type SuspectRow =
+    (usize, usize, f64, Option<(usize, f64)>, f64, f64, &'static str, Option<(usize, usize, usize)>, String);
+
+/// The rows whose labels are in doubt, the most doubtful first.
+#[pyfunction]
+#[pyo3(signature = (features, codes, names, params, threads, progress=None))]
+pub(crate) fn suspects(
+    py: Python<'_>,
+    features: Matrix<'_>,
+    codes: PyReadonlyArray1<'_, i64>,
+    names: Vec<String>,
+    params: &str,
+    threads: usize,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Vec<SuspectRow>> {
+    let params = parameters::read(params)?;
+    let (data, labels) = (arrays::features(&features)?, arrays::labels(&codes, &names)?);
+    let found = watch::run(py, threads, progress.as_ref(), |run, _| {
+        evmachine::suspects(run, &params, &data, &labels)
+    })?;
+    let row = |suspect: Suspect| {
+        let why = suspect.reason(&labels);
+        let claim = suspect.claim.map(|claim| (claim.class, claim.probability));
+        let cover = suspect.cover.map(|place| (place.position, place.of, place.covers));
+        let Suspect { row, class, probability, lead, margin, status, .. } = suspect;
+        (row, class, probability, claim, lead, margin, status.describe(), cover, why)
+    };
+    Ok(found.map_err(failure::value)?.into_iter().map(row).collect())
+}

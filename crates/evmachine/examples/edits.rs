@@ -1,4 +1,5 @@
-//! What an edit of one row costs beside the fit: `cargo run --release -p evmachine --example edits -- 100000x384 --tail 200`.
+//! What an edit of one row costs beside the fit, to a model that has answered before, and to one that has not (`--cold`):
+//! `cargo run --release -p evmachine --example edits -- 100000x384 --tail 200`.
 
 mod drawn;
 
@@ -27,6 +28,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     let clock = Instant::now();
     let (evm, _) = Evm::fit(&params, &features, &labels)?;
     let fit = clock.elapsed().as_secs_f64();
+    if drawn::option(&arguments, "--cold").is_none() {
+        evm.decide(&features.select(&[0]))?;
+    }
     println!("fit {fit:.2} s, {} extreme vectors, tails {:?}", evm.extreme_vector_count(), evm.tail_memory());
     let edits = [
         ("rename", Edit::Rename { class: "class 0".into(), to: "renamed".into() }),

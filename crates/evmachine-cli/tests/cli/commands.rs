@@ -252,10 +252,58 @@ fn tuning_writes_parameters_that_train_reads() {
     {
         assert!(inspected.contains(line), "{line}\n{inspected}");
     }
+    place.write("gaps.csv", place_gaps(&std::fs::read_to_string(&csv).unwrap()));
+    let gaps = [
+        "tune", "gaps.csv", "--label", "class", "--space", "paper", "--trials", "2", "--folds", "2", "-o",
+        "g.toml",
+    ];
+    place.fails(3, &gaps);
+    let output = place.run(&[&gaps[..], &["--fill", "median"]].concat());
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("--label class --fill median --params g.toml"), "{said}");
     let grid = place.ok(&[
         "tune", &csv, "--label", "class", "--space", "paper", "--grid", "--folds", "2", "-o", "p.toml",
     ]);
     assert!(grid.starts_with("40 trials, best first"), "{grid}");
+}
+
+/// The table without the first value of its second row.
+fn place_gaps(table: &str) -> String {
+    let mut lines: Vec<String> = table.lines().map(str::to_owned).collect();
+    let mut cells: Vec<&str> = lines[2].split(',').collect();
+    cells[1] = "";
+    lines[2] = cells.join(",");
+    lines.join("\n") + "\n"
+}
+
+/// Rows far out along a direction in which training rows hardly differ are fine in the file, and too large once whitened.
+#[test]
+fn rows_that_cannot_be_whitened_are_left_out_like_other_bad_rows() {
+    let place = Place::new();
+    let row = |i: usize| format!("{},{}.{},{}e-9\n", ["x", "y"][i % 2], 3 * (i % 2), i, (i * 7) % 5);
+    let good: String = (0..20).map(row).collect();
+    place.write("data.csv", format!("class,a,b\n{good}"));
+    place.write("test.csv", format!("class,a,b\n{good}x,1,1e14\n"));
+    let train =
+        ["train", "data.csv", "--label", "class", "--whitening", "0.000001", "-o", "model", "--quiet"];
+    place.ok(&train);
+    let commands: [&[&str]; 3] = [
+        &["evaluate", "model", "test.csv"],
+        &["update", "model", "test.csv", "-o", "m"],
+        &["calibrate", "model", "test.csv", "-o", "m"],
+    ];
+    for command in commands {
+        let command = [command, &["--label", "class"]].concat();
+        let said = place.fails(3, &command);
+        assert!(said.contains("test.csv: row 21 has a value above"), "{said}");
+        let output = place.run(&[&command[..], &["--skip-bad-rows"]].concat());
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.success(), "{said}");
+        assert!(
+            said.contains("warning: 1 bad row was left out\n  test.csv: row 21 has a value above"),
+            "{said}"
+        );
+    }
 }
 
 #[test]

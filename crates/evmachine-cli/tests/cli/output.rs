@@ -80,7 +80,12 @@ fn a_full_disk_is_said() {
     trained(&place);
     let letters = fixture("letters.csv");
     let label = ["--label", "class"];
-    let commands: [&[&str]; 9] = [
+    place.ok(&["pool", "init", "pool", model]);
+    let commands: [&[&str]; 13] = [
+        &["export", model, "--onnx", "nowhere/m.onnx"],
+        &["tune", &letters, "-o", "nowhere/p.toml"],
+        &["pool", "export", "pool", "-o", "nowhere/p.csv"],
+        &["pool", "export", "pool", "--model", "nowhere/m"],
         &["--help"],
         &["train", "--help"],
         &["--version"],

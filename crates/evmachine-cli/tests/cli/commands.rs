@@ -252,7 +252,7 @@ fn tuning_writes_parameters_that_train_reads() {
     {
         assert!(inspected.contains(line), "{line}\n{inspected}");
     }
-    place.write("gaps.csv", place_gaps(&std::fs::read_to_string(&csv).unwrap()));
+    place.write("gaps.csv", with_a_gap(&std::fs::read_to_string(&csv).unwrap()));
     let gaps = [
         "tune", "gaps.csv", "--label", "class", "--space", "paper", "--trials", "2", "--folds", "2", "-o",
         "g.toml",
@@ -268,7 +268,7 @@ fn tuning_writes_parameters_that_train_reads() {
 }
 
 /// The table without the first value of its second row.
-fn place_gaps(table: &str) -> String {
+fn with_a_gap(table: &str) -> String {
     let mut lines: Vec<String> = table.lines().map(str::to_owned).collect();
     let mut cells: Vec<&str> = lines[2].split(',').collect();
     cells[1] = "";

@@ -234,14 +234,14 @@ fn why_a_row_is_not_there_is_the_true_reason() {
 fn hints_of_a_comparison_name_flags_that_edit_has() {
     let place = trained();
     place.write("query.csv", "y,z\n0.31,1\n");
-    let edit = ["edit", "unlearn", "model", "--row", "1", "-o", "model", "--compare", "query.csv"];
+    let edit = ["edit", "unlearn", "model", "--row", "1", "-o", "other", "--compare", "query.csv"];
     let said = place.fails(3, &edit);
     assert!(said.contains("hint: pass --features COLUMNS"), "{said}");
     let compared = place.ok(&[&edit[..], &["--features", "y", "--quiet"]].concat());
     assert!(compared.is_empty() || compared.starts_with("row 1"), "{compared}");
-    place.write("query.csv", "x\nnone\n");
+    place.write("query.csv", "x\n0.3\nnone\n");
     let said = place.fails(3, &edit);
-    assert!(!said.contains("--skip-bad-rows"), "{said}");
+    assert!(said.contains("--drop x") && !said.contains("--skip-bad-rows"), "{said}");
 }
 
 #[test]

@@ -285,7 +285,7 @@ fn rows_that_cannot_be_whitened_are_left_out_like_other_bad_rows() {
     place.write("data.csv", format!("class,a,b\n{good}"));
     place.write("test.csv", format!("class,a,b\n{good}x,1,1e14\n"));
     let train =
-        ["train", "data.csv", "--label", "class", "--whitening", "0.000001", "-o", "model", "--quiet"];
+        ["train", "data.csv", "--label", "class", "--whitening", "1", "-o", "model", "--quiet"];
     place.ok(&train);
     let commands: [&[&str]; 3] = [
         &["evaluate", "model", "test.csv"],

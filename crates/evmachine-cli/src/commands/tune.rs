@@ -300,11 +300,13 @@ fn chosen(params: &Params) -> Result<String, Failure> {
     })
 }
 
-/// All parameters by name, but for the rule of rejection.
+/// All parameters by name, but for the rule of rejection and the scores of strangers, which were measured.
 fn settings(params: &Params) -> Result<toml::Table, Failure> {
     let mut settings =
         toml::Table::try_from(params).map_err(|error| Failure::new(Kind::Other, error.to_string()))?;
-    settings.remove("rejection_threshold");
+    for apart in ["rejection_threshold", "strangers"] {
+        settings.remove(apart);
+    }
     Ok(settings)
 }
 

@@ -239,7 +239,7 @@ fn hints_of_a_comparison_name_flags_that_edit_has() {
     assert!(said.contains("hint: pass --features COLUMNS"), "{said}");
     let compared = place.ok(&[&edit[..], &["--features", "y", "--quiet"]].concat());
     assert!(compared.is_empty() || compared.starts_with("row 1"), "{compared}");
-    place.write("query.csv", "x\n0.3\nnone\n");
+    place.write("query.csv", "x\n0.3\nred\n");
     let said = place.fails(3, &edit);
     assert!(said.contains("--drop x") && !said.contains("--skip-bad-rows"), "{said}");
 }

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from evmachine import _native, _parameters
+from evmachine import _labels, _native, _parameters
 
 if TYPE_CHECKING:
     from evmachine._estimator import ExtremeValueMachine
@@ -163,7 +163,7 @@ class UnknownPool:
             Of the type that the classes of the model have.
         """
         numbers, label = _numbers(samples), self._of_one_type(label)
-        self._pool.label(numbers, str(label))
+        self._pool.label(numbers, _labels.text(label))
         self._labels.update(dict.fromkeys(numbers, label))
 
     def _of_one_type(self, label: Any) -> Any:

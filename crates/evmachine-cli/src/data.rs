@@ -13,6 +13,7 @@ use crate::failure::{Failure, Kind};
 use crate::inputs::expand;
 use crate::interrupt;
 use crate::origin::{FileRows, Located, Origin};
+use crate::text::counted;
 
 /// What a data file holds.
 #[derive(Debug, Clone, Default, Args)]
@@ -85,6 +86,13 @@ pub struct Labelled {
 }
 
 impl Labelled {
+    fn remove(&mut self, row: usize) {
+        let others: Vec<usize> = (0..self.features.rows()).filter(|&other| other != row).collect();
+        self.features = self.features.select(&others);
+        self.labels = self.labels.select(&others);
+        self.origin.remove(row);
+    }
+
     /// A failure of the library with these rows, told by their files and row numbers.
     pub(crate) fn failure(&self, failure: impl Into<Located>) -> Failure {
         self.origin.failure(failure)
@@ -95,6 +103,8 @@ impl Labelled {
 pub(crate) struct Unlabelled {
     pub(crate) origin: Origin,
     pub(crate) features: Features<'static>,
+    /// What the label column holds, where there is one.
+    pub(crate) labels: Option<Vec<String>>,
 }
 
 impl Unlabelled {
@@ -201,7 +211,7 @@ impl DataArguments {
         };
         let (batch, origin, _) = collect(console, series, &arguments.options(evm))?;
         let features = Features::new(batch.features, batch.columns)?;
-        Ok(Unlabelled { origin, features })
+        Ok(Unlabelled { origin, features, labels: batch.labels })
     }
 
     /// As [`read_unlabelled`](Self::read_unlabelled), for rows that are learned beside known ones.
@@ -225,7 +235,7 @@ impl DataArguments {
     ) -> Result<Labelled, Failure> {
         let series = self.open(console, paths, evm)?;
         if series.schema().label_name.is_none() {
-            return Err(no_labels(series.schema()));
+            return Err(no_labels(series.schema(), evm.is_some()));
         }
         let (mut batch, origin, schema) = collect(console, series, &self.options(evm))?;
         let rule = self.fill.filter(|_| evm.is_none());
@@ -244,6 +254,34 @@ impl DataArguments {
             schema.format
         ));
         Ok(Labelled { origin, features, labels, fill, schema })
+    }
+}
+
+impl DataArguments {
+    /// Has the library do something with rows. Where bad rows are left out, so are those that it refuses, which may be fine as they
+    /// are in the file and impossible when they are whitened.
+    pub(crate) fn attempt<T, E: Into<Located>>(
+        &self,
+        console: &Console,
+        data: &mut Labelled,
+        mut call: impl FnMut(&Labelled) -> Result<T, E>,
+    ) -> Result<T, Failure> {
+        let mut reasons = Vec::new();
+        let done = loop {
+            let error = match call(data) {
+                Ok(done) => break done,
+                Err(error) => error.into(),
+            };
+            let row = error.row().filter(|_| self.skip_bad_rows && data.features.rows() > 1);
+            let Some(row) = row else { return Err(data.failure(error)) };
+            reasons.push(data.failure(error).message);
+            data.remove(row);
+        };
+        if !reasons.is_empty() {
+            warn_of_left_out(console, reasons.len() as u64);
+            reasons.iter().take(Skipped::KEPT).for_each(|reason| console.say(format!("  {reason}")));
+        }
+        Ok(done)
     }
 }
 
@@ -314,14 +352,21 @@ pub(crate) fn typed(column: &ColumnRef) -> String {
     }
 }
 
-fn no_labels(schema: &Schema) -> Failure {
+/// `modelled`: whether there is a model, and the columns that were read are its features.
+fn no_labels(schema: &Schema, modelled: bool) -> Failure {
     let last = schema.feature_names.last().map_or("CLASS", String::as_str);
     let hint = match schema.format {
         Format::Npy => "give them with --labels-file FILE".to_owned(),
         Format::Npz => "name the array that holds them, such as --label y".to_owned(),
+        _ if modelled => "name the column that holds them with --label COLUMN".to_owned(),
         _ => format!("name the column that holds them, such as --label {last:?} or --label 0"),
     };
     Failure::new(Kind::Usage, "the rows have no labels, and this command needs them").hint(hint)
+}
+
+fn warn_of_left_out(console: &Console, rows: u64) {
+    let were = if rows == 1 { "was" } else { "were" };
+    console.warn(format!("{} {were} left out", counted(rows, "bad row")));
 }
 
 /// Says how many rows were left out, and why the first of them.
@@ -331,7 +376,7 @@ pub(crate) fn report_skipped(console: &Console, series: &Series) {
     if rows == 0 {
         return;
     }
-    console.warn(format!("{rows} bad rows were left out"));
+    warn_of_left_out(console, rows);
     let mut reasons = Vec::new();
     for (path, skipped) in series.skipped() {
         let file = if several { format!("{}: ", path.display()) } else { String::new() };

@@ -60,6 +60,26 @@ impl Failure {
         self
     }
 
+    /// Without the parts of the hint that name flags which a command does not have; those in backticks are of another.
+    pub(crate) fn only_flags_of(mut self, command: &clap::Command) -> Self {
+        let known = |flag: &str| {
+            command.get_arguments().any(|argument| {
+                let aliases = argument.get_visible_aliases().unwrap_or_default();
+                argument.get_long() == Some(flag) || aliases.contains(&flag)
+            })
+        };
+        let fits = |part: &&str| {
+            let outside = part.split('`').step_by(2);
+            let words = outside.flat_map(|text| text.split([' ', ',', '.', ':', ';']));
+            words.filter_map(|word| word.strip_prefix("--")).all(known)
+        };
+        self.hint = self.hint.and_then(|hint| {
+            let parts: Vec<&str> = hint.split("; ").filter(fits).collect();
+            (!parts.is_empty()).then(|| parts.join("; "))
+        });
+        self
+    }
+
     pub(crate) fn interrupted() -> Self {
         Self::new(Kind::Interrupted, "interrupted; nothing was written")
     }
@@ -79,19 +99,23 @@ impl Failure {
 
 impl From<ParamsError> for Failure {
     fn from(error: ParamsError) -> Self {
-        Self::new(Kind::Usage, error.to_string()).hint(parameter_hint(error.name))
+        let ParamsError { name, value, rule } = error;
+        let (flags, hint) = parameter_flags(name);
+        Self::new(Kind::Usage, format!("{flags} {value}: {rule}")).hint(hint)
     }
 }
 
-/// The flags that set a parameter.
-fn parameter_hint(name: &str) -> String {
+/// The flags that set a parameter, and where more is said of them.
+fn parameter_flags(name: &str) -> (String, String) {
     let flags = match name {
-        "max_extreme_vectors" => "--max-per-class, --max-total and --vector-ratio".to_owned(),
-        "rejection_threshold" => "--delta, --max-false-unknown and --max-false-known".to_owned(),
-        "background" | "strangers" => return "it is set in the file of --params alone".to_owned(),
+        "max_extreme_vectors" => "--max-per-class, --max-total or --vector-ratio".to_owned(),
+        "rejection_threshold" => "--delta, --max-false-unknown or --max-false-known".to_owned(),
+        "background" | "strangers" => {
+            return (name.to_owned(), "it is set in the file of `evmachine train --params` alone".to_owned());
+        }
         name => format!("--{}", name.replace('_', "-")),
     };
-    format!("see {flags} in `evmachine train --help`")
+    (flags, "`evmachine train --help` says more".to_owned())
 }
 
 impl From<FeatureError> for Failure {
@@ -99,9 +123,9 @@ impl From<FeatureError> for Failure {
         let failure = Self::new(Kind::Data, error.to_string());
         match error {
             FeatureError::Dimensions { .. } => failure.hint(
-                "name the columns that are not features with --label, --id or --drop, or the features with --features",
+                "name the columns that are not features with --label or --drop; name the features with --features",
             ),
-            FeatureError::ZeroVector { .. } => failure.hint("train with --metric euclidean, or remove the row"),
+            FeatureError::ZeroVector { .. } => failure.hint("`evmachine train --metric euclidean` takes such rows; or remove it"),
             _ => failure,
         }
     }
@@ -209,14 +233,15 @@ fn flags(error: &DataError) -> Option<String> {
             format!("{}; --skip-bad-rows leaves such rows out", apart(&column))
         }
         DataError::BadRow { problem: RowProblem::ZeroVector, .. } => {
-            "--skip-bad-rows leaves such rows out; a model trained with --metric euclidean takes them"
+            "--skip-bad-rows leaves such rows out; a model of `evmachine train --metric euclidean` takes them"
                 .to_owned()
         }
         DataError::MissingFeatures { .. } => {
             "pass --features COLUMNS to take these in the place of the model's, in its order".to_owned()
         }
         DataError::BadRow { problem: RowProblem::Missing { .. }, .. } => {
-            "--skip-bad-rows leaves such rows out; train --fill median has a model fill them".to_owned()
+            "--skip-bad-rows leaves such rows out; `evmachine train --fill median` has a model fill them"
+                .to_owned()
         }
         DataError::BadRow { .. } => "--skip-bad-rows leaves such rows out".to_owned(),
         DataError::UnknownOutput { .. } => "name the format with --output-format, such as csv".to_owned(),
@@ -358,10 +383,23 @@ mod tests {
         };
         let params = serde_json::to_value(evmachine::Params::robust()).expect("parameters can be written");
         for name in params.as_object().expect("an object").keys() {
-            let hint = parameter_hint(name);
-            for word in hint.split([' ', ',']).filter_map(|word| word.strip_prefix("--")) {
-                assert!(word.contains('`') || known(word), "{name}: {hint}");
+            let (flags, _) = parameter_flags(name);
+            for word in flags.split([' ', ',']).filter_map(|word| word.strip_prefix("--")) {
+                assert!(known(word), "{name}: {flags}");
             }
         }
+    }
+
+    #[test]
+    fn a_hint_names_flags_of_the_command_alone() {
+        let command = crate::arguments::Arguments::command();
+        let hint =
+            "pass --features NAMES; --skip-bad-rows leaves it out; `evmachine train --fill median` fills it";
+        let left = |name: &str| {
+            let command = command.find_subcommand(name).expect("a command");
+            Failure::new(Kind::Data, "").hint(hint).only_flags_of(command).hint.unwrap_or_default()
+        };
+        assert_eq!(left("predict"), hint);
+        assert_eq!(left("inspect"), "`evmachine train --fill median` fills it");
     }
 }

@@ -11,6 +11,7 @@ pub mod data;
 mod device;
 pub mod failure;
 pub mod files;
+mod fill;
 mod inputs;
 pub mod interrupt;
 pub mod letter;
@@ -29,14 +30,29 @@ mod unknown;
 
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory, FromArgMatches};
 
 /// What `evmachine` does with its arguments.
 pub fn main() -> ExitCode {
-    match arguments::Arguments::try_parse() {
-        Ok(arguments) => {
-            program::run(&arguments.common, |console| commands::run(&arguments.command, console))
-        }
+    let mut command = arguments::Arguments::command();
+    command.build();
+    let parsed = command.try_get_matches_from_mut(std::env::args_os());
+    let parsed = parsed.and_then(|matches| Ok((arguments::Arguments::from_arg_matches(&matches)?, matches)));
+    match parsed {
+        Ok((arguments, matches)) => program::run(&arguments.common, |console| {
+            commands::run(&arguments.command, console)
+                .map_err(|failure| failure.only_flags_of(given(&command, &matches)))
+        }),
         Err(error) => program::end_unparsed(&error),
+    }
+}
+
+/// The command that was given, below the others.
+fn given<'a>(command: &'a clap::Command, matches: &clap::ArgMatches) -> &'a clap::Command {
+    let below =
+        matches.subcommand().and_then(|(name, matches)| Some((command.find_subcommand(name)?, matches)));
+    match below {
+        Some((command, matches)) => given(command, matches),
+        None => command,
     }
 }

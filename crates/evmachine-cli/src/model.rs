@@ -8,6 +8,7 @@ use evmachine_files::Held;
 use crate::console::Console;
 use crate::failure::{Failure, Kind};
 use crate::files;
+use crate::interrupt;
 use crate::rejection::RejectionArguments;
 
 pub(crate) fn load(path: &Path) -> Result<Evm, Failure> {
@@ -28,9 +29,18 @@ pub(crate) fn load_to_change(
     path: &Path,
     output: &Path,
 ) -> Result<(Evm, Option<Held>), Failure> {
-    let waits = || console.say(format!("{} is being changed by another process; waiting", path.display()));
+    let mut said = false;
+    let waits = || {
+        if !std::mem::replace(&mut said, true) {
+            console.say(format!("{} is being changed by another process; waiting", path.display()));
+        }
+        interrupt::flow()
+    };
     let held = if files::are_same(path, output) {
-        let io = |error| named(FormatError::Io { path: path.to_owned(), error }, path);
+        let io = |error: std::io::Error| match error.kind() {
+            std::io::ErrorKind::Interrupted => Failure::interrupted(),
+            _ => named(FormatError::Io { path: path.to_owned(), error }, path),
+        };
         Some(Held::wait(path, waits).map_err(io)?)
     } else {
         None

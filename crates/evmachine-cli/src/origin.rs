@@ -51,6 +51,18 @@ impl Origin {
         Self { files, numbers: numbers.to_vec(), ids: None }
     }
 
+    /// Without a row of the table.
+    pub(crate) fn remove(&mut self, row: usize) {
+        self.numbers.remove(row);
+        if let Some(ids) = &mut self.ids {
+            ids.remove(row);
+        }
+        for file in &mut self.files {
+            file.rows.start -= usize::from(file.rows.start > row);
+            file.rows.end -= usize::from(file.rows.end > row);
+        }
+    }
+
     /// The file of a row of the table.
     pub(crate) fn file(&self, row: usize) -> &Path {
         let at = self.files.partition_point(|file| file.rows.end <= row);
@@ -121,6 +133,16 @@ pub(crate) enum Located {
     Other(Failure),
 }
 
+impl Located {
+    /// The row that it names, in the table.
+    pub(crate) fn row(&self) -> Option<usize> {
+        let Self::Row(error) = self else { return None };
+        let mut named = None;
+        let _ = error.clone().map_row(|row| *named.insert(row));
+        named
+    }
+}
+
 impl From<FeatureError> for Located {
     fn from(error: FeatureError) -> Self {
         Located::Row(error)
@@ -178,5 +200,10 @@ mod tests {
         assert_eq!(origin.place(2), "row 4 of a.csv");
         let failure = origin.failure(FeatureError::ZeroVector { row: 4 });
         assert!(failure.message.starts_with("b.csv: row 7 is all zeros"), "{}", failure.message);
+
+        let mut origin = origin;
+        origin.remove(1);
+        assert_eq!((origin.place(1), origin.place(2)), ("row 4 of a.csv".into(), "row 1 of b.csv".into()));
+        assert_eq!(origin.files.iter().map(|file| file.rows.clone()).collect::<Vec<_>>(), [0..2, 2..4]);
     }
 }

@@ -13,7 +13,8 @@ pub(crate) struct RejectionArguments {
     #[arg(long, visible_alias = "delta", value_name = "PROBABILITY", conflicts_with_all = ["max_false_unknown", "max_false_known"])]
     pub(crate) rejection_threshold: Option<f64>,
 
-    /// At most this share of known rows is called unknown, by held-out training rows [default: 0.05].
+    /// At most this share of known rows is called unknown, by held-out training rows [default: 0.05 in
+    /// training; a model that is there keeps to its own rule].
     #[arg(long, value_name = "SHARE", conflicts_with = "max_false_known")]
     pub(crate) max_false_unknown: Option<f64>,
 

@@ -6,6 +6,7 @@ use clap::Args;
 use evmachine::{Evm, RowOrigin};
 
 use crate::failure::{Failure, Kind};
+use crate::text::counted;
 
 /// Rows of a model, by the number that they had in their file or by id.
 #[derive(Debug, Clone, Default, Args)]
@@ -15,8 +16,9 @@ pub(crate) struct RowArguments {
     #[arg(long, value_name = "NUMBERS", value_delimiter = ',')]
     row: Vec<u64>,
 
-    /// Ids of rows, as the column --id had them when they were learned. All rows with the id are meant.
-    #[arg(long, value_name = "ID")]
+    /// Ids of rows, as the column --id had them when they were learned; several with commas between them, where no row has the
+    /// whole as its id. All rows with an id are meant.
+    #[arg(long, value_name = "IDS")]
     id: Vec<String>,
 
     /// A text file with one id a line.
@@ -37,7 +39,7 @@ impl RowArguments {
             let found = evm.sources_with_number(number, batch);
             match found[..] {
                 [source] => sources.push(source),
-                [] => return Err(missing(&format!("row {number}"))),
+                [] => return Err(missing_row(evm, number)),
                 _ => {
                     let places: Vec<String> =
                         found.iter().map(|&source| place(&evm.origin(source))).collect();
@@ -52,12 +54,18 @@ impl RowArguments {
             }
         }
         let listed = self.ids_from.as_deref().map(ids_of).transpose()?.unwrap_or_default();
-        for id in self.id.iter().chain(&listed) {
-            let found = evm.sources_with_id(id);
-            if found.is_empty() {
-                return Err(missing(&format!("a row with the id {id:?}")));
+        for given in &self.id {
+            let whole = evm.sources_with_id(given);
+            if whole.is_empty() && given.contains(',') {
+                for id in given.split(',').filter(|id| !id.is_empty()) {
+                    sources.extend(with_id(evm, id)?);
+                }
+            } else {
+                sources.extend(with_id(evm, given)?);
             }
-            sources.extend(found);
+        }
+        for id in &listed {
+            sources.extend(with_id(evm, id)?);
         }
         if sources.is_empty() {
             let hint = "say which rows, with --row, --id or --ids-from";
@@ -67,9 +75,38 @@ impl RowArguments {
     }
 }
 
+fn with_id(evm: &Evm, id: &str) -> Result<Vec<u64>, Failure> {
+    let found = evm.sources_with_id(id);
+    if found.is_empty() { Err(missing_id(evm, id)) } else { Ok(found) }
+}
+
+fn missing_row(evm: &Evm, number: u64) -> Failure {
+    let seen = evm.points_seen();
+    let why = if (1..=seen).contains(&number) {
+        DROPPED.to_owned()
+    } else {
+        format!("it was given {} in all", counted(seen, "row"))
+    };
+    missing(&format!("row {number}: {why}"))
+}
+
+fn missing_id(evm: &Evm, id: &str) -> Failure {
+    let why = if evm.row_ids().is_empty() {
+        "it knows no ids; they are those of the column --id in `evmachine train`".to_owned()
+    } else if evm.extreme_vector_count() + evm.ignored_count() as usize == evm.points_seen() as usize {
+        "it never had one".to_owned()
+    } else {
+        format!("it never had one, or {DROPPED}")
+    };
+    missing(&format!("a row with the id {id:?}: {why}"))
+}
+
+const DROPPED: &str =
+    "its cover dropped it; `evmachine train --cover-threshold 1` makes a model that keeps every row";
+
 fn missing(what: &str) -> Failure {
-    let hint = "it keeps extreme vectors only, which --cover-threshold 1 makes of every row; `evmachine rows` lists them";
-    Failure::new(Kind::Other, format!("the model does not hold {what}: {hint}"))
+    Failure::new(Kind::Other, format!("the model does not hold {what}"))
+        .hint("`evmachine rows MODEL` lists what it holds")
 }
 
 fn ids_of(path: &Path) -> Result<Vec<String>, Failure> {

@@ -21,6 +21,17 @@ pub(crate) fn escaped_lines(text: &str) -> String {
     text.split('\n').map(escaped).collect::<Vec<_>>().join("\n")
 }
 
+/// "1 sample", "2 samples", "3 classes".
+pub(crate) fn counted(count: impl Into<u64>, what: &str) -> String {
+    let count = count.into();
+    let ending = match what.ends_with('s') {
+        _ if count == 1 => "",
+        true => "es",
+        false => "s",
+    };
+    format!("{count} {what}{ending}")
+}
+
 /// JSON that means the same and commands no terminal.
 pub(crate) fn escaped_json(json: &str) -> String {
     let mut shown = String::with_capacity(json.len());

@@ -145,6 +145,16 @@ pub enum DataError {
         /// Bytes that there are.
         limit: u64,
     },
+    /// What comes compressed or through a pipe and must be read twice is more than a temporary file may hold.
+    #[error(
+        "{file} unpacks to more than {limit} bytes, the most that is kept in a temporary file. Unpack it first, and name the unpacked file"
+    )]
+    Unpacked {
+        /// The file.
+        file: String,
+        /// The most bytes of a temporary file.
+        limit: u64,
+    },
     /// Features that a model was trained on and the file lacks.
     #[error(
         "{file} lacks {count} of the features that are needed: {missing}; {known}. \

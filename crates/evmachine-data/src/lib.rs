@@ -4,6 +4,9 @@
 //! larger than memory can be read; [`read_all`] reads a file at once, [`Series`] several one after the other. What is wrong with a file is a
 //! [`DataError`] whose message names the file, the row and the column, and says what to do.
 //!
+//! What must be read twice and comes compressed or through a pipe goes into a temporary file of at most 64 GiB, which vanishes when
+//! it is closed, however the process ends.
+//!
 //! ```no_run
 //! use std::path::Path;
 //! use evmachine_data::{ColumnRef, ReadOptions, open};

@@ -139,10 +139,20 @@ impl Source {
     }
 }
 
+/// The most bytes of a temporary file, 64 GiB: a file of some megabytes may unpack to all of a disk.
+const SPOOL_LIMIT: u64 = 64 << 30;
+
 /// Copies bytes into a temporary file and goes back to its beginning.
-pub(crate) fn spool(file: &str, mut bytes: Bytes) -> Result<File, DataError> {
+pub(crate) fn spool(file: &str, bytes: Bytes) -> Result<File, DataError> {
+    spool_within(SPOOL_LIMIT, file, bytes)
+}
+
+fn spool_within(limit: u64, file: &str, bytes: Bytes) -> Result<File, DataError> {
     let mut copy = tempfile::tempfile().map_err(|error| DataError::writing("a temporary file", error))?;
-    io::copy(&mut bytes, &mut copy).map_err(|error| DataError::reading(file, error))?;
+    let copied = io::copy(&mut bytes.take(limit.saturating_add(1)), &mut copy);
+    if copied.map_err(|error| DataError::reading(file, error))? > limit {
+        return Err(DataError::Unpacked { file: file.to_owned(), limit });
+    }
     copy.seek(SeekFrom::Start(0)).map_err(|error| DataError::reading(file, error))?;
     Ok(copy)
 }
@@ -166,4 +176,17 @@ fn line_ends(bytes: &[u8]) -> impl Iterator<Item = usize> {
 /// Reads until `count` bytes were appended or the input ended; returns how many there were.
 fn read_more(bytes: &mut Bytes, buffer: &mut Vec<u8>, count: usize) -> io::Result<usize> {
     bytes.take(count as u64).read_to_end(buffer)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_temporary_file_has_a_limit() {
+        let spooled = |limit| spool_within(limit, "a.npy.gz", Box::new(Cursor::new(vec![7; 100])));
+        assert_eq!(spooled(100).unwrap().metadata().unwrap().len(), 100);
+        let error = spooled(99).unwrap_err().to_string();
+        assert!(error.starts_with("a.npy.gz unpacks to more than 99 bytes"), "{error}");
+    }
 }

@@ -1,7 +1,7 @@
 //! How long a large pool takes to add a thousand samples and to give the next group.
 //!
 //! ```text
-//! cargo run -p evmachine-openworld --example pool_speed -- 1000000 16
+//! cargo run --release -p evmachine-openworld --example pool_speed -- 1000000 16
 //! ```
 //!
 //! Samples come in clumps of three on average, so that there are a third as many groups as samples. Prints the times of ten additions of

@@ -6,6 +6,7 @@
 //! against what the model holds.
 
 mod follow;
+mod here;
 pub(crate) mod margins;
 mod moves;
 
@@ -20,6 +21,7 @@ use crate::error::EditError;
 use crate::features::Features;
 use crate::model::{Cache, ClassModel, Evm};
 use crate::progress::Run;
+use here::Laid;
 use moves::{Place, Row, positions_at};
 
 /// A correction. Rows are given by their source, counted from 0 over all rows ever given to the model
@@ -128,8 +130,7 @@ impl Evm {
 
     /// The model that [`edit_with`](Self::edit_with) would make of this one, which stays as it is.
     pub fn edited(&self, run: &Run<'_>, edit: &Edit) -> Result<(Self, EditReport), EditError> {
-        let mut editor = Editor { run, model: self.clone(), report: EditReport::default() };
-        editor.model.cache = Cache::default();
+        let mut editor = Editor::new(run, self);
         match edit {
             Edit::Rename { class, to } => {
                 editor.rename(class, to)?;
@@ -190,7 +191,7 @@ impl Evm {
         if features.rows() == 0 {
             return Err(EditError::NoRows);
         }
-        let mut editor = Editor { run, model: self.clone(), report: EditReport::default() };
+        let mut editor = Editor::new(run, self);
         let points = editor.model.query_points(features)?;
         let all: Vec<usize> = (0..points.len()).collect();
         let first = editor.model.points_seen;
@@ -214,10 +215,18 @@ impl Evm {
 struct Editor<'a> {
     run: &'a Run<'a>,
     model: Evm,
+    /// Until a row joins a class.
+    laid: Option<Laid<'a>>,
     report: EditReport,
 }
 
-impl Editor<'_> {
+impl<'a> Editor<'a> {
+    fn new(run: &'a Run<'a>, before: &'a Evm) -> Self {
+        let mut model = before.clone();
+        model.cache = Cache::default();
+        Self { run, model, laid: Some(Laid::new(before)), report: EditReport::default() }
+    }
+
     fn rename(&mut self, class: &str, to: &str) -> Result<(), EditError> {
         let at = self.class(class)?;
         if to.is_empty() {
@@ -406,6 +415,7 @@ impl Editor<'_> {
         }
         self.report.new_classes.push(name.to_owned());
         self.model.classes.push(ClassModel { name: name.to_owned(), tail_size: 1, ..ClassModel::default() });
+        self.laid.iter_mut().for_each(Laid::begins);
         self.model.cache = Cache::default();
         self.model.classes.len() - 1
     }
@@ -414,6 +424,11 @@ impl Editor<'_> {
     fn find(&self, rows: &[u64]) -> Result<Vec<(Place, usize, u64)>, EditError> {
         if rows.is_empty() {
             return Err(EditError::NoRows);
+        }
+        let seen = self.model.points_seen;
+        let never: Vec<u64> = rows.iter().copied().filter(|&row| row >= seen).collect();
+        if !never.is_empty() {
+            return Err(EditError::NeverGiven { rows: never, seen });
         }
         let asked: HashSet<u64> = rows.iter().copied().collect();
         let classes = self.model.classes.iter().enumerate();

@@ -303,9 +303,17 @@ pub enum EditError {
     /// Nothing to do.
     #[error("no rows were given")]
     NoRows,
-    /// The model holds nothing of some of the rows: it never had them, or its cover dropped them.
+    /// The model was never given some of the rows.
+    #[error("the model was given {seen} rows in all, and never {}", numbers(.rows))]
+    NeverGiven {
+        /// Sources that no row has.
+        rows: Vec<u64>,
+        /// Rows ever given.
+        seen: u64,
+    },
+    /// The model holds nothing of some of the rows: its cover dropped them, or they were unlearned.
     #[error(
-        "the model does not hold {} of the {asked} rows asked for, {}: it keeps extreme vectors only, which --cover-threshold 1 makes of every row",
+        "the model does not hold {} of the {asked} rows asked for, {}: it keeps extreme vectors only, which a cover threshold of 1 makes of every row",
         .missing.len(), numbers(.missing)
     )]
     NotHeld {

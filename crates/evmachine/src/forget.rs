@@ -34,7 +34,7 @@ impl Evm {
         }
         let apart = vec![0..0; model.classes.len()];
         let moving = Moving::new(&model, &gone.vectors, apart);
-        margins::lose(run, &mut model, &moving)?;
+        margins::lose(run, &mut model, None, &moving)?;
         if model.is_alone() {
             model.fit_alone(run)?;
         }

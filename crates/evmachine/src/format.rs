@@ -18,7 +18,7 @@ use xxhash_rust::xxh3::Xxh3;
 
 use crate::metric::Metric;
 use crate::model::{ClassModel, Evm};
-use crate::params::{Params, TailMemory};
+use crate::params::{Params, TailMemory, TailSize};
 use crate::psi::{FitStatus, PoolSums, PsiModel};
 use crate::whitening::Whitening;
 use beyond::Beyond;
@@ -361,6 +361,13 @@ fn model_of(header: Header, tensors: &Tensors<'_>, metric: Option<Metric>) -> Re
         )));
     }
     let tail_sizes = tensors.counts("class_tail_sizes", sizes.len())?;
+    let longest = match params.tail_size {
+        TailSize::Count(count) => count as u64,
+        TailSize::Fraction(_) | TailSize::Auto => header.points_seen.max(1),
+    };
+    if tail_sizes.iter().any(|&size| size as u64 > longest) {
+        return Err(inconsistent(format!("a tail of more than {longest} values")));
+    }
     let points_seen = tensors.u64s("class_points_seen", sizes.len())?;
     let enough = points_seen.iter().zip(&sizes).all(|(&points, &size)| points >= size as u64);
     let sum = points_seen.iter().try_fold(0u64, |sum, &points| sum.checked_add(points));

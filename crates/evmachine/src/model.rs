@@ -386,6 +386,11 @@ impl Evm {
         self.shared_columns().as_ref()
     }
 
+    /// Whether they are laid out already.
+    pub(crate) fn has_columns(&self) -> bool {
+        self.cache.columns.get().is_some()
+    }
+
     fn shared_columns(&self) -> &Arc<dyn Columns> {
         self.cache.columns.get_or_init(|| {
             let points = self.points();

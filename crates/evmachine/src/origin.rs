@@ -174,6 +174,24 @@ impl Evm {
         named.map(|(source, _)| *source).filter(|source| held.contains(source)).collect()
     }
 
+    /// The ids of the rows that the model holds, in the order in which they were learned.
+    ///
+    /// ```
+    /// # use evmachine::{Evm, Features, Labels, Params, RowNames};
+    /// # let features = Features::new(vec![0.0, 5.0], 1)?;
+    /// # let labels = Labels::new(["low", "high"])?;
+    /// # let (mut evm, _) = Evm::fit(&Params::paper(), &features, &labels)?;
+    /// let ids = Some(vec!["a".to_owned(), "b".to_owned()]);
+    /// evm.name_rows(0, 2, RowNames { ids, ..RowNames::default() })?;
+    /// assert_eq!(evm.row_ids(), ["a", "b"]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn row_ids(&self) -> Vec<&str> {
+        let held = self.held_sources();
+        let named = self.origins.rows.iter().filter(|(source, _)| held.contains(source));
+        named.filter_map(|(_, called)| called.id.as_deref()).collect()
+    }
+
     /// The rows with this number, of one batch or of any, that the model holds, by source.
     pub fn sources_with_number(&self, number: u64, batch: Option<usize>) -> Vec<u64> {
         let mut held: Vec<u64> = self.held_sources().into_iter().collect();

@@ -152,12 +152,17 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Rows of a block so that every thread gets several, in whole groups of the kernel's rows.
+    /// Rows of a block so that every thread gets several, in whole groups of the kernel's rows. Of few rows it gets one of up to
+    /// [`FEW`]: every block passes over all columns, and they come from memory as fast as so many rows take them.
     pub(crate) fn block_rows(&self, rows: usize) -> usize {
-        let share = rows.div_ceil(4 * rayon::current_num_threads()).max(1);
+        let threads = rayon::current_num_threads();
+        let share = rows.div_ceil(4 * threads).max(rows.div_ceil(threads).min(FEW)).max(1);
         share.next_multiple_of(GROUP).min(self.tile_rows)
     }
 }
+
+/// Rows that take columns about as fast as they come from memory.
+const FEW: usize = 72;
 
 impl Default for Run<'_> {
     fn default() -> Self {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use crate::error::Halt;
+use crate::metric::Metric;
 use crate::model::{ClassModel, Evm, OPEN_TAIL};
 use crate::params::{Refit, TailMemory};
 use crate::points::Points;
@@ -46,7 +47,7 @@ pub(crate) fn refit(
     let changes = match model.tail_memory {
         TailMemory::Full => match found {
             Some(found) => old.merged(run, found)?,
-            None => old.measured(run, batch)?,
+            None => old.measured(run, &old.all, batch)?,
         },
         TailMemory::Max if model.params.refit == Refit::Affected => {
             let affected = old.affected(run, batch)?;
@@ -102,13 +103,19 @@ impl<'a> Old<'a> {
         }
     }
 
+    /// By class, the sources of its extreme vectors.
+    pub(crate) fn sources(&self) -> impl Iterator<Item = &'a [u64]> {
+        self.model.classes.iter().map(|class| &class.sources[..])
+    }
+
     pub(crate) fn points(&self) -> Points<'a> {
         self.model.points()
     }
 
     /// Largest ranks of interest: what lies beyond the end of a full tail cannot enter it.
-    pub(crate) fn bounds(&self) -> Vec<f32> {
-        let bound = |(tail, &class): (&&[f32], &u32)| {
+    pub(crate) fn bounds_of(&self, some: &[usize]) -> Vec<f32> {
+        let bound = |&row: &usize| {
+            let (tail, class) = (self.tails[row], self.classes[row]);
             let full = self.model.tail_memory == TailMemory::Max || tail.len() >= self.sizes[class as usize];
             match tail.last() {
                 Some(&largest) if full && largest < OPEN_TAIL => {
@@ -117,11 +124,25 @@ impl<'a> Old<'a> {
                 _ => f32::INFINITY,
             }
         };
-        self.tails.par_iter().zip(&self.classes).map(bound).collect()
+        some.par_iter().map(bound).collect()
+    }
+
+    pub(crate) fn metric(&self) -> &'a Metric {
+        &self.model.params.metric
+    }
+
+    /// An extreme vector with another tail, which is sorted; `None` where that is empty.
+    pub(crate) fn change(&self, row: usize, tail: &[f32], workspace: &mut Workspace) -> Option<Change> {
+        let size = self.sizes[self.classes[row] as usize];
+        (!tail.is_empty()).then(|| Change {
+            row,
+            psi: fit_tail(tail, &self.model.params, workspace),
+            tail: remembered(tail, size, self.model.tail_memory),
+        })
     }
 
     /// Old tails merged with distances to the batch.
-    fn merged(&self, run: &Run<'_>, found: &[Vec<f32>]) -> Result<Vec<Change>, Halt> {
+    pub(crate) fn merged(&self, run: &Run<'_>, found: &[Vec<f32>]) -> Result<Vec<Change>, Halt> {
         let meter = run.meter(Stage::Refit, self.all.len());
         let blocks: Result<Vec<Vec<Change>>, Halt> = self
             .all
@@ -138,13 +159,20 @@ impl<'a> Old<'a> {
         Ok(blocks?.into_iter().flatten().collect())
     }
 
-    /// Old tails merged with the distances to the batch, which are measured first.
-    pub(crate) fn measured(&self, run: &Run<'_>, batch: &[Against<'_>]) -> Result<Vec<Change>, Halt> {
-        let (points, bounds) = (self.points(), self.bounds());
-        let rows = Rows::new(&points, &self.all, &self.classes).within(&bounds);
+    /// Old tails of some extreme vectors merged with the distances to the batch, which are measured first.
+    pub(crate) fn measured(
+        &self,
+        run: &Run<'_>,
+        some: &[usize],
+        batch: &[Against<'_>],
+    ) -> Result<Vec<Change>, Halt> {
+        let classes: Vec<u32> = some.iter().map(|&row| self.classes[row]).collect();
+        let (points, bounds) = (self.points(), self.bounds_of(some));
+        let rows = Rows::new(&points, some, &classes).within(&bounds);
         let problem = Problem::new((run, Stage::Refit), &self.model.params.metric, rows, batch, self.sizes);
-        let changes = problem
-            .tails(|row: usize, found: &[f32], merging: &mut Merging| self.merge(row, found, merging))?;
+        let changes = problem.tails(|position: usize, found: &[f32], merging: &mut Merging| {
+            self.merge(some[position], found, merging)
+        })?;
         Ok(changes.into_iter().flatten().collect())
     }
 
@@ -163,7 +191,7 @@ impl<'a> Old<'a> {
 
     /// The extreme vectors into whose tail a new negative falls.
     pub(crate) fn affected(&self, run: &Run<'_>, batch: &[Against<'_>]) -> Result<Vec<usize>, Halt> {
-        let (points, bounds) = (self.points(), self.bounds());
+        let (points, bounds) = (self.points(), self.bounds_of(&self.all));
         let rows = Rows::new(&points, &self.all, &self.classes).within(&bounds);
         let nearest_alone = vec![1; self.sizes.len()];
         let metric = &self.model.params.metric;
@@ -185,16 +213,10 @@ impl<'a> Old<'a> {
         let classes: Vec<u32> = some.iter().map(|&row| self.classes[row]).collect();
         let points = self.points();
         let rows = Rows::new(&points, some, &classes);
-        let params = &self.model.params;
         let finish = |position: usize, tail: &[f32], workspace: &mut Workspace| {
-            let size = self.sizes[classes[position] as usize];
-            (!tail.is_empty()).then(|| Change {
-                row: some[position],
-                psi: fit_tail(tail, params, workspace),
-                tail: remembered(tail, size, self.model.tail_memory),
-            })
+            self.change(some[position], tail, workspace)
         };
-        let problem = Problem::new((run, Stage::Refit), &params.metric, rows, against, self.sizes);
+        let problem = Problem::new((run, Stage::Refit), self.metric(), rows, against, self.sizes);
         let changes = problem.tails(finish)?;
         Ok(changes.into_iter().flatten().collect())
     }

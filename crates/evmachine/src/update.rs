@@ -89,7 +89,7 @@ pub(crate) fn exchange(
         return Ok(None);
     }
     let vectors = refit::Old::new(model, sizes);
-    let bounds = vectors.bounds();
+    let bounds = vectors.bounds_of(&vectors.all);
     let old = [*old];
     let problem = Problem::new((run, Stage::Refit), &model.params.metric, batch.rows(), &old, sizes)
         .with_other_end(OtherEnd { classes: &vectors.classes, bounds: &bounds });

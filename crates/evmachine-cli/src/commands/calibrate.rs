@@ -57,11 +57,11 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
     files::refuse_nowhere(&arguments.output)?;
     picture::check(arguments.plot.as_deref())?;
     let (mut evm, _held) = model::load_to_change(console, &arguments.model, &arguments.output)?;
-    let data = arguments.columns.read_labelled(console, &arguments.data, Some(&evm))?;
+    let mut data = arguments.columns.read_labelled(console, &arguments.data, Some(&evm))?;
     let progress = console.progress();
-    let info = evm
-        .calibrate_with(&console.run(&progress), &data.features, &data.labels)
-        .map_err(|error| data.failure(error))?;
+    let info = arguments.columns.attempt(console, &mut data, |data| {
+        evm.calibrate_with(&console.run(&progress), &data.features, &data.labels)
+    })?;
     drop(progress);
     let mut unknown: Vec<f32> = Vec::new();
     let mut places: Vec<String> = Vec::new();

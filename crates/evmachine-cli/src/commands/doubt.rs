@@ -53,6 +53,8 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
         let said = doubts.iter().enumerate().map(|(row, doubt)| {
             json!({
                 "row": queries.origin.numbers[row],
+                "id": queries.origin.ids.as_ref().map(|ids| &ids[row]),
+                "label": queries.labels.as_ref().map(|labels| &labels[row]),
                 "class": label(&doubt.decision),
                 "probability": doubt.decision.probability(),
                 "carried_by": evm.origin(doubt.carrier.source),
@@ -64,17 +66,25 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
         print_json(&said.collect());
         return Ok(());
     }
+    let named = [("id", &queries.origin.ids), ("label", &queries.labels)];
+    let named: Vec<(&str, &Vec<String>)> =
+        named.into_iter().filter_map(|(name, values)| Some((name, values.as_ref()?))).collect();
     let lines = doubts.iter().enumerate().map(|(row, doubt)| {
-        vec![
-            queries.origin.numbers[row].to_string(),
+        let mut line = vec![queries.origin.numbers[row].to_string()];
+        line.extend(named.iter().map(|(_, values)| values[row].clone()));
+        line.extend([
             label(&doubt.decision),
             format!("{:.3}", doubt.decision.probability()),
             place(&evm.origin(doubt.carrier.source)),
             format!("{:.4}", doubt.carrier.distance),
             label(&doubt.without),
             format!("{:.3}", doubt.without.probability()),
-        ]
+        ]);
+        line
     });
-    print(table(&["row", "class", "p", "carried by", "distance", "without", "p"], lines));
+    let mut header = vec!["row"];
+    header.extend(named.iter().map(|(name, _)| *name));
+    header.extend(["class", "p", "carried by", "distance", "without", "p"]);
+    print(table(&header, lines));
     Ok(())
 }

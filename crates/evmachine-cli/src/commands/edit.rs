@@ -12,6 +12,7 @@ use crate::data::DataArguments;
 use crate::failure::Failure;
 use crate::model;
 use crate::rows::RowArguments;
+use crate::text::counted;
 use crate::unknown;
 
 /// Correct a model: rename, merge and split classes; relabel, unlearn, ignore, set aside and restore rows
@@ -130,6 +131,16 @@ struct CompareArguments {
     #[arg(long, value_name = "COLUMN", allow_hyphen_values = true, requires = "compare")]
     label: Option<ColumnRef>,
 
+    /// The feature columns of the data to compare; unless given, those that the model was trained on.
+    #[arg(
+        long,
+        value_name = "COLUMNS",
+        value_delimiter = ',',
+        allow_hyphen_values = true,
+        requires = "compare"
+    )]
+    features: Vec<ColumnRef>,
+
     /// Columns of the data to compare to leave out; where the model has names of features, others are left alone anyway.
     #[arg(
         long,
@@ -151,6 +162,7 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
     if let Some(path) = &compare.compare {
         let columns = DataArguments {
             label: compare.label.clone(),
+            features: compare.features.clone(),
             drop: compare.drop.clone(),
             ..DataArguments::default()
         };
@@ -186,11 +198,11 @@ fn say(console: &Console, edited: &Evm, report: &EditReport) {
     list("new classes", &report.new_classes);
     list("ended classes", &report.ended_classes);
     console.say(format!(
-        "{} rows changed, {} others fitted again; {} extreme vectors of {} classes",
-        report.rows,
-        report.refitted,
-        report.extreme_vectors,
-        edited.classes().len()
+        "{} changed, {} fitted again; {} of {}",
+        counted(report.rows as u64, "row"),
+        counted(report.refitted as u64, "other"),
+        counted(report.extreme_vectors as u64, "extreme vector"),
+        counted(edited.classes().len() as u64, "class")
     ));
     if let Some(info) = edited.calibration().filter(|_| report.rows > 0) {
         console.say(if report.recalibrated {

@@ -56,11 +56,12 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failure> {
     picture::check(arguments.plot.as_deref())?;
     let evm = model::load_to_decide(&arguments.model, &arguments.rejection)?;
-    let data = arguments.columns.read_labelled(console, &arguments.data, Some(&evm))?;
+    let mut data = arguments.columns.read_labelled(console, &arguments.data, Some(&evm))?;
     warn_of_other_classes(console, &evm, &data);
     let progress = console.progress();
-    let answers = Answers::ask(&console.run(&progress), &evm, &data.features, &data.labels)
-        .map_err(|error| data.failure(error))?;
+    let answers = arguments.columns.attempt(console, &mut data, |data| {
+        Answers::ask(&console.run(&progress), &evm, &data.features, &data.labels)
+    })?;
     drop(progress);
     let classes = evm.classes().len();
     let evaluation = Evaluation::new(&answers, classes);
@@ -209,7 +210,7 @@ pub(crate) fn rows(evaluation: &Evaluation) -> Vec<Vec<String>> {
         line("normalised accuracy", rate(evaluation.normalized_accuracy)),
         line("harmonic normalised accuracy", rate(evaluation.harmonic_normalized_accuracy)),
         line("F1, micro over known classes", rate(Some(evaluation.f1_micro))),
-        line("F1, macro over known classes", rate(Some(evaluation.f1_macro))),
+        line("F1, macro over known classes with rows here", rate(Some(evaluation.f1_macro))),
         line("AUROC, known against unknown", rate(evaluation.auroc)),
         line("OSCR", rate(evaluation.oscr)),
         line("FPR at 95 % TPR", rate(evaluation.fpr95)),

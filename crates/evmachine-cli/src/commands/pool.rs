@@ -17,6 +17,7 @@ use evmachine_openworld::Pool;
 use crate::console::{Console, print};
 use crate::failure::Failure;
 use crate::model;
+use crate::text::counted;
 
 /// Keep unknowns until a person has named them, and learn from that
 ///
@@ -113,9 +114,4 @@ fn print_json(value: &impl serde::Serialize) -> Result<(), Failure> {
 /// The beginning of a hash, enough for a person.
 fn short(hash: &str) -> &str {
     hash.get(..12).unwrap_or(hash)
-}
-
-/// "1 sample", "2 samples".
-fn counted(count: u64, what: &str) -> String {
-    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }

@@ -41,7 +41,7 @@ pub(crate) struct Arguments {
     #[arg(short, long, value_name = "FILE", default_value = "-", value_parser = OsStringValueParser::new().map(Target::from))]
     output: Target,
 
-    /// The format to write, where the name does not say: csv, jsonl or parquet.
+    /// The format to write, where the name does not say: csv, jsonl or parquet [default: csv on standard output].
     #[arg(long, value_name = "FORMAT")]
     output_format: Option<OutputFormat>,
 

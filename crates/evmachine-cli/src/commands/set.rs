@@ -12,7 +12,7 @@ use crate::{files, model};
 
 /// Change what a model decides by, without training
 ///
-/// Other commands take the same flags for a single run; here they stay with the model. `evmachine evaluate` says what each
+/// What no flag names stays as it is. Other commands take the same flags for a single run; here they stay with the model. `evmachine evaluate` says what each
 /// threshold gives.
 ///
 /// Example: evmachine set letters.safetensors --delta 0.2 -o letters.safetensors

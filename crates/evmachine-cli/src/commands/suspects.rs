@@ -4,13 +4,13 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 
 use clap::Args;
-use evmachine::{Fill, Suspect};
+use evmachine::Suspect;
 use serde_json::json;
 
-use crate::commands::train::fill_rule;
 use crate::console::{Console, print, print_json, table};
 use crate::data::{DataArguments, Labelled};
 use crate::failure::Failure;
+use crate::fill::FillArguments;
 use crate::parameters::{MetricName, ParameterArguments, Preset};
 use crate::unknown::UnknownLabel;
 
@@ -38,9 +38,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FILE")]
     params: Option<PathBuf>,
 
-    /// Fill missing values with a number for each column: mean, median or zero.
-    #[arg(long, value_name = "RULE", value_parser = fill_rule)]
-    fill: Option<Fill>,
+    #[command(flatten)]
+    fill: FillArguments,
 
     /// Print JSON.
     #[arg(long)]
@@ -57,7 +56,7 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
     let preset = arguments.params.is_none().then_some(Preset::Robust);
     let (params, metric) = (arguments.params.clone(), arguments.metric);
     let params = ParameterArguments { preset, params, metric, ..ParameterArguments::default() }.build()?;
-    let columns = DataArguments { fill: arguments.fill, ..arguments.columns.learned_with(&params) };
+    let columns = DataArguments { fill: arguments.fill.rule, ..arguments.columns.learned_with(&params) };
     let data = columns.read_labelled(console, &arguments.data, None)?;
     arguments.unknown.check(&data.origin, &data.labels)?;
     warn_of_single_rows(console, &data);

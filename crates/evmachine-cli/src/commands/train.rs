@@ -4,15 +4,18 @@ use std::path::PathBuf;
 use std::slice::from_ref;
 
 use clap::Args;
-use evmachine::{Concern, Evm, Fill, FitError, Rejection, Report, Shares, TailMemory};
+use evmachine::{Concern, Evm, FitError, Rejection, Report, Shares, TailMemory};
 
 use crate::console::Console;
 use crate::data::{DataArguments, feature_names};
 use crate::failure::Failure;
 use crate::files;
+use crate::fill::FillArguments;
 use crate::model;
+use crate::origin::Located;
 use crate::parameters::{ParameterArguments, warn_of_budget};
 use crate::rejection::RejectionArguments;
+use crate::text::counted;
 use crate::unknown::UnknownLabel;
 
 /// Train a model on a labelled feature file
@@ -38,10 +41,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FILE")]
     ignore_data: Vec<PathBuf>,
 
-    /// Fill missing values with a number for each column, learned here and kept in the model for all that it is asked: mean,
-    /// median or zero.
-    #[arg(long, value_name = "RULE", value_parser = fill_rule)]
-    fill: Option<Fill>,
+    #[command(flatten)]
+    fill: FillArguments,
 
     #[command(flatten)]
     unknown: UnknownLabel,
@@ -65,8 +66,8 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
         params.rejection_threshold = rule;
         params.check()?;
     }
-    let columns = DataArguments { fill: arguments.fill, ..arguments.columns.learned_with(&params) };
-    let data = columns.read_labelled(console, &arguments.data, None)?;
+    let columns = DataArguments { fill: arguments.fill.rule, ..arguments.columns.learned_with(&params) };
+    let mut data = columns.read_labelled(console, &arguments.data, None)?;
     arguments.unknown.check(&data.origin, &data.labels)?;
     let ignored = match &arguments.ignore_data[..] {
         [] => None,
@@ -74,13 +75,13 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
     };
     let progress = console.progress();
     let run = console.run(&progress);
-    let fitted = match &ignored {
-        Some(ignored) => Evm::fit_ignoring(&run, &params, &data.features, &data.labels, &ignored.features),
-        None => Evm::fit_with(&run, &params, &data.features, &data.labels),
-    };
-    let (mut evm, report) = fitted.map_err(|error| match (error, &ignored) {
-        (FitError::Ignored { error }, Some(ignored)) => ignored.failure(error),
-        (error, _) => data.failure(error),
+    let (mut evm, report) = columns.attempt(console, &mut data, |data| match &ignored {
+        Some(ignored) => Evm::fit_ignoring(&run, &params, &data.features, &data.labels, &ignored.features)
+            .map_err(|error| match error {
+                FitError::Ignored { error } => Located::Other(ignored.failure(error)),
+                other => other.into(),
+            }),
+        None => Evm::fit_with(&run, &params, &data.features, &data.labels).map_err(Located::from),
     })?;
     drop(progress);
     evm.set_feature_names(feature_names(&data.schema))?;
@@ -129,24 +130,22 @@ pub(crate) fn warn_of_few_rows(console: &Console, rule: Rejection, rows: usize) 
     }
 }
 
-pub(crate) fn fill_rule(text: &str) -> Result<Fill, String> {
-    let found = Fill::ALL.into_iter().find(|rule| rule.name() == text);
-    found.ok_or_else(|| "it is none of mean, median, zero".to_owned())
-}
-
 /// What a fit or an update did, in a few lines; `before` is what the model remembered of its tails until then.
 pub(crate) fn say_report(console: &Console, evm: &Evm, before: TailMemory, report: &Report) {
     let params = evm.params();
-    let (rows, classes, vectors) = (report.rows, report.classes, report.extreme_vectors);
     console.say(format!(
-        "learned from {rows} rows; {classes} classes, {vectors} extreme vectors, vector ratio {:.3}",
+        "learned from {}; {}, {}, vector ratio {:.3}",
+        counted(report.rows as u64, "row"),
+        counted(report.classes as u64, "class"),
+        counted(report.extreme_vectors as u64, "extreme vector"),
         report.vector_ratio
     ));
-    if evm.ignored_count() > 0 {
-        console.say(format!(
-            "{} samples are ignored: what is nearest to one of them is unknown",
-            evm.ignored_count()
-        ));
+    match evm.ignored_count() as u64 {
+        0 => {}
+        1 => console.say("1 sample is ignored: what is nearest to it is unknown"),
+        count => {
+            console.say(format!("{count} samples are ignored: what is nearest to one of them is unknown"));
+        }
     }
     for concern in report.concerns(params) {
         let hint = match concern {

@@ -13,6 +13,7 @@ use evmachine_eval::{Objective, Search, Space, Trial, TuneOptions, TuneProgress,
 use crate::console::{Console, print, table};
 use crate::data::{DataArguments, feature_names};
 use crate::failure::{Failure, Kind};
+use crate::fill::FillArguments;
 use crate::parameters::ParameterArguments;
 use crate::unknown::UnknownLabel;
 use crate::{files, interrupt};
@@ -111,6 +112,9 @@ pub(crate) struct Arguments {
     top: usize,
 
     #[command(flatten)]
+    fill: FillArguments,
+
+    #[command(flatten)]
     unknown: UnknownLabel,
 
     #[command(flatten)]
@@ -122,11 +126,14 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failure> {
     files::refuse_over(&arguments.output, arguments.data.iter().chain(&arguments.unknown_data))?;
+    files::refuse_nowhere(&arguments.output)?;
     let mut options = arguments.options()?;
     let mut columns = arguments.columns.learned_with(&options.base);
+    columns.fill = arguments.fill.rule;
     columns.directed |= options.space.metric.contains(&Metric::Cosine) && arguments.columns.skip_bad_rows;
     let data = columns.read_labelled(console, &arguments.data, None)?;
     columns.expected = feature_names(&data.schema);
+    columns.filled.clone_from(&data.fill);
     if let Some(path) = &arguments.unknown_data {
         options.unknowns = Some(columns.read_unlabelled(console, from_ref(path), None)?.features);
     }
@@ -141,10 +148,12 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
     bar.finish_and_clear();
     let tuned = tuned.map_err(|error| Failure::from(error).about(data.origin.name()))?;
     print(summary(&tuned, arguments.top).trim_end());
+    print(chosen(&tuned.params)?);
     write(&tuned.params, &arguments.output)?;
     advise(console, &tuned);
     let files: Vec<String> = arguments.data.iter().map(|path| path.display().to_string()).collect();
     let (data, output, flags) = (files.join(" "), arguments.output.display(), arguments.columns.flags());
+    let flags = format!("{flags}{}", arguments.fill.flag());
     console.say(format!("parameters written to {output}; train with"));
     console.say(format!("  evmachine train {data}{flags} --params {output} -o MODEL.safetensors"));
     Ok(())
@@ -265,6 +274,40 @@ fn summary(tuned: &Tuned, top: usize) -> String {
         at.f1_micro
     );
     text
+}
+
+/// The parameters that were chosen, as what they change of the preset that is nearest to them.
+fn chosen(params: &Params) -> Result<String, Failure> {
+    let presets = [("robust", Params::robust()), ("paper", Params::paper())];
+    let params = settings(params)?;
+    let mut nearest: Option<(&str, Vec<String>)> = None;
+    for (name, preset) in presets {
+        let preset = settings(&preset)?;
+        let changed = params.iter().filter(|(key, value)| preset.get(*key) != Some(value));
+        let dropped = preset.keys().filter(|key| !params.contains_key(*key));
+        let changes: Vec<String> = changed
+            .map(|(key, value)| format!("{key} = {value}"))
+            .chain(dropped.map(|key| format!("no {key}")))
+            .collect();
+        if nearest.as_ref().is_none_or(|(_, fewest)| changes.len() < fewest.len()) {
+            nearest = Some((name, changes));
+        }
+    }
+    let (name, changes) = nearest.unwrap_or_default();
+    Ok(match changes.as_slice() {
+        [] => format!("chosen: --preset {name} as it is, with that rule"),
+        changes => format!("chosen: --preset {name} with {}, and that rule", changes.join(", ")),
+    })
+}
+
+/// All parameters by name, but for the rule of rejection and the scores of strangers, which were measured.
+fn settings(params: &Params) -> Result<toml::Table, Failure> {
+    let mut settings =
+        toml::Table::try_from(params).map_err(|error| Failure::new(Kind::Other, error.to_string()))?;
+    for apart in ["rejection_threshold", "strangers"] {
+        settings.remove(apart);
+    }
+    Ok(settings)
 }
 
 /// The rule in a few words, with a digit after the point of a percentage.

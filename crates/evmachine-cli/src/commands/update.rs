@@ -1,5 +1,6 @@
 //! `evmachine update`
 
+use std::collections::HashSet;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -8,10 +9,11 @@ use evmachine::Evm;
 use crate::commands::train::say_report;
 use crate::console::Console;
 use crate::data::DataArguments;
-use crate::failure::Failure;
+use crate::failure::{Failure, Kind};
 use crate::files;
 use crate::model;
-use crate::text::escaped;
+use crate::origin::Origin;
+use crate::text::{counted, escaped};
 use crate::unknown::UnknownLabel;
 
 /// Learn new rows, of known classes or new ones, or samples that stay strangers, without retraining
@@ -34,6 +36,10 @@ pub(crate) struct Arguments {
     /// The model file to write; may be the one read.
     #[arg(short, long, value_name = "MODEL")]
     output: PathBuf,
+
+    /// Learn rows again whose --id the model holds already; unless given, that is an error.
+    #[arg(long)]
+    again: bool,
 
     #[command(flatten)]
     unknown: UnknownLabel,
@@ -58,6 +64,28 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
 }
 
 impl Arguments {
+    /// Rows that are learned twice count twice in every margin.
+    fn refuse_known_rows(&self, evm: &Evm, origin: &Origin) -> Result<(), Failure> {
+        let Some(ids) = origin.ids.as_ref().filter(|_| !self.again) else { return Ok(()) };
+        let held: HashSet<&str> = evm.row_ids().into_iter().collect();
+        let known: Vec<usize> = (0..ids.len()).filter(|&row| held.contains(&ids[row][..])).collect();
+        match known[..] {
+            [] => Ok(()),
+            [first, ..] => Err(Failure::new(
+                Kind::Data,
+                format!(
+                    "{}: the model holds {} of {} by their ids, such as {:?}, {}",
+                    origin.name(),
+                    known.len(),
+                    counted(ids.len() as u64, "row"),
+                    ids[first],
+                    origin.place(first)
+                ),
+            )
+            .hint("leave them out; --again learns them a second time")),
+        }
+    }
+
     fn take_strangers(&self, evm: &mut Evm, console: &Console) -> Result<(), Failure> {
         let strangers = self.columns.read_unlabelled(console, &self.ignore, Some(evm))?;
         let (first, progress) = (evm.points_seen(), console.progress());
@@ -67,22 +95,23 @@ impl Arguments {
         drop(progress);
         strangers.origin.record(evm, first)?;
         console.say(format!(
-            "{} samples are ignored, {} of them new; {} extreme vectors refitted",
-            evm.ignored_count(),
+            "ignored: {}, {} of them new; {} refitted",
+            counted(evm.ignored_count() as u64, "sample"),
             report.rows,
-            report.refitted
+            counted(report.refitted as u64, "extreme vector")
         ));
         Ok(())
     }
 
     fn learn(&self, evm: &mut Evm, console: &Console) -> Result<(), Failure> {
-        let data = self.columns.read_labelled(console, &self.data, Some(evm))?;
+        let mut data = self.columns.read_labelled(console, &self.data, Some(evm))?;
         self.unknown.check(&data.origin, &data.labels)?;
+        self.refuse_known_rows(evm, &data.origin)?;
         let (before, first) = (evm.tail_memory(), evm.points_seen());
         let progress = console.progress();
-        let report = evm
-            .update_with(&console.run(&progress), &data.features, &data.labels)
-            .map_err(|error| data.failure(error))?;
+        let report = self.columns.attempt(console, &mut data, |data| {
+            evm.update_with(&console.run(&progress), &data.features, &data.labels)
+        })?;
         drop(progress);
         data.origin.record(evm, first)?;
         if !report.new_classes.is_empty() {
@@ -90,8 +119,10 @@ impl Arguments {
             console.say(format!("new classes: {}", names.join(", ")));
         }
         console.say(format!(
-            "{} extreme vectors added, {} dropped, {} refitted",
-            report.added, report.dropped, report.refitted
+            "{} added, {} dropped, {} refitted",
+            counted(report.added as u64, "extreme vector"),
+            report.dropped,
+            report.refitted
         ));
         say_report(console, evm, before, &report);
         Ok(())

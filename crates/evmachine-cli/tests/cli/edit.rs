@@ -177,8 +177,85 @@ fn what_cannot_be_edited_is_said() {
         error(&["edit", "unlearn", "model", "--row", "1", "--batch", "x.csv", "-o", "model"], 2)
             .contains("1 data.csv")
     );
-    place.ok(&["update", "model", "data.csv", "--label", "class", "--id", "id", "-o", "model", "--quiet"]);
+    let again = ["update", "model", "data.csv", "--label", "class", "--id", "id", "-o", "model", "--quiet"];
+    place.ok(&[&again[..], &["--again"]].concat());
     assert!(error(&["edit", "unlearn", "model", "--row", "1", "-o", "model"], 2).contains("several rows 1"));
+}
+
+#[test]
+fn rows_that_the_model_holds_are_learned_again_only_if_asked_to() {
+    let place = trained();
+    place.write("more.csv", "id,class,x\nc1,low,0.4\na2,low,0.1\n");
+    let update = ["update", "model", "more.csv", "--label", "class", "--id", "id", "-o", "model", "--quiet"];
+    let said = place.fails(3, &update);
+    assert!(
+        said.contains("the model holds 1 of 2 rows by their ids, such as \"a2\", row 2 of more.csv"),
+        "{said}"
+    );
+    assert!(said.contains("--again"), "{said}");
+    let rows = |place: &Place| {
+        let shown: serde_json::Value =
+            serde_json::from_str(&place.ok(&["inspect", "model", "--json"])).unwrap();
+        shown["rows"].as_u64().unwrap()
+    };
+    assert_eq!(rows(&place), 7, "an error changes nothing");
+    place.ok(&[&update[..], &["--again"]].concat());
+    assert_eq!(rows(&place), 9);
+}
+
+#[test]
+fn ids_come_one_by_one_or_with_commas_between_them() {
+    let place = Place::new();
+    place.write("data.csv", DATA.replace("a3,low", "\"a,3\",low"));
+    place.ok(&TRAIN);
+    place.ok(&["edit", "set-aside", "model", "--id", "a1,b2", "--id", "a,3", "-o", "model", "--quiet"]);
+    let shown: serde_json::Value = serde_json::from_str(&place.ok(&["inspect", "model", "--json"])).unwrap();
+    assert_eq!((&shown["set_aside"], &shown["extreme_vectors"]), (&3.into(), &4.into()));
+}
+
+#[test]
+fn why_a_row_is_not_there_is_the_true_reason() {
+    let place = trained();
+    let unlearn =
+        |which: &[&str]| place.fails(1, &[&["edit", "unlearn", "model", "-o", "model"], which].concat());
+    let said = unlearn(&["--row", "8"]);
+    assert!(said.contains("does not hold row 8: it was given 7 rows in all"), "{said}");
+    let said = unlearn(&["--id", "z"]);
+    assert!(said.contains("the id \"z\": it never had one\n"), "{said}");
+    place.ok(&["reduce", "model", "--max-per-class", "1", "-o", "model", "--quiet"]);
+    let said = unlearn(&["--row", "2,3,5,6"]);
+    assert!(said.contains("its cover dropped it"), "{said}");
+    place.ok(&[&TRAIN[..4], &["--drop", "id", "--quiet", "-o", "model"]].concat());
+    let said = unlearn(&["--id", "a1"]);
+    assert!(said.contains("it knows no ids"), "{said}");
+}
+
+#[test]
+fn hints_of_a_comparison_name_flags_that_edit_has() {
+    let place = trained();
+    place.write("query.csv", "y,z\n0.31,1\n");
+    let edit = ["edit", "unlearn", "model", "--row", "1", "-o", "other", "--compare", "query.csv"];
+    let said = place.fails(3, &edit);
+    assert!(said.contains("hint: pass --features COLUMNS"), "{said}");
+    let compared = place.ok(&[&edit[..], &["--features", "y", "--quiet"]].concat());
+    assert!(compared.is_empty() || compared.starts_with("row 1"), "{compared}");
+    place.write("query.csv", "x\n0.3\nred\n");
+    let said = place.fails(3, &edit);
+    assert!(said.contains("--drop x") && !said.contains("--skip-bad-rows"), "{said}");
+}
+
+#[test]
+fn doubts_show_ids_and_labels_where_there_are_any() {
+    let place = trained();
+    let doubts = ["doubt", "model", "data.csv", "--label", "class", "--id", "id"];
+    let table = place.ok(&doubts);
+    let header: Vec<&str> = table.lines().next().unwrap().split_whitespace().collect();
+    assert_eq!(header[..4], ["row", "id", "label", "class"]);
+    let line: Vec<&str> = table.lines().nth(4).unwrap().split_whitespace().collect();
+    assert_eq!(line[..3], ["4", "a4", "high"], "{table}");
+    let json: serde_json::Value =
+        serde_json::from_str(&place.ok(&[&doubts[..], &["--json"]].concat())).unwrap();
+    assert_eq!((&json[3]["id"], &json[3]["label"]), (&"a4".into(), &"high".into()));
 }
 
 #[test]

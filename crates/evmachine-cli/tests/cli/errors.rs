@@ -94,6 +94,8 @@ fn errors_are_as_they_were_approved() {
         (2, vec!["--memory", "17592186044416", "inspect", "model.safetensors"]),
         (2, [train("nan.csv"), vec!["--tail-memory-limit", "17592186044417"]].concat()),
         (2, vec!["plot", "model.safetensors", "-o", "picture.gif"]),
+        (2, vec!["set", "model.safetensors", "--n-fused", "0", "-o", "m.safetensors"]),
+        (2, vec!["evaluate", "model.safetensors", &csv]),
     ];
     let before = place.names();
     let mut said = String::new();

@@ -142,7 +142,12 @@ fn a_folder_that_is_not_there_is_named_before_anything_is_done() {
     trained(&place);
     let letters = fixture("letters.csv");
     let (label, model) = (["--label", "class"], "model.safetensors");
-    let commands: [&[&str]; 9] = [
+    place.ok(&["pool", "init", "pool", model]);
+    let commands: [&[&str]; 13] = [
+        &["export", model, "--onnx", "nowhere/m.onnx"],
+        &["tune", &letters, "-o", "nowhere/p.toml"],
+        &["pool", "export", "pool", "-o", "nowhere/p.csv"],
+        &["pool", "export", "pool", "--model", "nowhere/m"],
         &["train", &letters, "-o", "nowhere/m"],
         &["update", model, &letters, "-o", "nowhere/m"],
         &["calibrate", model, &letters, "-o", "nowhere/m"],

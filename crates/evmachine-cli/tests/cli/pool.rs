@@ -68,8 +68,15 @@ fn a_pool_learns_what_was_labelled() {
     let classes = json(&place, &["inspect", "after.safetensors", "--json"]);
     assert_eq!(classes["classes"].as_array().unwrap().len(), 4);
 
+    place.ok(&["pool", "export", "pool", "--model", "live.safetensors"]);
+    let bytes = |name: &str| std::fs::read(place.path(name)).unwrap();
+    assert_eq!(bytes("live.safetensors"), bytes("after.safetensors"));
+    place.ok(&["pool", "export", "pool", "--model", "first.safetensors", "--model-version", "previous"]);
+    assert_eq!(bytes("first.safetensors"), bytes("model.safetensors"));
+
     let first = status["previous"].as_str().unwrap().to_owned();
-    place.ok(&["pool", "rollback", "pool"]);
+    let said = String::from_utf8(place.run(&["pool", "rollback", "pool"]).stderr).unwrap();
+    assert!(said.contains("is the previous, which a rollback would return to"), "{said}");
     assert_eq!(json(&place, &["pool", "status", "pool", "--json"])["live"], first.as_str());
     place.ok(&["pool", "promote", "pool", status["live"].as_str().unwrap()]);
     assert_eq!(place.ok(&["pool", "check", "pool"]), "");
@@ -94,9 +101,12 @@ fn answers_are_listed_undone_and_exported() {
     settings.bind(|| insta::assert_snapshot!("pool_status", status));
     place.ok(&["pool", "export", "pool", "-o", "labelled.csv", "--labelled"]);
     let lines: Vec<String> = place.read("labelled.csv").lines().map(str::to_owned).collect();
-    assert!(lines[0].starts_with("sample,id,state,label,nearest,probability,model,group,text,link,"));
+    assert!(lines[0].starts_with("id,label,f0,f1,"), "{}", lines[0]);
     assert_eq!(lines.len(), 4);
-    assert!(lines[1].starts_with("1,letter "), "{}", lines[1]);
+    assert!(lines[1].starts_with("letter ") && lines[1].contains(",C,"), "{}", lines[1]);
+    place.ok(&["train", "labelled.csv", "--label", "label", "--id", "id", "-o", "own.safetensors"]);
+    let header = place.ok(&["pool", "export", "pool"]);
+    assert!(header.starts_with("sample,id,state,label,nearest,probability,model,group,text,link,"));
     let all = place.ok(&["pool", "export", "pool", "--output-format", "jsonl"]);
     let rows: Vec<Value> = all.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!((&rows[3]["state"], &rows[4]["state"]), (&"ignored".into(), &"discarded".into()));

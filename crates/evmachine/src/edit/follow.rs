@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::moves::Row;
-use super::{Edit, EditReport, Editor};
+use super::{Edit, Editor};
 use crate::error::EditError;
 use crate::features::Features;
 use crate::model::Evm;
@@ -164,7 +164,7 @@ impl Editor<'_> {
 impl Evm {
     /// Adds rows that are ready for the metric to a class, which may be new.
     fn insert(&mut self, run: &Run<'_>, class: &str, rows: &[Row]) -> Result<(), EditError> {
-        let mut editor = Editor { run, model: self.clone(), report: EditReport::default() };
+        let mut editor = Editor::new(run, self);
         editor.join(class, rows)?;
         *self = editor.model;
         Ok(())

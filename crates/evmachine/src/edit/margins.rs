@@ -4,8 +4,8 @@
 //! what is lost is taken out of a tail and filled up from beyond its end, what is gained is merged into it.
 
 use std::ops::Range;
-use std::sync::Arc;
 
+use super::here::{Here, Laid, remove_each};
 use crate::distance::{self, Columns};
 use crate::error::Halt;
 use crate::model::{Cache, Evm};
@@ -14,7 +14,7 @@ use crate::points::Points;
 use crate::progress::{Run, Stage};
 use crate::refit::{Change, Old, apply};
 use crate::tail::{Against, Problem, Rows};
-use crate::weibull::{Workspace, fit_tail};
+use crate::weibull::Workspace;
 
 /// Rows that are not, or not yet, where they belong in the model.
 pub(crate) struct Moving<'a> {
@@ -36,55 +36,56 @@ impl<'a> Moving<'a> {
         Against { columns: self.columns.as_ref(), own: &self.apart }
     }
 
+    pub(super) fn points(&self, dimensions: usize) -> Points<'a> {
+        Points::ready(self.vectors, dimensions)
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.columns.len()
+    }
+
+    /// Whether a row concerns a class.
+    pub(super) fn concerns(&self, row: usize, class: u32) -> bool {
+        !self.apart[class as usize].contains(&row)
+    }
+
     fn is_empty(&self) -> bool {
         self.vectors.is_empty()
     }
 }
 
-/// What a model measures margins against, its extreme vectors and ignored samples, laid out.
-struct Here {
-    ranges: Vec<Range<usize>>,
-    nobody: Vec<Range<usize>>,
-    ignored: Option<Arc<dyn Columns>>,
-}
-
-impl Here {
-    fn new(model: &Evm) -> Self {
-        Self {
-            ranges: model.ranges(),
-            nobody: vec![0..0; model.classes.len()],
-            ignored: model.ignored.columns(&model.params.metric, model.dimensions),
-        }
-    }
-
-    fn against<'a>(&'a self, model: &'a Evm) -> Vec<Against<'a>> {
-        let extreme_vectors = Against { columns: model.columns(), own: &self.ranges };
-        let ignored = self.ignored.as_deref().map(|columns| Against { columns, own: &self.nobody });
-        std::iter::once(extreme_vectors).chain(ignored).collect()
-    }
-}
-
 /// Takes the margins to rows that left out of all tails that they concern, and fits again what changed. Returns how many
 /// that were.
-pub(crate) fn lose(run: &Run<'_>, model: &mut Evm, gone: &Moving<'_>) -> Result<usize, Halt> {
+pub(crate) fn lose(
+    run: &Run<'_>,
+    model: &mut Evm,
+    laid: Option<&Laid<'_>>,
+    gone: &Moving<'_>,
+) -> Result<usize, Halt> {
     if model.params.refit == Refit::New || gone.is_empty() {
         return Ok(0);
     }
     let sizes: Vec<usize> = model.classes.iter().map(|class| class.tail_size).collect();
-    let here = Here::new(model);
-    let here = here.against(model);
     let old = Old::new(model, &sizes);
-    let concerned = |row: &usize| gone.apart[old.classes[*row] as usize].len() < gone.columns.len();
-    let rows: Vec<usize> = old.all.iter().copied().filter(concerned).collect();
+    let rows = concerned(&old, gone);
     let changes = if model.tail_memory == TailMemory::None {
-        old.gathered(run, &rows, &here)?
+        gathered(run, &old, &Here::new(model, laid), &rows)?
     } else {
-        let found = distances_to(run, model, &old, &rows, gone)?;
+        // The distances of one class are few, and no reason to pass over all of them.
+        let many = 2 * rows.len() > old.all.len();
+        let found: Vec<(usize, Vec<f32>)> = match laid.filter(|laid| many && laid.serves(gone, true)) {
+            Some(laid) => laid.distances(run, &old, gone)?.into_iter().enumerate().collect(),
+            None => rows.iter().copied().zip(distances_to(run, model, &old, &rows, gone)?).collect(),
+        };
         let (hit, found): (Vec<usize>, Vec<Vec<f32>>) =
-            rows.iter().copied().zip(found).filter(|(_, found)| !found.is_empty()).unzip();
+            found.into_iter().filter(|(_, found)| !found.is_empty()).unzip();
+        if hit.is_empty() {
+            return Ok(0);
+        }
+        let here = Here::new(model, laid);
         match model.tail_memory {
-            TailMemory::Full => filled(run, model, &old, &here, &found, &hit)?,
-            _ => old.gathered(run, &hit, &here)?,
+            TailMemory::Full => filled(run, &old, &here, &found, &hit)?,
+            _ => gathered(run, &old, &here, &hit)?,
         }
     };
     drop(old);
@@ -92,38 +93,67 @@ pub(crate) fn lose(run: &Run<'_>, model: &mut Evm, gone: &Moving<'_>) -> Result<
 }
 
 /// Takes rows that came into all tails that they concern, and fits again what changed. Returns how many that were.
-pub(crate) fn gain(run: &Run<'_>, model: &mut Evm, come: &Moving<'_>) -> Result<usize, Halt> {
+pub(crate) fn gain(
+    run: &Run<'_>,
+    model: &mut Evm,
+    laid: Option<&Laid<'_>>,
+    come: &Moving<'_>,
+) -> Result<usize, Halt> {
     // What was guessed while a class was alone is no fit that could stand.
     let stands = model.params.refit == Refit::New && !model.is_guessed();
     if stands || come.is_empty() {
         return Ok(0);
     }
     let sizes: Vec<usize> = model.classes.iter().map(|class| class.tail_size).collect();
-    let here = Here::new(model);
-    let mut here = here.against(model);
-    here.push(come.against());
     let old = Old::new(model, &sizes);
     let batch = [come.against()];
-    let changes = match model.tail_memory {
-        TailMemory::Full => old.measured(run, &batch)?,
-        TailMemory::Max if model.params.refit == Refit::Affected => {
+    let changes = if model.tail_memory == TailMemory::Full {
+        let rows = if model.params.refit == Refit::All { old.all.clone() } else { concerned(&old, come) };
+        match laid.filter(|laid| 2 * rows.len() > old.all.len() && laid.serves(come, false)) {
+            Some(laid) => old.merged(run, &laid.distances(run, &old, come)?)?,
+            None => old.measured(run, &rows, &batch)?,
+        }
+    } else {
+        let here = Here::new(model, None);
+        let mut here = here.against();
+        here.push(come.against());
+        if model.tail_memory == TailMemory::Max && model.params.refit == Refit::Affected {
             let affected = old.affected(run, &batch)?;
             old.gathered(run, &affected, &here)?
+        } else {
+            old.gathered(run, &old.all, &here)?
         }
-        TailMemory::Max | TailMemory::None => old.gathered(run, &old.all, &here)?,
     };
     drop(old);
     Ok(apply(model, changes))
 }
 
 /// Measures and fits extreme vectors, by their places among all, from nothing.
-pub(crate) fn measure(run: &Run<'_>, model: &mut Evm, places: &[usize]) -> Result<(), Halt> {
+pub(crate) fn measure(
+    run: &Run<'_>,
+    model: &mut Evm,
+    laid: Option<&Laid<'_>>,
+    places: &[usize],
+) -> Result<(), Halt> {
     model.cache = Cache::default();
     let sizes: Vec<usize> = model.classes.iter().map(|class| class.tail_size).collect();
-    let here = Here::new(model);
-    let changes = Old::new(model, &sizes).gathered(run, places, &here.against(model))?;
+    let changes = gathered(run, &Old::new(model, &sizes), &Here::new(model, laid), places)?;
     apply(model, changes);
     Ok(())
+}
+
+/// Of all extreme vectors, those that one of the rows concerns.
+fn concerned(old: &Old<'_>, moving: &Moving<'_>) -> Vec<usize> {
+    let concerns = |row: &usize| moving.apart[old.classes[*row] as usize].len() < moving.columns.len();
+    old.all.iter().copied().filter(concerns).collect()
+}
+
+/// Tails gathered anew for some of the extreme vectors.
+fn gathered(run: &Run<'_>, old: &Old<'_>, here: &Here<'_>, some: &[usize]) -> Result<Vec<Change>, Halt> {
+    let changes = here.nearest(run, old, some, |position, tail, workspace: &mut Workspace| {
+        old.change(some[position], tail, workspace)
+    })?;
+    Ok(changes.into_iter().flatten().collect())
 }
 
 /// For each of the rows, its distances to those gone that lie within its tail, sorted.
@@ -134,8 +164,7 @@ fn distances_to(
     rows: &[usize],
     gone: &Moving<'_>,
 ) -> Result<Vec<Vec<f32>>, Halt> {
-    let all_bounds = old.bounds();
-    let bounds: Vec<f32> = rows.iter().map(|&row| all_bounds[row]).collect();
+    let bounds = old.bounds_of(rows);
     let classes: Vec<u32> = rows.iter().map(|&row| old.classes[row]).collect();
     let points = old.points();
     let wanted = Rows::new(&points, rows, &classes).within(&bounds);
@@ -148,23 +177,17 @@ fn distances_to(
 /// The tails that were hit, without what was found and filled up from what is here.
 fn filled(
     run: &Run<'_>,
-    model: &Evm,
     old: &Old<'_>,
-    here: &[Against<'_>],
+    here: &Here<'_>,
     found: &[Vec<f32>],
     hit: &[usize],
 ) -> Result<Vec<Change>, Halt> {
-    let classes: Vec<u32> = hit.iter().map(|&row| old.classes[row]).collect();
-    let points = old.points();
-    let rows = Rows::new(&points, hit, &classes);
-    let params = &model.params;
     let finish = |position: usize, nearest: &[f32], workspace: &mut Workspace| {
         let row = hit[position];
-        let tail = without(old.tails[row], &found[position], nearest, old.sizes[classes[position] as usize]);
-        (!tail.is_empty()).then(|| Change { row, psi: fit_tail(&tail, params, workspace), tail: tail.into() })
+        let size = old.sizes[old.classes[row] as usize];
+        old.change(row, &without(old.tails[row], &found[position], nearest, size), workspace)
     };
-    let problem = Problem::new((run, Stage::Refit), &params.metric, rows, here, old.sizes);
-    let changes = problem.tails(finish)?;
+    let changes = here.nearest(run, old, hit, finish)?;
     Ok(changes.into_iter().flatten().collect())
 }
 
@@ -173,9 +196,8 @@ fn filled(
 ///
 /// A tail of fewer than `size` entries held every negative already, so nothing lies beyond it.
 fn without(tail: &[f32], gone: &[f32], nearest: &[f32], size: usize) -> Vec<f32> {
-    let mut gone = gone.iter().peekable();
-    let mut kept: Vec<f32> =
-        tail.iter().copied().filter(|value| gone.next_if(|gone| *gone == value).is_none()).collect();
+    let mut kept = Vec::new();
+    remove_each(tail, gone, &mut kept);
     if let Some(&end) = tail.last()
         && tail.len() >= size
     {

@@ -45,9 +45,12 @@ impl Editor<'_> {
                 remove(&mut ignored.sources, positions);
                 taken
             }
-            Place::Class(class) => {
-                let class = &mut self.model.classes[class];
+            Place::Class(number) => {
+                let class = &mut self.model.classes[number];
                 let taken = rows(&class.vectors, &class.sources);
+                if let Some(laid) = &mut self.laid {
+                    taken.iter().for_each(|row| laid.leaves(number, &row.vector));
+                }
                 remove_rows(Arc::make_mut(&mut class.vectors), positions, d);
                 remove(&mut class.psi, positions);
                 remove(&mut class.sources, positions);
@@ -63,7 +66,7 @@ impl Editor<'_> {
     pub(super) fn go(&mut self, rows: &[Row], apart: Vec<Range<usize>>) -> Result<(), EditError> {
         let vectors = vectors_of(rows);
         let moving = Moving::new(&self.model, &vectors, apart);
-        self.report.refitted += margins::lose(self.run, &mut self.model, &moving)?;
+        self.report.refitted += margins::lose(self.run, &mut self.model, self.laid.as_ref(), &moving)?;
         Ok(())
     }
 
@@ -72,7 +75,7 @@ impl Editor<'_> {
         self.model.have_company(rows.len());
         let vectors = vectors_of(rows);
         let moving = Moving::new(&self.model, &vectors, apart);
-        self.report.refitted += margins::gain(self.run, &mut self.model, &moving)?;
+        self.report.refitted += margins::gain(self.run, &mut self.model, self.laid.as_ref(), &moving)?;
         Ok(())
     }
 
@@ -115,8 +118,9 @@ impl Editor<'_> {
         if model.is_alone() {
             model.be_alone(self.run)?;
         } else {
-            margins::measure(self.run, model, &places)?;
+            margins::measure(self.run, model, self.laid.as_ref(), &places)?;
         }
+        self.laid = None;
         if !keeps_all && let Some(classes) = model.choosing(|other| other == class) {
             model.choose(self.run, &classes, None)?;
         }
@@ -127,6 +131,7 @@ impl Editor<'_> {
     /// Ends classes that have no row any more; returns what is left of a list by class.
     pub(super) fn end_empty_classes<T>(&mut self, by_class: Vec<T>) -> Vec<T> {
         let empty: Vec<bool> = self.model.classes.iter().map(|class| class.len() == 0).collect();
+        self.laid.iter_mut().for_each(|laid| laid.keeps(|class| !empty[class]));
         let ended = self.model.classes.extract_if(.., |class| class.len() == 0).map(|class| class.name);
         self.report.ended_classes.extend(ended);
         self.model.cache = Cache::default();

@@ -39,6 +39,15 @@ fn set_of(set: &Set, name: impl Fn(usize) -> Option<String>) -> Set {
     Set { features: set.features.select(&rows), labels }
 }
 
+/// A model of the set that has answered already or not, and so has its vectors laid out or not.
+fn fitted(set: &Set, params: &Params, asked: bool) -> Evm {
+    let evm = set.fit(params);
+    if asked {
+        evm.decide(&set.features).unwrap();
+    }
+    evm
+}
+
 fn some_rows(set: &Set, seed: u64, most: usize) -> Vec<u64> {
     let mut random = Random(seed);
     let mut rows: Vec<u64> = (0..most).map(|_| (random.next() * set.len() as f32) as u64).collect();
@@ -66,10 +75,11 @@ proptest! {
     #[test]
     fn relabelled_rows_are_as_if_they_had_been_labelled_so(
         set in any_set(), params in exact(), seed in any::<u64>(), most in 1usize..6, new in any::<bool>(),
+        asked in any::<bool>(),
     ) {
         let rows = some_rows(&set, seed, most);
         let class = if new { "another" } else { "class 1" };
-        let mut edited = set.fit(&params);
+        let mut edited = fitted(&set, &params, asked);
         edited.edit(&Edit::Relabel { rows: rows.clone(), class: class.to_owned() }).unwrap();
         let right = set_of(&set, |row| {
             Some(if rows.contains(&(row as u64)) { class.to_owned() } else { set.labels.name(row).to_owned() })
@@ -79,11 +89,11 @@ proptest! {
 
     #[test]
     fn unlearned_rows_are_as_if_they_had_never_been_there(
-        set in any_set(), params in exact(), seed in any::<u64>(), most in 1usize..6,
+        set in any_set(), params in exact(), seed in any::<u64>(), most in 1usize..6, asked in any::<bool>(),
     ) {
         let rows = some_rows(&set, seed, most);
         prop_assume!(rows.len() < set.len());
-        let mut edited = set.fit(&params);
+        let mut edited = fitted(&set, &params, asked);
         edited.edit(&Edit::Unlearn { rows: rows.clone() }).unwrap();
         let rest = set_of(&set, |row| (!rows.contains(&(row as u64))).then(|| set.labels.name(row).to_owned()));
         same(&mut edited, &mut rest.fit(&params))?;
@@ -118,11 +128,11 @@ proptest! {
 
     #[test]
     fn what_is_set_aside_comes_back_as_it_was(
-        set in any_set(), params in exact(), seed in any::<u64>(), most in 1usize..6,
+        set in any_set(), params in exact(), seed in any::<u64>(), most in 1usize..6, asked in any::<bool>(),
     ) {
         let rows = some_rows(&set, seed, most);
         prop_assume!(rows.len() < set.len());
-        let fitted = set.fit(&params);
+        let fitted = fitted(&set, &params, asked);
         let mut edited = fitted.clone();
         edited.edit(&Edit::SetAside { rows: rows.clone() }).unwrap();
         prop_assert_eq!(edited.rows_aside().len(), rows.len());
@@ -132,13 +142,16 @@ proptest! {
         } else {
             prop_assert!(loaded.unwrap() == edited);
         }
+        if asked {
+            edited.decide(&set.features).unwrap();
+        }
         edited.edit(&Edit::Restore { rows }).unwrap();
         same(&mut edited, &mut fitted.clone())?;
     }
 
     #[test]
     fn ignored_samples_may_come_before_or_after(
-        set in any_set(), params in exact(), seed in any::<u64>(), most in 1usize..6,
+        set in any_set(), params in exact(), seed in any::<u64>(), most in 1usize..6, asked in any::<bool>(),
     ) {
         let rows = some_rows(&set, seed, most);
         let rest = set_of(&set, |row| (!rows.contains(&(row as u64))).then(|| set.labels.name(row).to_owned()));
@@ -146,10 +159,10 @@ proptest! {
         let strangers = set.features.select(&rows.iter().map(|&row| row as usize).collect::<Vec<_>>());
         let (mut together, _) =
             Evm::fit_ignoring(&Run::new(), &params, &rest.features, &rest.labels, &strangers).unwrap();
-        let mut after = rest.fit(&params);
+        let mut after = fitted(&rest, &params, asked);
         after.ignore(&strangers).unwrap();
         prop_assert!(together == after, "ignored at once or later");
-        let mut edited = set.fit(&params);
+        let mut edited = fitted(&set, &params, asked);
         edited.edit(&Edit::Ignore { rows: rows.clone() }).unwrap();
         prop_assert_eq!(parts(&edited), parts(&together), "known rows become ignored ones");
         prop_assert!(after.decide(&strangers).unwrap().iter().all(|decision| decision.class().is_none()));
@@ -374,6 +387,9 @@ fn what_cannot_be_edited_is_named_and_changes_nothing() {
     assert_eq!(taken, r#"there is a class "b" already; merge the two, or choose another name"#);
     let gone = message(Edit::Unlearn { rows: vec![first, dropped] });
     assert!(gone.contains(&format!("1 of the 2 rows asked for, row {}", dropped + 1)), "{gone}");
+    assert!(!gone.contains("--"), "the library knows no flags: {gone}");
+    let never = message(Edit::Unlearn { rows: vec![first, 40, 41] });
+    assert_eq!(never, "the model was given 40 rows in all, and never row 41, 42");
     let other = message(Edit::Split { class: "a".into(), rows: vec![of_b], into: "c".into() });
     assert_eq!(other, format!("1 of the rows are not of class \"a\", row {}", of_b + 1));
     let nothing = message(Edit::Split { class: "a".into(), rows: all_of_a, into: "c".into() });

@@ -199,6 +199,8 @@ fn numbers_that_cannot_be_are_refused() {
     assert!(said(with_u64s("class_points_seen", |values| values[0] = 0)).contains("add up"));
     assert!(said(with_u64s("class_sizes", |values| values[0] = u64::MAX)).contains("class sizes"));
     assert!(said(with_u64s("class_tail_sizes", |values| values[0] = 0)).contains("has a tail of"));
+    let long = said(with_u64s("class_tail_sizes", |values| values[0] = u64::MAX >> 1));
+    assert!(long.contains("a tail of more than"), "{long}");
     assert!(said(with_u64s("tail_lengths", |values| values[0] = u64::MAX)).contains("tail lengths"));
     let replaced = |from: &'static str, to: &'static str| {
         tampered(move |header, _| {

@@ -6,12 +6,12 @@ use clap::Args;
 use evmachine_data::{ColumnType, ColumnValues, OutputColumn, OutputFormat, Target, Writer};
 use evmachine_openworld::{Pool, Sample, State, StoreError};
 
-use super::counted;
+use super::{counted, short};
 use crate::console::Console;
 use crate::failure::Failure;
-use crate::interrupt;
+use crate::{files, interrupt, model};
 
-/// Write all samples with their answers and features to a file
+/// Write all samples with their answers and features to a file, or a version of the model
 ///
 /// Example: evmachine pool export pool -o pool.csv
 #[derive(Debug, Args)]
@@ -23,13 +23,27 @@ pub(crate) struct Arguments {
     #[arg(short, long, value_name = "FILE", default_value = "-")]
     output: Target,
 
-    /// The format to write, where the name does not say: csv, jsonl or parquet.
+    /// The format to write, where the name does not say: csv, jsonl or parquet [default: csv on standard output].
     #[arg(long, value_name = "FORMAT")]
     output_format: Option<OutputFormat>,
 
-    /// Only samples that have a label; these files can be trained on.
+    /// Only samples that have a label, as a file to train on: their ids, labels and features.
     #[arg(long)]
     labelled: bool,
+
+    /// Write the model to this file, and no samples.
+    #[arg(long, value_name = "MODEL", conflicts_with_all = ["output", "output_format", "labelled"])]
+    model: Option<PathBuf>,
+
+    /// Which version of the model: live, previous, its hash or the beginning of it.
+    #[arg(
+        id = "wanted",
+        long = "model-version",
+        value_name = "VERSION",
+        default_value = "live",
+        requires = "model"
+    )]
+    wanted: String,
 }
 
 /// Samples that are written at once.
@@ -51,6 +65,16 @@ impl From<StoreError> for End {
 
 pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failure> {
     let mut pool = Pool::open(&arguments.pool)?;
+    if let Some(path) = &arguments.model {
+        files::refuse_nowhere(path)?;
+        let version = pool.version(&arguments.wanted)?;
+        model::save(&pool.load(&version.hash)?, path)?;
+        console.say(format!("version {} written to {}", short(&version.hash), path.display()));
+        return Ok(());
+    }
+    if let Target::Path(path) = &arguments.output {
+        files::refuse_nowhere(path)?;
+    }
     let format = match (arguments.output_format, &arguments.output) {
         (Some(format), _) => format,
         (None, Target::Path(path)) => OutputFormat::from_path(path)?,
@@ -61,11 +85,11 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
         [] => (0..pool.dimensions()).map(|column| format!("f{column}")).collect(),
         names => names.to_vec(),
     };
-    let mut writer = Some(Writer::create(&arguments.output, format, &header(&names))?);
+    let mut writer = Some(Writer::create(&arguments.output, format, &header(&names, arguments.labelled))?);
     let (mut rows, mut count) = (Vec::new(), 0u64);
     let mut flush = |rows: &mut Vec<Sample>| -> Result<(), End> {
         let Some(writer) = &mut writer else { return Ok(()) };
-        match writer.write(columns(rows, names.len())) {
+        match writer.write(columns(rows, names.len(), arguments.labelled)) {
             Err(error) if error.is_broken_pipe() => return Err(End::Enough),
             Err(error) => return Err(End::Failure(error.into())),
             Ok(()) => {}
@@ -93,34 +117,43 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
         return Err(error.into());
     }
     console.say(format!("{} written", counted(count, "sample")));
+    if let (true, Target::Path(path)) = (arguments.labelled, &arguments.output) {
+        let path = path.display();
+        console
+            .say(format!("train with\n  evmachine train {path} --label label --id id -o MODEL.safetensors"));
+    }
     Ok(())
 }
 
-fn header(names: &[String]) -> Vec<OutputColumn> {
-    let own = [
-        ("sample", ColumnType::Integer),
-        ("id", ColumnType::Text),
-        ("state", ColumnType::Text),
-        ("label", ColumnType::Text),
-        ("nearest", ColumnType::Text),
-        ("probability", ColumnType::Float),
-        ("model", ColumnType::Text),
-        ("group", ColumnType::Integer),
-        ("text", ColumnType::Text),
-        ("link", ColumnType::Text),
-    ];
+/// Columns that a file to train on has beside the features.
+const TRAINED_ON: [&str; 2] = ["id", "label"];
+
+fn header(names: &[String], labelled: bool) -> Vec<OutputColumn> {
+    let own = OWN.iter().filter(|(name, _)| !labelled || TRAINED_ON.contains(name));
     // A feature may have the name of one of ours.
     let free = |name: &String| {
-        let is_taken = own.iter().any(|(taken, _)| taken == name);
+        let is_taken = OWN.iter().any(|(taken, _)| taken == name);
         if is_taken { format!("feature {name}") } else { name.clone() }
     };
-    own.iter()
-        .map(|(name, kind)| OutputColumn::new(*name, *kind))
+    own.map(|(name, kind)| OutputColumn::new(*name, *kind))
         .chain(names.iter().map(|name| OutputColumn::new(free(name), ColumnType::Float)))
         .collect()
 }
 
-fn columns(samples: &[Sample], dimensions: usize) -> Vec<ColumnValues> {
+const OWN: [(&str, ColumnType); 10] = [
+    ("sample", ColumnType::Integer),
+    ("id", ColumnType::Text),
+    ("state", ColumnType::Text),
+    ("label", ColumnType::Text),
+    ("nearest", ColumnType::Text),
+    ("probability", ColumnType::Float),
+    ("model", ColumnType::Text),
+    ("group", ColumnType::Integer),
+    ("text", ColumnType::Text),
+    ("link", ColumnType::Text),
+];
+
+fn columns(samples: &[Sample], dimensions: usize, labelled: bool) -> Vec<ColumnValues> {
     let text = |value: fn(&Sample) -> String| ColumnValues::Text(samples.iter().map(value).collect());
     let integer = |value: fn(&Sample) -> i64| ColumnValues::Integer(samples.iter().map(value).collect());
     let own = [
@@ -146,5 +179,6 @@ fn columns(samples: &[Sample], dimensions: usize) -> Vec<ColumnValues> {
     let features = (0..dimensions).map(|column| {
         ColumnValues::Float(samples.iter().map(|sample| f64::from(sample.features[column])).collect())
     });
-    own.into_iter().chain(features).collect()
+    let own = own.into_iter().zip(OWN).filter(|(_, (name, _))| !labelled || TRAINED_ON.contains(name));
+    own.map(|(values, _)| values).chain(features).collect()
 }

@@ -49,6 +49,8 @@ pub(crate) struct Promote {
 
 /// Make the previous version live again
 ///
+/// The one that was live is then the previous: a second rollback returns to it. `evmachine pool promote` goes further back.
+///
 /// Example: evmachine pool rollback pool
 #[derive(Debug, Args)]
 pub(crate) struct Rollback {
@@ -106,7 +108,12 @@ impl Rollback {
 fn promote(folder: &Path, version: &str, person: &Person, console: &Console) -> Result<(), Failure> {
     let mut pool = Pool::open(folder)?;
     let event = pool.promote(version, person.name())?;
-    console.say(format!("version {} is live (event {event})", short(&pool.version("live")?.hash)));
+    let [live, previous] = [pool.version("live")?.hash, pool.version("previous")?.hash];
+    console.say(format!(
+        "version {} is live (event {event}); {} is the previous, which a rollback would return to",
+        short(&live),
+        short(&previous)
+    ));
     let progress = console.progress();
     pool.refresh(&console.run(&progress))?;
     Ok(())

@@ -1,0 +1,74 @@
+// What the person did in this sitting, each with its way back. The page shows it at once; the server is told in order.
+
+import { change } from "./api.js";
+import { complain, say } from "./notices.js";
+import { refresh } from "./pool.js";
+
+const done = [];
+let answered = 0;
+
+/** Answers given in this sitting that were not taken back. */
+export function answersGiven() {
+  return answered;
+}
+
+/**
+ * Does something: `apply` shows it, `revert` shows it undone, `path` and `body` tell the server. `after(answer)` is called with
+ * what the server said, `failed(error)` returns whether it dealt with the error itself. `answers` is how many answers it is worth;
+ * what `isFinal` has no way back.
+ */
+export async function perform({ words, path, body, apply, revert, after, failed, answers = 1, isFinal = false }) {
+  const entry = { words, apply, revert, answers };
+  apply();
+  answered += answers;
+  if (isFinal) say(words);
+  else {
+    done.push(entry);
+    say(words, { words: "Undo", key: "u", act: undo });
+  }
+  entry.told = change(path, body);
+  try {
+    const answer = await entry.told;
+    entry.event = answer.event ?? null;
+    entry.undoBy = answer.groups ?? null;
+    if (!entry.undone) after?.(answer);
+  } catch (error) {
+    if (!entry.undone) {
+      if (done.includes(entry)) done.splice(done.indexOf(entry), 1);
+      answered -= answers;
+      revert();
+    }
+    if (!failed?.(error)) complain(error);
+  }
+  refresh();
+}
+
+/** Takes back the last thing that was done here. */
+export async function undo() {
+  const entry = done.pop();
+  if (!entry) {
+    say("Nothing was done here yet that could be undone. The history has all events.");
+    return;
+  }
+  entry.undone = true;
+  answered -= entry.answers;
+  entry.revert();
+  say(`Undone: ${entry.words}`);
+  const took = await entry.told.then(() => true, () => false);
+  if (!took) return;
+  try {
+    if (entry.event) await change("/v1/undo", { event: entry.event });
+    else if (entry.undoBy) await change("/v1/groups/merge", { groups: entry.undoBy });
+  } catch (error) {
+    answered += entry.answers;
+    entry.undone = false;
+    entry.apply();
+    complain(error);
+  }
+  refresh();
+}
+
+/** What was done before cannot be taken back one by one any more: a version was made or another one is live. */
+export function forgetChanges() {
+  done.length = 0;
+}

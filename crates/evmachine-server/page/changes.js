@@ -31,16 +31,21 @@ export async function perform({ words, path, body, apply, revert, after, failed,
     const answer = await entry.told;
     entry.event = answer.event ?? null;
     entry.undoBy = answer.groups ?? null;
-    if (!entry.undone) after?.(answer);
+    refresh();
+    if (!entry.undone) await Promise.resolve(after?.(answer)).catch(complain);
   } catch (error) {
-    if (!entry.undone) {
-      if (done.includes(entry)) done.splice(done.indexOf(entry), 1);
-      answered -= answers;
-      revert();
-    }
+    takeBack(entry);
     if (!failed?.(error)) complain(error);
+    refresh();
   }
-  refresh();
+}
+
+/** The server refused: as if it had not been asked. */
+function takeBack(entry) {
+  if (entry.undone) return;
+  if (done.includes(entry)) done.splice(done.indexOf(entry), 1);
+  answered -= entry.answers;
+  entry.revert();
 }
 
 /** Takes back the last thing that was done here. */

@@ -278,13 +278,23 @@ export function merge() {
         shown = null;
         render();
       },
-      after(answer) {
+      async after(answer) {
         group.number = answer.group;
         queue.labelsLeft -= others.length;
         showProgress();
+        await remeasure(group);
       },
     });
   });
+}
+
+/** Distances to the exemplar that a merged group has; its samples stay where they are on the screen. */
+async function remeasure(group) {
+  const { exemplar, radius, members } = await get(`/v1/groups/${group.number}`);
+  const distances = new Map(members.map((member) => [member.sample, member.distance]));
+  for (const member of group.members) member.distance = distances.get(member.sample) ?? member.distance;
+  Object.assign(group, { exemplar, radius });
+  if (queue.current === group) view.refresh();
 }
 
 export function focusName() {

@@ -80,17 +80,22 @@ export function namingField(take, key) {
     render();
   }
 
-  function choose(option) {
+  function leave() {
     input.value = "";
+    hint.textContent = "";
     close();
     input.blur();
+  }
+
+  function choose(option) {
+    leave();
     take(option.name, option.isNew);
   }
 
   function press(event) {
     if (event.isComposing) return;
     if (event.key === "Escape") {
-      if (!options.length) input.blur();
+      if (!options.length) leave();
       else close();
     } else if (event.key === "ArrowDown" && options.length) highlight(active + 1);
     else if (event.key === "ArrowUp" && options.length) highlight(active < 0 ? -1 : active - 1);

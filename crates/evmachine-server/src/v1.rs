@@ -1,0 +1,10 @@
+//! `/v1`: what people and their programs ask of the server, one file for each resource.
+
+pub(crate) mod answers;
+pub(crate) mod decisions;
+pub(crate) mod events;
+pub(crate) mod groups;
+pub(crate) mod predict;
+pub(crate) mod status;
+pub(crate) mod update;
+pub(crate) mod versions;

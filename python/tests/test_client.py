@@ -10,6 +10,7 @@ import threading
 
 import numpy as np
 import pytest
+from conftest import ROOT
 
 import evmachine
 from evmachine import Client, ServerError
@@ -172,6 +173,13 @@ def test_health_and_decisions(client):
     assert set(client.health()) >= {"closest_stranger", "closest_pair", "unknown_rate"}
     newest = client.decisions(2)
     assert newest[0]["decision"] > newest[1]["decision"]
+
+
+def test_the_example_of_the_readme_runs(address, letters):
+    (code,) = re.findall(r"```py\n(.*?)```", (ROOT / "python/README.md").read_text(), flags=re.DOTALL)
+    group = Client(address).suggest(1)[0]
+    code = code.replace("http://127.0.0.1:8080", address).replace("[3, 4]", str(group.group[-1:]))
+    exec(code, {"X": letters[0][:5], "names": list("abcde")})
 
 
 def test_threads_share_a_client(client, letters):

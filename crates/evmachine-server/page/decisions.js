@@ -14,17 +14,22 @@ export function outcome({ known, class: name, nearest }) {
   return make("span", { class: "outcome unknown" }, "unknown", nearest ? make("span", { class: "quiet" }, ` near ${nearest}`) : "");
 }
 
+/** What was decided on, as a person knows it. */
+export function nameOf({ id, text, sample, time }) {
+  return text ?? id ?? (sample ? `sample ${sample}` : `a row of ${moment(time)}`);
+}
+
 export function decisionsView(place) {
   async function show() {
     try {
       const { decisions } = await get(`/v1/decisions?count=${COUNT}`);
       const rows = decisions.map((decision) => [
         moment(decision.time),
-        whatOf(decision),
+        make("span", { class: "clipped" }, nameOf(decision)),
         outcome(decision),
         probability(decision.probability),
         button("Was wrong", () => explain({ decision: decision.decision }, show), {
-          "aria-label": `Was wrong: decision ${decision.decision}`,
+          "aria-label": `Was wrong: ${nameOf(decision)}`,
         }),
       ]);
       place.replaceChildren(
@@ -38,10 +43,4 @@ export function decisionsView(place) {
     }
   }
   return { show };
-}
-
-function whatOf({ id, text, sample, decision }) {
-  if (text) return make("span", { class: "clipped" }, text);
-  if (id) return id;
-  return sample ? `sample ${sample}` : `decision ${decision}`;
 }

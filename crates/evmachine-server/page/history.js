@@ -1,7 +1,7 @@
 // Versions with their evidence, and all events; each can be gone back on.
 
 import { ask, change, get } from "./api.js";
-import { outcome } from "./decisions.js";
+import { nameOf, outcome } from "./decisions.js";
 import { button, make, table } from "./elements.js";
 import { complain, say } from "./notices.js";
 import { can, refresh } from "./pool.js";
@@ -9,7 +9,7 @@ import { count, moment, probability, version, whole } from "./words.js";
 
 const EVENTS = 50;
 const COMPARED = 1_000;
-const MOST_DIFFERENCES = 30;
+const MOST_DIFFERENCES = 20;
 
 export function historyView(place) {
   const comparison = make("div", { class: "comparison", "aria-live": "polite" });
@@ -37,15 +37,19 @@ export function historyView(place) {
 
   async function compare(old, fresh) {
     try {
-      const found = await ask("/v1/versions/compare", { old, new: fresh, count: COMPARED });
+      const [found, { decisions }] = await Promise.all([
+        ask("/v1/versions/compare", { old, new: fresh, count: COMPARED }),
+        get(`/v1/decisions?count=${COMPARED}`),
+      ]);
+      const names = new Map(decisions.map((decision) => [decision.decision, nameOf(decision)]));
       const known = `Of the last ${count(found.rows, "decision")}, ${version(old)} knows ${whole(found.known_old)} and ${version(fresh)} ${whole(found.known_new)}`;
       const rows = found.differ
         .slice(0, MOST_DIFFERENCES)
-        .map((one) => [String(one.decision), outcome(one.old), probability(one.old.probability), outcome(one.new), probability(one.new.probability)]);
+        .map((one) => [names.get(one.decision) ?? "an earlier row", outcome(one.old), probability(one.old.probability), outcome(one.new), probability(one.new.probability)]);
       comparison.replaceChildren(
         make("h3", {}, `${version(old)} and ${version(fresh)}`),
         make("p", {}, `${known}; ${count(found.differ.length, "decision")} would differ.`),
-        rows.length ? table("Decisions that differ", ["Decision", version(old), "P", version(fresh), "P"], rows) : "",
+        rows.length ? table("Decisions that differ", ["Of", version(old), "P", version(fresh), "P"], rows) : "",
       );
     } catch (error) {
       complain(error);
@@ -54,7 +58,7 @@ export function historyView(place) {
 
   function showVersions(list) {
     const live = list.find((one) => one.live);
-    const rows = [...list].sort((a, b) => b.made - a.made).map((one) => [
+    const rows = list.toSorted(byTime).reverse().map((one) => [
       make("code", {}, version(one.hash)),
       moment(one.made),
       whole(one.classes),
@@ -63,7 +67,7 @@ export function historyView(place) {
       one.live
         ? []
         : [
-            button("Compare", () => compare(live.hash, one.hash), { "aria-label": `Compare ${version(one.hash)} with the live version` }),
+            button("Compare", () => compare(...[live, one].sort(byTime).map(({ hash }) => hash)), { "aria-label": `Compare ${version(one.hash)} with the live version` }),
             button("Make live", () => act("/v1/versions/promote", { version: one.hash }, `Version ${version(one.hash)} is live.`), {
               "aria-label": `Make ${version(one.hash)} live`,
               disabled: !can("admin"),
@@ -110,6 +114,10 @@ export function historyView(place) {
   return { show };
 }
 
+function byTime(a, b) {
+  return a.made - b.made;
+}
+
 function sentence({ kind, label, samples, target, model }) {
   const many = samples ? count(samples, "sample") : "";
   switch (kind) {
@@ -119,9 +127,11 @@ function sentence({ kind, label, samples, target, model }) {
       return `learned into ${version(model)}`;
     case "promoted":
       return `${version(model)} made live`;
+    case "edited":
+      return `${label}, in ${version(model)}`;
     case "undone":
       return `event ${target} undone`;
     default:
-      return [many, kind, label, model && `in ${version(model)}`].filter(Boolean).join(" ");
+      return [many, kind].filter(Boolean).join(" ");
   }
 }

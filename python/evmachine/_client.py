@@ -211,7 +211,7 @@ class Client(ServedVersions):
         list of int
             The numbers of the groups that it became.
         """
-        found: list[int] = self._tell(f"/v1/groups/{number_of(group)}/split", radius=float(radius))["groups"]
+        found: list[int] = self._ask(f"/v1/groups/{number_of(group)}/split", radius=float(radius))["groups"]
         return found
 
     def merge(self, groups: Iterable[int | Group]) -> int:
@@ -226,7 +226,7 @@ class Client(ServedVersions):
         int
             Its number.
         """
-        merged: int = self._tell("/v1/groups/merge", groups=[number_of(group) for group in groups])["group"]
+        merged: int = self._ask("/v1/groups/merge", groups=[number_of(group) for group in groups])["group"]
         return merged
 
     def skip(self, group: int | Group) -> None:
@@ -236,7 +236,7 @@ class Client(ServedVersions):
         ----------
         group : int or Group
         """
-        self._tell(f"/v1/groups/{number_of(group)}/skip")
+        self._ask(f"/v1/groups/{number_of(group)}/skip")
 
     def _say(self, verb: str, samples: int | Iterable[int] | Group, strike: Iterable[int], **more: Any) -> int:
         if isinstance(samples, Group):

@@ -19,7 +19,9 @@ const USAGE: &str = "usage: cargo xtask test | python | browser | neon | bench\n
 fn main() -> ExitCode {
     let task = env::args().nth(1);
     let done = match task.as_deref() {
-        Some("test") => run(TEST).and_then(|()| pages()).and_then(|skipped| timed("python", python::test).map(|()| skipped)),
+        Some("test") => run(TEST)
+            .and_then(|()| pages())
+            .and_then(|skipped| timed("python", python::test).map(|()| skipped)),
         Some("python") => program::build().and_then(|()| timed("python", python::test)).map(|()| None),
         Some("browser") => program::build().and_then(|()| pages()),
         Some("neon") => run(NEON).map(|()| None),

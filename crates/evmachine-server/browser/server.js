@@ -8,19 +8,21 @@ import { createInterface } from "node:readline";
 
 const READY_WITHIN = 120_000;
 
-/** Starts the program that the variable EVMACHINE names. `{ address, call, stop }`. */
-export async function startServer(more = [], environment = {}) {
+/** Starts the program that the variable EVMACHINE names, with keys if there are any. `{ address, call, stop }`. */
+export async function startServer(keys = "") {
   const program = process.env.EVMACHINE;
   if (!program) throw new Error("the variable EVMACHINE must name the program; `cargo xtask browser` does all that is needed");
   const folder = await mkdtemp(join(tmpdir(), "evmachine-browser-"));
-  const flags = ["serve", join(folder, "pool"), "--demo", "--listen", "127.0.0.1:0", ...more];
-  const server = spawn(program, flags, { stdio: ["ignore", "pipe", "pipe"], env: { ...process.env, ...environment } });
+  const flags = ["serve", join(folder, "pool"), "--demo", "--listen", "127.0.0.1:0"];
+  const environment = { ...process.env, EVMACHINE_KEYS: keys };
+  const server = spawn(program, flags, { stdio: ["ignore", "pipe", "pipe"], env: environment });
   const ended = new Promise((resolve) => server.once("exit", resolve));
   const address = await addressOf(server, ended);
   return {
     address,
-    async call(method, path, body) {
+    async call(method, path, body, key) {
       const headers = body === undefined ? {} : { "Content-Type": "application/json" };
+      if (key) headers.Authorization = `Bearer ${key}`;
       const response = await fetch(`${address}${path}`, { method, headers, body: body && JSON.stringify(body) });
       if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${await response.text()}`);
       return response.json();

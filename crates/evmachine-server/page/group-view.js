@@ -33,7 +33,7 @@ export function groupView(place, on) {
     summary = make("p", { class: "quiet", id: "group-summary" });
     const grid = make("ul", { class: "samples", onkeydown: walk, "aria-describedby": "group-summary" }, cards.map((card) => card.node));
     place.replaceChildren(
-      make("h2", { id: "group-title", tabindex: "-1" }, `${count(group.size, "sample")} that look alike`),
+      make("h2", { id: "group-title", tabindex: "-1" }, group.size === 1 ? "1 sample on its own" : `${count(group.size, "sample")} that look alike`),
       summary,
       cutter(),
       grid,
@@ -48,7 +48,7 @@ export function groupView(place, on) {
       "button",
       { type: "button", role: "checkbox", tabindex: "-1", class: "sample", onclick: () => toggle(member) },
       faceOf(member),
-      make("span", { class: "sample-words" }, sampleName(member), make("span", { class: "quiet" }, distance(member.distance))),
+      make("span", { class: "sample-words" }, make("span", {}, sampleName(member)), make("span", { class: "quiet" }, distance(member.distance))),
     );
     return { member, tick, node: make("li", {}, tick, linkOf(member)) };
   }

@@ -92,8 +92,12 @@ export function historyView(place) {
         : make("span", { class: "quiet" }, "undone"),
     ]);
     const more = button("Earlier events", async () => {
-      const { events: earlier } = await get(`/v1/events?count=${EVENTS}&before=${list.at(-1).number}`);
-      showEvents([...list, ...earlier], earlier.length < EVENTS);
+      try {
+        const { events: earlier } = await get(`/v1/events?count=${EVENTS}&before=${list.at(-1).number}`);
+        showEvents([...list, ...earlier], earlier.length < EVENTS);
+      } catch (error) {
+        complain(error);
+      }
     });
     events.replaceChildren(
       list.length ? table("What happened, the newest first", ["Event", "Time", "What", "Who", "Do"], rows) : make("p", {}, "Nothing happened yet."),

@@ -45,10 +45,15 @@ export function listen(currentView) {
 
 const SHOWN = { " ": "Space", ArrowDown: "↓", ArrowUp: "↑" };
 
+/** The first and the last of many. */
+function shown(keys) {
+  return keys.length > 3 ? [keys[0], "…", keys.at(-1)] : keys;
+}
+
 export function showHelp() {
   const dialog = document.getElementById("help");
   const rows = bindings.map(({ keys, words }) => [
-    make("dt", {}, keys.slice(0, 9).map((key) => make("kbd", {}, SHOWN[key] ?? key))),
+    make("dt", {}, shown(keys).map((key) => make("kbd", {}, SHOWN[key] ?? key))),
     make("dd", {}, words),
   ]);
   const toggle = make("input", {

@@ -37,7 +37,8 @@ let fetching = null;
 function render({ focus } = {}) {
   list();
   if (shown !== queue.current || !shown) {
-    const held = place("group").contains(document.activeElement);
+    // What had the focus is gone: the next group is where one goes on.
+    const held = shown && (document.activeElement === document.body || place("group").contains(document.activeElement));
     shown = queue.current;
     view.show(shown);
     showSuggestions();
@@ -167,6 +168,7 @@ function answer(verb, label, isNew) {
         if (strays.length) more();
       },
       failed(error) {
+        dropIfGone(group);
         if (error.status !== 409 || label === undefined) return false;
         const similar = error.body.known?.length ? ` Similar: ${error.body.known.join(", ")}.` : "";
         field.refill(label, `${error.message}${similar}`);
@@ -174,6 +176,17 @@ function answer(verb, label, isNew) {
       },
     });
   });
+}
+
+/** Somebody else may have answered it. */
+async function dropIfGone(group) {
+  try {
+    await get(`/v1/groups/${group.number}`);
+  } catch (error) {
+    if (error.status !== 404) return;
+    queue.remove(group);
+    render();
+  }
 }
 
 function name(label, isNew) {

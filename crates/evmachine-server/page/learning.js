@@ -12,11 +12,13 @@ const place = document.getElementById("learning");
 const learnButton = document.getElementById("learn");
 let bar = null;
 let words = null;
+let resultBefore = null;
 
 export async function learn() {
   const status = standing();
   if (!status || status.learning) return;
   if (!can("label")) return say("Your key may look, not learn.");
+  resultBefore = JSON.stringify(status.last_learning);
   try {
     await change("/v1/update");
     showProgress({ done: 0, total: 0, stage: "beginning" });
@@ -74,7 +76,7 @@ onStanding((status, before) => {
   const said = pending ? `Learn ${whole(pending)} ` : "Learn ";
   if (learnButton.firstChild.textContent !== said) learnButton.firstChild.textContent = said;
   if (status.learning) showProgress(status.learning);
-  else if (bar) showResult(status.last_learning);
+  else if (bar && (before?.learning || JSON.stringify(status.last_learning) !== resultBefore)) showResult(status.last_learning);
   if (before && before.live !== status.live) {
     forgetChanges();
     reload();

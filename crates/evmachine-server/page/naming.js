@@ -20,6 +20,7 @@ export function namingField(take, key) {
     type: "text",
     role: "combobox",
     maxlength: "256",
+    placeholder: "name of the class",
     autocomplete: "off",
     autocapitalize: "off",
     spellcheck: "false",

@@ -75,10 +75,13 @@ export class Queue {
     return at;
   }
 
+  /** Puts groups after the one that they came of; where that was answered meanwhile, after the one that is looked at. */
   insertAfter(group, groups) {
     const numbers = new Set(this.groups.map((other) => other.number));
     const fresh = groups.filter((other) => !numbers.has(other.number)).map(prepared);
-    this.groups.splice(this.groups.indexOf(group) + 1, 0, ...fresh);
+    const at = this.groups.includes(group) ? this.groups.indexOf(group) : this.position();
+    this.groups.splice(at + 1, 0, ...fresh);
+    this.#current ??= this.groups[0] ?? null;
   }
 
   /** Members of the marked groups join `group`. Returns what `unmerge` needs. */

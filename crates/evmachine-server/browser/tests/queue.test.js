@@ -79,3 +79,13 @@ test("beyond the radius is what is farther, not what is as far", () => {
   assert.deepEqual(beyond({ members, cut: null }), []);
   assert.deepEqual(beyond({ members, cut: 1 }), [members[2]]);
 });
+
+test("what was split off comes after its group, or after what is looked at", () => {
+  const queue = filled(1, 2, 3);
+  queue.insertAfter(queue.find(1), [group(7)]);
+  assert.deepEqual(numbers(queue), [1, 7, 2, 3]);
+  const first = queue.find(1);
+  queue.remove(first);
+  queue.insertAfter(first, [group(8), group(2)]);
+  assert.deepEqual([numbers(queue), queue.current.number], [[7, 8, 2, 3], 7]);
+});

@@ -108,7 +108,11 @@ test("the radius splits a group, and what leaves it is shown first", async () =>
   await press("Enter");
   await said(`${far} samples? split off.`.replace("samples?", far === 1 ? "sample" : "samples"));
   assert.equal(await size(), members - far);
-  await page.waitForFunction((count) => document.querySelectorAll("#queue-list li")[1].textContent.includes(`${count} sample`), far);
+  const at = await place();
+  await page.waitForFunction(
+    ([next, count]) => Number.parseInt(document.querySelectorAll("#queue-list strong")[next].textContent, 10) === count,
+    [at + 1, far],
+  );
 });
 
 test("strays are ticked out by key and wait on", async () => {

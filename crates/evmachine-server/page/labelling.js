@@ -50,6 +50,12 @@ function render({ focus } = {}) {
   if (queue.groups.length < FEW) more();
 }
 
+/** The current group has other members than were shown. */
+function showAnew() {
+  shown = null;
+  render({ focus: true });
+}
+
 function showTarget() {
   const group = queue.current;
   place("answer").hidden = !group;
@@ -85,10 +91,10 @@ function showProgress() {
 
 /** More groups, at the end of the queue. */
 export function more() {
-  fetching ??= get(`/v1/groups?count=${FETCHED + queue.groups.length}`)
+  fetching ??= fetchGroups(FETCHED + queue.groups.length)
     .then((found) => {
       queue.labelsLeft = found.labels_left;
-      if (queue.append(found.groups.filter(isNotAnswered))) render();
+      if (queue.append(found.groups)) render();
       else showProgress();
     })
     .catch(complain)
@@ -101,7 +107,7 @@ export function more() {
 /** All groups anew: an update has made them. */
 export async function reload() {
   try {
-    const found = await get(`/v1/groups?count=${FETCHED}`);
+    const found = await fetchGroups(FETCHED);
     queue.labelsLeft = found.labels_left;
     queue.replace(found.groups);
     shown = null;
@@ -111,11 +117,14 @@ export async function reload() {
   }
 }
 
-// Groups whose answer is on its way: the server may still show them.
-const leaving = new Set();
+// When groups were answered, for ever where the server has not said so yet.
+const answeredAt = new Map();
 
-function isNotAnswered(group) {
-  return !leaving.has(group.number);
+/** The next groups, less those that were answered after the server was asked for them. */
+async function fetchGroups(most) {
+  const asked = performance.now();
+  const found = await get(`/v1/groups?count=${most}`);
+  return { ...found, groups: found.groups.filter(({ number }) => !(answeredAt.get(number) >= asked)) };
 }
 
 export function select(group) {
@@ -152,19 +161,19 @@ function answer(verb, label, isNew) {
       apply() {
         if (isNew) expectName(label);
         at = queue.remove(group);
-        leaving.add(group.number);
+        answeredAt.set(group.number, Infinity);
         queue.labelsLeft -= 1;
         render();
       },
       revert() {
         if (isNew) forgetName(label);
-        leaving.delete(group.number);
+        answeredAt.delete(group.number);
         queue.restore(group, at);
         queue.labelsLeft += 1;
         render();
       },
       after() {
-        leaving.delete(group.number);
+        answeredAt.set(group.number, performance.now());
         if (strays.length) more();
       },
       failed(error) {
@@ -239,15 +248,13 @@ function split(group) {
     apply() {
       const near = members.filter((member) => !far.includes(member));
       Object.assign(group, { members: near, size: size - far.length, radius: cut, cut: null });
-      shown = null;
-      render();
+      showAnew();
     },
     revert() {
       Object.assign(group, { members, size, radius, cut });
       for (const other of group.parts ?? []) queue.remove(queue.find(other));
       queue.restore(group, queue.position());
-      shown = null;
-      render();
+      showAnew();
     },
     async after({ groups }) {
       group.parts = groups.filter((number) => number !== group.number);
@@ -283,13 +290,11 @@ export function merge() {
       isFinal: true,
       apply() {
         before = queue.merge(group);
-        shown = null;
-        render();
+        showAnew();
       },
       revert() {
         queue.unmerge(before);
-        shown = null;
-        render();
+        showAnew();
       },
       async after(answer) {
         group.number = answer.group;

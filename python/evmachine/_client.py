@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from evmachine import _inputs, _labels
 from evmachine._pool import _numbers
-from evmachine._served import Answer, answer_of, group_of, number_of, picture_of, rows_of
+from evmachine._served import Answer, answer_of, group_of, listed, number_of, picture_of, rows_of
 from evmachine._served_versions import ServedVersions
 from evmachine._stored_pool import Group
 
@@ -88,7 +88,7 @@ class Client(ServedVersions):
             part = slice(first, first + _ROWS)
             if details:
                 own = {name: column[part] for name, column in details.items()}
-                found = self._ask("/v1/predict", features=rows[part].tolist(), keep=keep, **own)
+                found = self._ask("/v1/predict", features=listed(rows[part]), keep=keep, **own)
             else:
                 content = io.BytesIO()
                 np.save(content, rows[part])
@@ -114,7 +114,7 @@ class Client(ServedVersions):
         given = {"decision": decision, "sample": sample}
         what: dict[str, Any] = {name: int(number) for name, number in given.items() if number is not None}
         if x is not None:
-            what["features"] = rows_of(np.asarray(_inputs.numbers(x))[None, :])[0].tolist()
+            what["features"] = listed(rows_of(np.asarray(_inputs.numbers(x))[None, :]))[0]
         if len(what) != 1:
             raise ValueError("give one of x, decision and sample")
         return self._ask("/v1/explain", **what)

@@ -67,15 +67,28 @@ class Learned:
 
 
 def rows_of(X: Any) -> npt.NDArray[np.float32]:
-    """Features as the server takes them; an error names the first value that is no number."""
+    """Features as the server takes them. NaN is a missing value, which the model may fill.
+
+    Raises
+    ------
+    ValueError
+        Naming the first value that no float32 holds.
+    """
     found = np.asarray(_inputs.matrix(X))
     if found.ndim != 2 or found.dtype.kind not in "biuf":
         raise ValueError(f"X must be numbers in two dimensions, not {found.dtype} of shape {found.shape}")
     rows = _inputs.narrow(found, None, stacklevel=3)
-    if not np.isfinite(rows).all():
-        row, column = np.argwhere(~np.isfinite(rows))[0].tolist()
-        raise ValueError(f"row {row}, column {column} of X is {found[row, column]}; leave the row out or fill it in")
+    if np.isinf(rows).any():
+        row, column = np.argwhere(np.isinf(rows))[0].tolist()
+        raise ValueError(
+            f"row {row}, column {column} of X is {found[row, column]}, which is no float32; leave the row out"
+        )
     return rows
+
+
+def listed(rows: npt.NDArray[np.float32]) -> list[list[float | None]]:
+    """Rows as JSON has them, which knows no NaN."""
+    return [[None if value != value else value for value in row] for row in rows.tolist()]
 
 
 def picture_of(media_type: str, content: bytes) -> dict[str, str]:

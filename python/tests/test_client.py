@@ -199,7 +199,7 @@ def test_threads_share_a_client(client, letters):
 @pytest.mark.parametrize(
     ("X", "message"),
     [
-        ([[1.0, np.nan]], "row 0, column 1 of X is nan"),
+        ([[1.0, 1e39]], r"row 0, column 1 of X is 1e\+39, which is no float32"),
         ([1.0, 2.0], "two dimensions"),
         ([["a"]], "must be numbers"),
     ],
@@ -207,6 +207,15 @@ def test_threads_share_a_client(client, letters):
 def test_bad_rows_never_leave(X, message):
     with pytest.raises(ValueError, match=message):
         Client("http://127.0.0.1:1").predict(X)
+
+
+def test_missing_values_are_the_models_to_judge(client, letters):
+    rows = letters[0][:2].copy()
+    rows[1, 3] = np.nan
+    for more in ({}, {"texts": ["a", "b"]}):
+        with pytest.raises(ServerError, match="row") as refused:
+            client.predict(rows, **more)
+        assert refused.value.status in (400, 422)
 
 
 def test_details_are_as_many_as_rows():

@@ -139,6 +139,6 @@ export function namingField(take, key) {
 function noteOf({ vectors, samples }) {
   const parts = [];
   if (vectors) parts.push(count(vectors, "vector"));
-  if (samples) parts.push(`${count(samples, "label")} to learn`);
+  if (samples) parts.push(count(samples, "label"));
   return parts.join(", ") || "just founded";
 }

@@ -7,6 +7,8 @@ use axum::extract::{ConnectInfo, Request, State};
 use axum::http::{HeaderMap, Method, header};
 use axum::middleware::Next;
 use axum::response::Response;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 
 use crate::keys::{Keys, Role};
 use crate::problem::Problem;
@@ -75,8 +77,15 @@ impl Guard {
             let (scheme, key) = text.split_once(' ')?;
             scheme.eq_ignore_ascii_case("bearer").then_some(key.trim())
         });
+        // Label Studio can send no other: any user, and the key as password.
+        let basic = text(headers, &header::AUTHORIZATION).and_then(|text| {
+            let (scheme, encoded) = text.split_once(' ')?;
+            let decoded =
+                STANDARD.decode(encoded.trim()).ok().filter(|_| scheme.eq_ignore_ascii_case("basic"))?;
+            Some(String::from_utf8(decoded).ok()?.split_once(':')?.1.to_owned())
+        });
         let plain = headers.get("api-key").and_then(|value| value.to_str().ok());
-        let key = bearer.or(plain).ok_or_else(|| {
+        let key = bearer.or(basic.as_deref()).or(plain).ok_or_else(|| {
             Problem::no_key(
                 "send `Authorization: Bearer KEY` or `api-key: KEY`; who runs the server has keys",
             )

@@ -18,11 +18,13 @@
 mod extract;
 mod guard;
 mod keys;
+mod labelstudio;
 mod learner;
 mod live;
 mod metrics;
 mod page;
 mod predictor;
+mod principal;
 mod problem;
 mod rate;
 mod recent;
@@ -32,8 +34,11 @@ mod server;
 mod service;
 mod settings;
 mod store;
+mod table;
 mod v1;
+mod v2;
 
 pub use keys::{Keys, KeysError, Role};
+pub use principal::Plane;
 pub use server::{Asker, Server};
 pub use settings::{Limits, Settings, StartError};

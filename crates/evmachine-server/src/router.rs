@@ -9,25 +9,55 @@ use axum::http::{HeaderValue, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::Response;
 use axum::routing::get;
-use utoipa::OpenApi;
+use utoipa::openapi::security::{ApiKey, ApiKeyValue, Http, HttpAuthScheme, SecurityScheme};
+use utoipa::{Modify, OpenApi};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::guard::{Needs, check_key, check_site};
 use crate::keys::Role;
-use crate::page;
 use crate::problem::Problem;
 use crate::service::Service;
-use crate::v1::{answers, decisions, events, groups, predict, status, update, versions};
+use crate::v1::{
+    answers, copies, corrections, decisions, events, explain, groups, health, map, measures, predict,
+    samples, status, update, versions,
+};
+use crate::v2::{infer, metadata};
+use crate::{labelstudio, page};
 
 #[derive(OpenApi)]
-#[openapi(info(
-    title = "evmachine",
-    description = "A classifier that says unknown, and the loop in which people name what it does not know."
-))]
+#[openapi(
+    info(
+        title = "evmachine",
+        description = "A classifier that says unknown, and the loop in which people name what it does not know."
+    ),
+    modifiers(&Keys),
+    security((), ("bearer" = []), ("key" = []))
+)]
 struct Description;
 
+/// How a key is sent, where the server asks for one.
+struct Keys;
+
+impl Modify for Keys {
+    fn modify(&self, description: &mut utoipa::openapi::OpenApi) {
+        let components = description.components.get_or_insert_default();
+        let bearer = SecurityScheme::Http(Http::new(HttpAuthScheme::Bearer));
+        let key = SecurityScheme::ApiKey(ApiKey::Header(ApiKeyValue::new("api-key")));
+        components.add_security_scheme("bearer", bearer);
+        components.add_security_scheme("key", key);
+    }
+}
+
 type Routes = OpenApiRouter<Arc<Service>>;
+
+/// For probes, which have no key.
+fn open() -> Routes {
+    Routes::new()
+        .routes(routes!(metadata::live))
+        .routes(routes!(metadata::ready))
+        .routes(routes!(labelstudio::health))
+}
 
 fn read() -> Routes {
     Routes::new()
@@ -39,6 +69,23 @@ fn read() -> Routes {
         .routes(routes!(events::list))
         .routes(routes!(versions::list))
         .routes(routes!(versions::compare))
+        .routes(routes!(explain::explain))
+        .routes(routes!(samples::list))
+        .routes(routes!(samples::one))
+        .routes(routes!(samples::picture))
+        .routes(routes!(map::map))
+        .routes(routes!(map::classes))
+        .routes(routes!(health::health))
+        .routes(routes!(measures::metrics))
+        .routes(routes!(metadata::server))
+        .routes(routes!(metadata::model))
+        .routes(routes!(metadata::version))
+        .routes(routes!(metadata::model_ready))
+        .routes(routes!(metadata::version_ready))
+        .routes(routes!(infer::infer))
+        .routes(routes!(infer::infer_version))
+        .routes(routes!(labelstudio::setup))
+        .routes(routes!(labelstudio::predict))
 }
 
 fn label() -> Routes {
@@ -52,10 +99,17 @@ fn label() -> Routes {
         .routes(routes!(answers::reopen))
         .routes(routes!(answers::undo))
         .routes(routes!(update::start, update::stop))
+        .routes(routes!(corrections::aside))
+        .routes(routes!(corrections::restore))
+        .routes(routes!(labelstudio::webhook))
 }
 
 fn admin() -> Routes {
-    Routes::new().routes(routes!(versions::promote)).routes(routes!(versions::rollback))
+    Routes::new()
+        .routes(routes!(versions::promote))
+        .routes(routes!(versions::rollback))
+        .routes(routes!(copies::export))
+        .routes(routes!(copies::backup))
 }
 
 pub(crate) fn router(service: &Arc<Service>) -> Router {
@@ -64,6 +118,7 @@ pub(crate) fn router(service: &Arc<Service>) -> Router {
         routes.layer(from_fn_with_state(needs, check_key))
     };
     let (routes, description) = OpenApiRouter::with_openapi(Description::openapi())
+        .merge(open())
         .merge(for_role(Role::Read, read()))
         .merge(for_role(Role::Label, label()))
         .merge(for_role(Role::Admin, admin()))

@@ -13,9 +13,11 @@ use crate::learner::Learner;
 use crate::live::LiveModel;
 use crate::metrics::Metrics;
 use crate::predictor::Predictor;
+use crate::problem::Problem;
 use crate::recent::Recent;
 use crate::settings::{Limits, Settings, StartError};
 use crate::store::Store;
+use crate::v1::health::Pairs;
 use crate::v1::versions::Sizes;
 
 /// A pool that is being served.
@@ -32,6 +34,7 @@ pub(crate) struct Service {
     pub(crate) learning: rayon::ThreadPool,
     pub(crate) metrics: Metrics,
     pub(crate) sizes: Sizes,
+    pub(crate) pairs: Pairs,
     pub(crate) guard: Guard,
     pub(crate) dimensions: usize,
     pub(crate) limits: Limits,
@@ -74,6 +77,7 @@ impl Service {
             learning,
             metrics: Metrics::default(),
             sizes: Sizes::default(),
+            pairs: Pairs::default(),
             guard,
             dimensions,
             limits: settings.limits,
@@ -82,6 +86,18 @@ impl Service {
             demo: settings.demo,
         };
         Ok((Arc::new(service), vec![writing, reading]))
+    }
+
+    /// Does what takes longer than a route may hold a thread of the runtime.
+    pub(crate) async fn blocking<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> Result<T, Problem> + Send + 'static,
+    ) -> Result<T, Problem> {
+        let done = tokio::task::spawn_blocking(work).await;
+        done.map_err(|error| {
+            eprintln!("error: {error}");
+            Problem::internal("the log of the server says more")
+        })?
     }
 
     /// Ends the threads when they have done what waits. What is being learned is dropped; its samples stay to be learned.

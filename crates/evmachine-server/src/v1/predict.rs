@@ -2,18 +2,21 @@
 
 use std::sync::Arc;
 
-use axum::extract::State;
+use axum::extract::{FromRequest as _, State};
+use axum::http::header;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use evmachine::Features;
 use evmachine_openworld::{NewSample, Picture, SampleId, Which};
 use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
+use utoipa::{IntoParams, ToSchema};
 
+use crate::extract::{self, Query};
 use crate::problem::Problem;
 use crate::recent::Answered;
 use crate::rows::Matrix;
 use crate::service::Service;
+use crate::table;
 
 /// Kinds of pictures that are kept: those that a browser shows and that hold no script.
 pub(crate) const PICTURES: [&str; 4] = ["image/png", "image/jpeg", "image/webp", "image/gif"];
@@ -207,17 +210,51 @@ pub(crate) async fn decide(service: &Service, mut request: Request) -> Result<De
     Ok(Decisions { model: live.hash.clone(), decisions: decisions.collect() })
 }
 
+/// For bodies that are files, which cannot say so themselves.
+#[derive(Debug, Default, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Wanted {
+    /// Which rows go into the pool; JSON bodies say it themselves.
+    #[param(inline)]
+    keep: Option<Keep>,
+}
+
 /// Decide on rows, and keep those that are unknown
+///
+/// The body is JSON, or a file: a two-dimensional array in the format of NumPy, or an Arrow stream, whose columns are found by the names
+/// of the model's features where both have names.
 #[utoipa::path(
     post,
     path = "/v1/predict",
     tag = "decisions",
-    request_body = Request,
-    responses((status = 200, body = Decisions), (status = "4XX", body = Problem, content_type = "application/problem+json"))
+    params(Wanted),
+    request_body(content(
+        (Request = "application/json"),
+        (Vec<u8> = "application/x-npy"),
+        (Vec<u8> = "application/vnd.apache.arrow.stream")
+    )),
+    responses((status = 200, body = Decisions), (status = "4XX", body = Problem))
 )]
 pub(crate) async fn predict(
     State(service): State<Arc<Service>>,
-    crate::extract::Json(request): crate::extract::Json<Request>,
+    Query(Wanted { keep }): Query<Wanted>,
+    request: axum::extract::Request,
 ) -> Result<axum::Json<Decisions>, Problem> {
-    decide(&service, request).await.map(axum::Json)
+    let kind = request.headers().get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+    let format = kind.and_then(|kind| table::format(kind.split(';').next().unwrap_or_default().trim()));
+    let asked = match format {
+        None => {
+            let extract::Json(mut asked) = extract::Json::<Request>::from_request(request, &()).await?;
+            asked.keep = keep.unwrap_or(asked.keep);
+            asked
+        }
+        Some(format) => {
+            let body = extract::body(request).await?;
+            let (live, limit) = (service.live.get(), service.limits.rows);
+            let features = service.blocking(move || table::read(&live.model, format, &body, limit)).await?;
+            let keep = keep.unwrap_or_default();
+            Request { features, ids: None, texts: None, links: None, pictures: None, keep }
+        }
+    };
+    decide(&service, asked).await.map(axum::Json)
 }

@@ -214,7 +214,9 @@ pub(crate) async fn compare(
     let hashes =
         service.reader.call(move |pool| Ok((pool.version(&old)?.hash, pool.version(&new)?.hash))).await?;
     let (old, new) = (load(&service, hashes.0).await?, load(&service, hashes.1).await?);
-    let compared = tokio::task::spawn_blocking(move || -> Result<Comparison, Problem> {
+    let shared = service.clone();
+    let compared = service.blocking(move || {
+        let service = shared;
         let recent = service.recent.last(count.unwrap_or(usize::MAX));
         let values: Vec<f32> = recent.iter().flat_map(|decision| decision.features.iter().copied()).collect();
         let features = Features::new(values, service.dimensions)?;
@@ -236,5 +238,5 @@ pub(crate) async fn compare(
             known_new: known(&after),
         })
     });
-    compared.await.map_err(|error| Problem::internal(error.to_string()))?.map(Json)
+    compared.await.map(Json)
 }

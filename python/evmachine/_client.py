@@ -133,40 +133,38 @@ class Client(ServedVersions):
         found: list[dict[str, Any]] = self._get("/v1/decisions", count=count)["decisions"]
         return found
 
-    def set_aside(self, *, decision: int | None = None, label: Any = None, number: int | None = None) -> dict[str, Any]:
+    def set_aside(self, *, decision: int | None = None, source: int | None = None) -> dict[str, Any]:
         """Set the training row aside that carried a decision, in a new version that is live at once.
 
         Parameters
         ----------
         decision : int, default=None
-        label, number : default=None
-            The class of the row and its number, instead of a decision.
+        source : int, default=None
+            The row itself, as :meth:`explain` has it, instead of a decision.
 
         Returns
         -------
         dict
         """
-        if (decision is None) == (number is None) or (number is None) != (label is None):
-            raise ValueError("give a decision, or label and number of a row")
-        if decision is not None:
-            return self._tell("/v1/rows/aside", decision=int(decision))
-        return self._tell("/v1/rows/aside", **{"class": _labels.text(label)}, number=int(number or 0))
+        given = {"decision": decision, "source": source}
+        which = {name: int(number) for name, number in given.items() if number is not None}
+        if len(which) != 1:
+            raise ValueError("give one of decision and source")
+        return self._tell("/v1/rows/aside", **which)
 
-    def restore_row(self, label: Any, number: int) -> dict[str, Any]:
+    def restore_row(self, source: int) -> dict[str, Any]:
         """Bring a row back that was set aside.
 
         Parameters
         ----------
-        label
-            Its class.
-        number : int
-            Its number.
+        source : int
+            The row, as :meth:`explain` had it.
 
         Returns
         -------
         dict
         """
-        return self._tell("/v1/rows/restore", **{"class": _labels.text(label)}, number=int(number))
+        return self._tell("/v1/rows/restore", source=int(source))
 
     def suggest(self, n: int = 10) -> list[Group]:
         """Hand the next groups out, the largest gain first; those that were handed out stay as they are.

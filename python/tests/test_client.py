@@ -148,7 +148,9 @@ def test_explanations_and_rows_set_aside(client, letters):
     live = client.status()["live"]
     client.set_aside(decision=known.decision)
     assert client.status()["live"] != live
-    client.restore_row(found["because"]["class"], found["because"]["row"]["number"])
+    client.restore_row(found["because"]["row"]["source"])
+    with pytest.raises(ValueError, match="one of decision and source"):
+        client.set_aside()
     with pytest.raises(ValueError, match="one of x, decision and sample"):
         client.explain(decision=1, sample=1)
 

@@ -18,12 +18,12 @@ export async function explain(what, after) {
     complain(error);
     return;
   }
-  const carried = found.known && found.because && what.decision !== undefined;
-  const aside = button("Set this row aside", () => setAside(what, found, dialog, after), { class: "main", disabled: !can("label") });
+  const carried = found.known && what.decision !== undefined;
+  const aside = button("Set this row aside", () => setAside(found.because, dialog, after), { class: "main", disabled: !can("label") });
   dialog.replaceChildren(
     make("h2", { id: "explanation-title" }, found.known ? `Why ${found.class}?` : "Why unknown?"),
     verdict(found),
-    found.because ? carrier(found) : "",
+    carrier(found),
     nearby(found.ignored_near),
     table(
       "Classes by their support",
@@ -60,14 +60,13 @@ function nearby(ignored) {
   return make("p", {}, `An ignored stranger is near: ${name}, at distance ${distance(ignored.distance)}.`);
 }
 
-async function setAside(what, found, dialog, after) {
-  const { row, class: name } = found.because;
+async function setAside({ row, class: name }, dialog, after) {
   try {
-    await change("/v1/rows/aside", what);
+    await change("/v1/rows/aside", { source: row.source });
     dialog.close();
     say(`Row ${row.number} of ${name} is set aside, in a new version that is live.`, {
       words: "Bring it back",
-      act: () => restore(name, row.number),
+      act: () => restore(name, row),
     });
   } catch (error) {
     dialog.close();
@@ -77,10 +76,10 @@ async function setAside(what, found, dialog, after) {
   after?.();
 }
 
-async function restore(name, number) {
+async function restore(name, row) {
   try {
-    await change("/v1/rows/restore", { class: name, number });
-    say(`Row ${number} of ${name} is back.`);
+    await change("/v1/rows/restore", { source: row.source });
+    say(`Row ${row.number} of ${name} is back.`);
   } catch (error) {
     complain(error);
   }

@@ -41,13 +41,13 @@ function verdict({ known, class: name, probability: score, threshold }) {
   return make("p", {}, `No class supports it enough: the best has P ${probability(score)}${limit}.`);
 }
 
-function carrier({ because, without }) {
+function carrier({ known, because, without }) {
   const { row } = because;
   const origin = [row.id, row.batch, row.time && moment(row.time)].filter(Boolean).join(", ");
-  const sentences = [
-    make("p", {}, make("strong", {}, `Row ${row.number} of ${because.class}`), origin ? ` (${origin})` : "", ` carried it, at distance ${distance(because.distance)}.`),
-  ];
-  if (without) {
+  const did = known ? "carried it" : "speaks for it most";
+  const speaker = make("strong", {}, `Row ${row.number} of ${because.class}`);
+  const sentences = [make("p", {}, speaker, origin ? ` (${origin})` : "", ` ${did}, at distance ${distance(because.distance)}.`)];
+  if (known) {
     const winner = without.known ? `${without.class} would have won` : "it would have been unknown";
     sentences.push(make("p", {}, `Without that row ${winner}, with P ${probability(without.probability)}.`));
   }

@@ -30,6 +30,8 @@ const verbs = make(
   button("Merge", merge, { key: "m", title: "Mark this group; then merge it with another one" }),
 );
 place("answer").append(target, field.node, suggestions, verbs);
+const moreButton = button("More groups", () => more());
+place("queue-foot").after(moreButton);
 
 let shown = null;
 let fetching = null;
@@ -86,6 +88,7 @@ function showProgress() {
   bar.max = Math.max(1, given + left);
   bar.value = given;
   const waiting = standing()?.waiting ?? 0;
+  moreButton.hidden = left <= queue.groups.length;
   place("progress-words").textContent = `${count(left, "label")} left, ${count(waiting, "sample")} waiting`;
 }
 

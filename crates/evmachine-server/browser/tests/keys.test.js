@@ -60,6 +60,7 @@ test("pictures come with the key, and who answered is noted", async () => {
   const { page, errors } = await openPage(browser, server.address, "health");
   await enter(page, LABEL);
   await page.getByRole("link", { name: "Queue" }).click();
+  await page.getByRole("button", { name: "More groups" }).click();
   await page.locator("#queue-list li", { has: page.locator("img") }).first().locator("button").click();
   await page.waitForFunction(() => document.querySelector("#group img.face")?.naturalWidth === 1);
   await page.keyboard.press("i");

@@ -158,6 +158,8 @@ test("text of clients is text, and new samples move nothing", async () => {
   await page.waitForTimeout(2_500);
   assert.deepEqual((await queueOf(page)).slice(0, queue.length), queue);
   await page.reload();
+  await page.locator("#group .sample").first().waitFor();
+  await page.getByRole("button", { name: "More groups" }).click();
   await page.locator("#queue-list .face.text").first().click();
   assert.equal(await page.locator("#group .face.text").first().textContent(), text);
   assert.equal(await page.evaluate(() => window.broken), undefined);

@@ -134,7 +134,7 @@ def test_groups_are_split_merged_and_skipped(client):
     merged = client.merge(parts)
     assert sorted(client.group(merged).group) == sorted(group.group)
     client.skip(merged)
-    assert merged in {one.number for one in client.suggest(10_000)}
+    assert client.suggest(1)[0].number != merged
     client.discard(client.group(merged))
     with pytest.raises(ServerError):
         client.group(10**9)

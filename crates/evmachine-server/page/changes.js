@@ -14,10 +14,10 @@ export function answersGiven() {
 
 /**
  * Does something: `apply` shows it, `revert` shows it undone, `path` and `body` tell the server. `after(answer)` is called with
- * what the server said, `failed(error)` returns whether it dealt with the error itself. `answers` is how many answers it is worth;
- * what `isFinal` has no way back.
+ * what the server said, `failed(error)` returns whether it dealt with the error itself. `answers` is how many answers it is worth.
+ * Undoing undoes the event, or is the call that `wayBack(answer)` gives; what `isFinal` has no way back.
  */
-export async function perform({ words, path, body, apply, revert, after, failed, answers = 1, isFinal = false }) {
+export async function perform({ words, path, body, apply, revert, after, failed, wayBack, answers = 1, isFinal = false }) {
   const entry = { words, apply, revert, answers };
   apply();
   answered += answers;
@@ -29,8 +29,8 @@ export async function perform({ words, path, body, apply, revert, after, failed,
   entry.told = change(path, body);
   try {
     const answer = await entry.told;
-    entry.event = answer.event ?? null;
-    entry.undoBy = answer.groups ?? null;
+    if (wayBack) entry.wayBack = wayBack(answer);
+    else if (answer.event !== undefined) entry.wayBack = { path: "/v1/undo", body: { event: answer.event } };
     refresh();
     if (!entry.undone) await Promise.resolve(after?.(answer)).catch(complain);
   } catch (error) {
@@ -62,8 +62,7 @@ export async function undo() {
   const took = await entry.told.then(() => true, () => false);
   if (!took) return;
   try {
-    if (entry.event) await change("/v1/undo", { event: entry.event });
-    else if (entry.undoBy) await change("/v1/groups/merge", { groups: entry.undoBy });
+    if (entry.wayBack) await change(entry.wayBack.path, entry.wayBack.body);
   } catch (error) {
     answered += entry.answers;
     entry.undone = false;

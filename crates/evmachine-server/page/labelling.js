@@ -259,6 +259,7 @@ function split(group) {
       queue.restore(group, queue.position());
       showAnew();
     },
+    wayBack: ({ groups }) => ({ path: "/v1/groups/merge", body: { groups } }),
     async after({ groups }) {
       group.parts = groups.filter((number) => number !== group.number);
       const parts = await Promise.all(group.parts.map((number) => get(`/v1/groups/${number}`)));

@@ -109,10 +109,17 @@ test("the radius splits a group, and what leaves it is shown first", async () =>
   await said(`${far} samples? split off.`.replace("samples?", far === 1 ? "sample" : "samples"));
   assert.equal(await size(), members - far);
   const at = await place();
+  // What leaves may be several groups.
   await page.waitForFunction(
-    ([next, count]) => Number.parseInt(document.querySelectorAll("#queue-list strong")[next].textContent, 10) === count,
+    ([next, count]) => {
+      const sizes = [...document.querySelectorAll("#queue-list strong")].slice(next).map((line) => Number.parseInt(line.textContent, 10));
+      return sizes.some((_, last) => sizes.slice(0, last + 1).reduce((sum, size) => sum + size) === count);
+    },
     [at + 1, far],
   );
+  await press("u");
+  await said("Undone:");
+  assert.equal(await size(), members);
 });
 
 test("strays are ticked out by key and wait on", async () => {

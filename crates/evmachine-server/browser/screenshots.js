@@ -37,15 +37,14 @@ async function lasso(page) {
 }
 
 await shoot("queue", "queue", {}, async (page) => {
-  await type(page, "Q", "Enter", "Enter");
   await page.keyboard.press("i");
   await page.keyboard.press("s");
+  await type(page, "Q", "Enter", "Enter");
   for (const key of ["x", "ArrowRight", "ArrowRight", "x"]) await page.keyboard.press(key);
-  await type(page, "Q");
+  await type(page, "Y");
 });
 await shoot("dark", "queue", { colorScheme: "dark" }, async (page) => {
   await page.keyboard.press("r");
-  for (let steps = 0; steps < 40 && (await page.locator(".beyond").count()) < 4; steps += 1) await page.keyboard.press("ArrowLeft", { delay: 5 });
   for (let steps = 0; steps < 9 && (await page.locator(".beyond").count()) < 4; steps += 1) await page.keyboard.press("PageDown");
 });
 await shoot("phone", "queue", PHONE);
@@ -54,7 +53,6 @@ await shoot("wrong", "decisions", {}, async (page) => {
   await page.locator("tr", { has: page.locator(".outcome.known") }).first().getByRole("button").click();
   await page.locator("#explanation[open]").waitFor();
 });
-await shoot("health", "health", {});
 
 await browser.close();
 await server.stop();

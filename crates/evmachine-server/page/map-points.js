@@ -3,6 +3,7 @@
 const MAGIC = 0x4d565645;
 const HEADER = 16;
 const RECORD = 16;
+const GRID = 12;
 
 /** `{ known, total, x, y, classes, numbers }`: known points first; `numbers` are of rows for those, of samples for the others. */
 export function readPoints(buffer) {
@@ -65,15 +66,21 @@ export function boxOf(points) {
   return box;
 }
 
-/** The middle of each class, where its name is written: `{ class, x, y }`. */
+/** Where each class is densest, on a coarse grid, which is where its name is written: `{ class, x, y }`. */
 export function middlesOf(points) {
-  const sums = new Map();
+  const { left, right, low, high } = boxOf(points);
+  const cell = (value, from, to) => Math.floor(((value - from) / (to - from || 1)) * (GRID - 1e-6));
+  const cells = new Map();
+  const densest = new Map();
   for (let point = 0; point < points.known; point += 1) {
-    const sum = sums.get(points.classes[point]) ?? { x: 0, y: 0, count: 0 };
-    sum.x += points.x[point];
-    sum.y += points.y[point];
+    const [x, y, of] = [points.x[point], points.y[point], points.classes[point]];
+    const key = (of * GRID + cell(x, left, right)) * GRID + cell(y, low, high);
+    const sum = cells.get(key) ?? { class: of, x: 0, y: 0, count: 0 };
+    sum.x += x;
+    sum.y += y;
     sum.count += 1;
-    sums.set(points.classes[point], sum);
+    cells.set(key, sum);
+    if (sum.count > (densest.get(of)?.count ?? 0)) densest.set(of, sum);
   }
-  return [...sums].map(([of, sum]) => ({ class: of, x: sum.x / sum.count, y: sum.y / sum.count }));
+  return [...densest.values()].map((sum) => ({ class: sum.class, x: sum.x / sum.count, y: sum.y / sum.count }));
 }

@@ -23,7 +23,7 @@ export function probability(value) {
 }
 
 export function percent(share) {
-  return `${(100 * share).toFixed(share < 0.1 ? 1 : 0)} %`;
+  return `${(100 * share).toFixed(share > 0 && share < 0.1 ? 1 : 0)} %`;
 }
 
 /** Seconds since 1970, as the clock on the wall says them; with the day where it is not today's. */

@@ -19,14 +19,17 @@ function bytesOf(known, unknown) {
 }
 
 const NONE = 0xffffffff;
-const buffer = bytesOf([[0, 0, 0, 1], [2, 2, 0, 2], [1, 5, 1, 3]], [[1, 1, NONE, 77], [9, 9, NONE, 78]]);
+const buffer = bytesOf([[0, 0, 0, 1], [0, 0.5, 0, 2], [8, 8, 0, 3], [1, 5, 1, 4]], [[1, 1, NONE, 77], [9, 9, NONE, 78]]);
 
 test("points are read, known ones first", () => {
   const points = readPoints(buffer);
-  assert.deepEqual([points.known, points.total], [3, 5]);
-  assert.deepEqual([...points.numbers], [1, 2, 3, 77, 78]);
+  assert.deepEqual([points.known, points.total], [4, 6]);
+  assert.deepEqual([...points.numbers], [1, 2, 3, 4, 77, 78]);
   assert.deepEqual(boxOf(points), { left: 0, right: 9, low: 0, high: 9 });
-  assert.deepEqual(middlesOf(points), [{ class: 0, x: 1, y: 1 }, { class: 1, x: 1, y: 5 }]);
+});
+
+test("the name of a class stands where most of it is", () => {
+  assert.deepEqual(middlesOf(readPoints(buffer)), [{ class: 0, x: 0, y: 0.25 }, { class: 1, x: 1, y: 5 }]);
 });
 
 test("what is no map, or half of one, is said", () => {
@@ -36,7 +39,7 @@ test("what is no map, or half of one, is said", () => {
 
 test("a lasso holds unknowns alone", () => {
   const points = readPoints(buffer);
-  assert.deepEqual(unknownsInside(points, [[-1, -1], [3, -1], [3, 3], [-1, 3]]), [3]);
+  assert.deepEqual(unknownsInside(points, [[-1, -1], [3, -1], [3, 3], [-1, 3]]), [4]);
   assert.deepEqual(unknownsInside(points, [[-1, -1], [0, -1], [0, 0]]), []);
 });
 

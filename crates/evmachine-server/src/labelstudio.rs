@@ -20,15 +20,15 @@ use crate::v1::predict::{self, Keep};
 
 /// Whether it answers.
 #[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct Health {
+pub(crate) struct BackendHealth {
     status: &'static str,
     model_class: &'static str,
 }
 
 /// Whether the backend answers
-#[utoipa::path(get, path = "/labelstudio/health", tag = "label studio", security(()), responses((status = 200, body = Health)))]
-pub(crate) async fn health() -> Json<Health> {
-    Json(Health { status: "UP", model_class: "evmachine" })
+#[utoipa::path(get, path = "/labelstudio/health", tag = "label studio", security(()), responses((status = 200, body = BackendHealth)))]
+pub(crate) async fn health() -> Json<BackendHealth> {
+    Json(BackendHealth { status: "UP", model_class: "evmachine" })
 }
 
 /// The version that answers.

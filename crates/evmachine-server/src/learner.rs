@@ -112,7 +112,7 @@ pub(crate) fn start(service: &Arc<Service>, person: Option<String>) -> Result<i6
     let spawned = std::thread::Builder::new().name("learn".to_owned()).spawn({
         let service = service.clone();
         move || {
-            let learned = learn(&service, &progress, person.as_deref());
+            let learned = learn_anyway(&service, &progress, person.as_deref());
             let last = learned.unwrap_or_else(|error| LastLearning {
                 error: Some(error.to_string()),
                 ..LastLearning::default()
@@ -130,6 +130,23 @@ pub(crate) fn start(service: &Arc<Service>, person: Option<String>) -> Result<i6
 
 /// How often it is looked whether what waits has been decided anew.
 const PERIOD: Duration = Duration::from_millis(20);
+
+/// How often it is tried where samples are answered anew while they are being learned.
+const TRIES: usize = 3;
+
+fn learn_anyway(
+    service: &Service,
+    progress: &Progress,
+    person: Option<&str>,
+) -> Result<LastLearning, StoreError> {
+    for _ in 1..TRIES {
+        match learn(service, progress, person) {
+            Err(StoreError::ChangedMeanwhile) => {}
+            done => return done,
+        }
+    }
+    learn(service, progress, person)
+}
 
 fn learn(service: &Service, progress: &Progress, person: Option<&str>) -> Result<LastLearning, StoreError> {
     let run = Run::new().observer(progress);

@@ -61,22 +61,28 @@ impl Recent {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Keeps decisions, in order, and returns the number of the first.
+    /// Keeps the last of these decisions, in order, and returns the number of the first.
     pub(crate) fn push(&self, decisions: impl ExactSizeIterator<Item = Answered>) -> u64 {
-        let time = now();
+        let (time, count) = (now(), decisions.len());
+        let mut unknown = 0;
+        let mut kept = Vec::with_capacity(count.min(self.kept));
+        for (at, decision) in decisions.enumerate() {
+            unknown += u64::from(decision.class.is_none());
+            if count - at <= self.kept {
+                kept.push(decision);
+            }
+        }
+        let rows = count as u64;
         let mut inner = self.lock();
         let first = inner.next;
-        inner.next += decisions.len() as u64;
-        let (mut rows, mut unknown) = (0, 0);
-        for (mut decision, number) in decisions.zip(first..) {
-            rows += 1;
-            unknown += u64::from(decision.class.is_none());
-            decision.number = number;
-            decision.time = time;
-            inner.decisions.push_back(decision);
-        }
-        let surplus = inner.decisions.len().saturating_sub(self.kept);
+        inner.next += rows;
+        let surplus = (inner.decisions.len() + kept.len()).saturating_sub(self.kept);
         inner.decisions.drain(..surplus);
+        let numbers = first + rows - kept.len() as u64..;
+        inner.decisions.extend(kept.into_iter().zip(numbers).map(|(mut decision, number)| {
+            (decision.number, decision.time) = (number, time);
+            decision
+        }));
         let minute = time - time.rem_euclid(60);
         match inner.minutes.back_mut() {
             Some(last) if last.time == minute => {
@@ -152,7 +158,9 @@ mod tests {
         let numbers: Vec<u64> = recent.last(2).iter().map(|decision| decision.number - first).collect();
         assert_eq!(numbers, [3, 2]);
         assert_eq!(recent.unknown(), (3, 1));
+        recent.push((0..5).map(|_| answered(None)));
+        assert_eq!(recent.last(9).iter().map(|last| last.number - first).collect::<Vec<_>>(), [8, 7, 6]);
         let rows: u64 = recent.minutes().iter().map(|minute| minute.rows).sum();
-        assert_eq!(rows, 4);
+        assert_eq!(rows, 9);
     }
 }

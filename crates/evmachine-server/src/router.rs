@@ -4,16 +4,16 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use axum::Router;
+use axum::body::Bytes;
 use axum::extract::{DefaultBodyLimit, MatchedPath, Request, State};
 use axum::http::{HeaderValue, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::Response;
 use axum::routing::get;
-use utoipa::openapi::security::{ApiKey, ApiKeyValue, Http, HttpAuthScheme, SecurityScheme};
-use utoipa::{Modify, OpenApi};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use crate::description;
 use crate::guard::{Needs, check_key, check_site};
 use crate::keys::Role;
 use crate::problem::Problem;
@@ -24,30 +24,6 @@ use crate::v1::{
 };
 use crate::v2::{infer, metadata};
 use crate::{labelstudio, page};
-
-#[derive(OpenApi)]
-#[openapi(
-    info(
-        title = "evmachine",
-        description = "A classifier that says unknown, and the loop in which people name what it does not know."
-    ),
-    modifiers(&Keys),
-    security((), ("bearer" = []), ("key" = []))
-)]
-struct Description;
-
-/// How a key is sent, where the server asks for one.
-struct Keys;
-
-impl Modify for Keys {
-    fn modify(&self, description: &mut utoipa::openapi::OpenApi) {
-        let components = description.components.get_or_insert_default();
-        let bearer = SecurityScheme::Http(Http::new(HttpAuthScheme::Bearer));
-        let key = SecurityScheme::ApiKey(ApiKey::Header(ApiKeyValue::new("api-key")));
-        components.add_security_scheme("bearer", bearer);
-        components.add_security_scheme("key", key);
-    }
-}
 
 type Routes = OpenApiRouter<Arc<Service>>;
 
@@ -117,13 +93,13 @@ pub(crate) fn router(service: &Arc<Service>) -> Router {
         let needs = Needs { service: service.clone(), role };
         routes.layer(from_fn_with_state(needs, check_key))
     };
-    let (routes, description) = OpenApiRouter::with_openapi(Description::openapi())
+    let (routes, description) = OpenApiRouter::with_openapi(description::empty())
         .merge(open())
         .merge(for_role(Role::Read, read()))
         .merge(for_role(Role::Label, label()))
         .merge(for_role(Role::Admin, admin()))
         .split_for_parts();
-    let description = description.to_pretty_json().unwrap_or_default();
+    let description = Bytes::from(description::text(&description));
     let described = get(move || async move { ([(header::CONTENT_TYPE, "application/json")], description) });
     let needs = Needs { service: service.clone(), role: Role::Read };
     routes

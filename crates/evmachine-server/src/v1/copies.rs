@@ -27,6 +27,7 @@ enum What {
 
 /// What is asked for.
 #[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Wanted {
     #[serde(default)]
@@ -106,7 +107,7 @@ fn line<'a>(fields: impl Iterator<Item = &'a str>) -> String {
 /// Which backup.
 #[derive(Debug, Deserialize, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Named {
+pub(crate) struct Backup {
     /// Letters, digits, `-` and `_`, at most 64.
     #[schema(pattern = "^[A-Za-z0-9_-]{1,64}$")]
     name: String,
@@ -117,13 +118,13 @@ pub(crate) struct Named {
     post,
     path = "/v1/backup",
     tag = "copies",
-    request_body = Named,
-    responses((status = 200, body = Named), (status = "4XX", body = Problem))
+    request_body = Backup,
+    responses((status = 200, body = Backup), (status = "4XX", body = Problem))
 )]
 pub(crate) async fn backup(
     State(service): State<Arc<Service>>,
-    extract::Json(Named { name }): extract::Json<Named>,
-) -> Result<Json<Named>, Problem> {
+    extract::Json(Backup { name }): extract::Json<Backup>,
+) -> Result<Json<Backup>, Problem> {
     let allowed = |letter: char| letter.is_ascii_alphanumeric() || letter == '-' || letter == '_';
     if name.is_empty() || name.len() > 64 || !name.chars().all(allowed) {
         let detail = "a backup is named by letters, digits, - and _, at most 64 of them";
@@ -138,7 +139,7 @@ pub(crate) async fn backup(
         other => other.map(|()| true),
     });
     if made.await? {
-        Ok(Json(Named { name }))
+        Ok(Json(Backup { name }))
     } else {
         Err(Problem::conflict("there is a backup of that name"))
     }

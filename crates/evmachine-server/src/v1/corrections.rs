@@ -18,7 +18,7 @@ use crate::v1::explain;
 /// One of: a decision, which means the row that carries it; a row by its source; a row by class and number.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Meant {
+pub(crate) struct MeantRow {
     decision: Option<u64>,
     source: Option<u64>,
     class: Option<String>,
@@ -48,7 +48,7 @@ fn held(model: &Evm, aside: bool) -> Vec<(u64, String)> {
     }
 }
 
-fn find(model: &Evm, meant: &Meant, carrier: Option<u64>, aside: bool) -> Result<(u64, String), Problem> {
+fn find(model: &Evm, meant: &MeantRow, carrier: Option<u64>, aside: bool) -> Result<(u64, String), Problem> {
     let rows = held(model, aside);
     let mut found: Vec<(u64, String)> = match (carrier.or(meant.source), &meant.class, meant.number) {
         (Some(source), None, None) => rows.into_iter().filter(|row| row.0 == source).collect(),
@@ -73,7 +73,7 @@ fn find(model: &Evm, meant: &Meant, carrier: Option<u64>, aside: bool) -> Result
 async fn correct(
     service: Arc<Service>,
     caller: &Caller,
-    meant: Meant,
+    meant: MeantRow,
     aside: bool,
 ) -> Result<Json<Corrected>, Problem> {
     let live = service.live.get();
@@ -118,13 +118,13 @@ async fn correct(
     post,
     path = "/v1/rows/aside",
     tag = "decisions",
-    request_body = Meant,
+    request_body = MeantRow,
     responses((status = 200, body = Corrected), (status = "4XX", body = Problem))
 )]
 pub(crate) async fn aside(
     State(service): State<Arc<Service>>,
     Extension(caller): Extension<Caller>,
-    extract::Json(meant): extract::Json<Meant>,
+    extract::Json(meant): extract::Json<MeantRow>,
 ) -> Result<Json<Corrected>, Problem> {
     correct(service, &caller, meant, false).await
 }
@@ -134,13 +134,13 @@ pub(crate) async fn aside(
     post,
     path = "/v1/rows/restore",
     tag = "decisions",
-    request_body = Meant,
+    request_body = MeantRow,
     responses((status = 200, body = Corrected), (status = "4XX", body = Problem))
 )]
 pub(crate) async fn restore(
     State(service): State<Arc<Service>>,
     Extension(caller): Extension<Caller>,
-    extract::Json(meant): extract::Json<Meant>,
+    extract::Json(meant): extract::Json<MeantRow>,
 ) -> Result<Json<Corrected>, Problem> {
     if meant.decision.is_some() {
         return Err(Problem::unsuitable(

@@ -55,6 +55,7 @@ pub(crate) struct PastDecisions {
 
 /// How many are asked for.
 #[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Wanted {
     /// At most so many.

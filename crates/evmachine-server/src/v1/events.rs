@@ -60,6 +60,7 @@ pub(crate) struct Events {
 
 /// Which events are asked for.
 #[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Wanted {
     /// At most so many.

@@ -98,6 +98,7 @@ pub(crate) struct Groups {
 
 /// How many groups are asked for.
 #[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Wanted {
     /// At most so many groups.

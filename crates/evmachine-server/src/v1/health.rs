@@ -23,7 +23,7 @@ pub(crate) struct Health {
     /// The unknown that waits and came nearest to being known.
     closest_stranger: Option<Stranger>,
     /// The two classes that come nearest to each other.
-    closest_pair: Option<Pair>,
+    closest_pair: Option<ClassPair>,
     /// By minute.
     unknown_rate: Vec<Rate>,
     /// The share of known queries that the threshold may call unknown, where it was set by that.
@@ -39,7 +39,7 @@ struct Stranger {
 
 /// Two classes, and how near an extreme vector of the first comes to one of the second.
 #[derive(Debug, Clone, Serialize, ToSchema)]
-struct Pair {
+struct ClassPair {
     a: String,
     b: String,
     distance: f64,
@@ -56,10 +56,10 @@ struct Rate {
 
 /// The closest pair by version, which never changes.
 #[derive(Default)]
-pub(crate) struct Pairs(Mutex<HashMap<String, Option<Pair>>>);
+pub(crate) struct Pairs(Mutex<HashMap<String, Option<ClassPair>>>);
 
 /// Looked for from up to [`LOOKED_FROM`] extreme vectors, evenly from all.
-fn closest_pair(model: &Evm) -> Result<Option<Pair>, Problem> {
+fn closest_pair(model: &Evm) -> Result<Option<ClassPair>, Problem> {
     let step = model.extreme_vector_count().div_ceil(LOOKED_FROM).max(1);
     let (mut own, mut values) = (Vec::new(), Vec::new());
     for vector in model.extreme_vectors().step_by(step) {
@@ -67,7 +67,7 @@ fn closest_pair(model: &Evm) -> Result<Option<Pair>, Problem> {
         values.extend(model.in_feature_space(vector.vector));
     }
     let reasons = model.explain(&Features::new(values, model.dimensions())?, 2)?;
-    let mut closest: Option<Pair> = None;
+    let mut closest: Option<ClassPair> = None;
     for (class, reasons) in own.into_iter().zip(reasons) {
         let other = reasons.classes.iter().find(|evidence| evidence.class != class);
         let speaker = other.and_then(|evidence| Some((evidence.class, evidence.speakers.first()?.distance)));
@@ -75,7 +75,7 @@ fn closest_pair(model: &Evm) -> Result<Option<Pair>, Problem> {
             && closest.as_ref().is_none_or(|closest| distance < closest.distance)
         {
             let (a, b) = (model.class_name(class).to_owned(), model.class_name(other).to_owned());
-            closest = Some(Pair { a, b, distance });
+            closest = Some(ClassPair { a, b, distance });
         }
     }
     Ok(closest)

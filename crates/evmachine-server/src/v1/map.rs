@@ -24,6 +24,7 @@ const FOUND_BY: usize = 5000;
 
 /// How much is asked for.
 #[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Wanted {
     /// At most so many points, the extreme vectors first.

@@ -47,6 +47,7 @@ pub(crate) struct NewPicture {
 /// Rows to decide on, and what to show of those that are kept.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(as = PredictRequest)]
 pub(crate) struct Request {
     /// One list of numbers for each row; null is a missing value.
     #[schema(value_type = Vec<Vec<Option<f32>>>)]
@@ -212,6 +213,7 @@ pub(crate) async fn decide(service: &Service, mut request: Request) -> Result<De
 
 /// For bodies that are files, which cannot say so themselves.
 #[derive(Debug, Default, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Wanted {
     /// Which rows go into the pool; JSON bodies say it themselves.

@@ -146,6 +146,7 @@ pub(crate) struct Samples {
 
 /// Which samples are asked for.
 #[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Which {
     /// Those of this state.

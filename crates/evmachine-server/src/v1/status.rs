@@ -42,7 +42,7 @@ pub(crate) struct Status {
     live: String,
     /// The one before.
     previous: Option<String>,
-    versions: Vec<OneVersion>,
+    versions: Vec<VersionName>,
     classes: Vec<OneClass>,
     metric: String,
     /// P below which a query is unknown, where that is the rule.
@@ -62,14 +62,14 @@ pub(crate) struct Status {
 
 /// A version.
 #[derive(Debug, Serialize, ToSchema)]
-struct OneVersion {
+struct VersionName {
     hash: String,
     parent: Option<String>,
     /// Seconds since 1970.
     made: i64,
 }
 
-impl From<Version> for OneVersion {
+impl From<Version> for VersionName {
     fn from(version: Version) -> Self {
         Self { hash: version.hash, parent: version.parent, made: version.made }
     }
@@ -134,7 +134,7 @@ pub(crate) async fn status(
         events: pool.events,
         live: pool.live,
         previous: pool.previous,
-        versions: pool.versions.into_iter().map(OneVersion::from).collect(),
+        versions: pool.versions.into_iter().map(VersionName::from).collect(),
         classes: classes
             .map(|class| OneClass { name: class.name.to_owned(), vectors: class.extreme_vectors })
             .collect(),

@@ -156,7 +156,7 @@ pub(crate) async fn rollback(
 /// Two versions.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Pair {
+pub(crate) struct VersionPair {
     /// A hash, the beginning of one, `live` or `previous`.
     old: String,
     new: String,
@@ -204,12 +204,12 @@ pub(crate) struct Comparison {
     post,
     path = "/v1/versions/compare",
     tag = "versions",
-    request_body = Pair,
+    request_body = VersionPair,
     responses((status = 200, body = Comparison), (status = "4XX", body = Problem))
 )]
 pub(crate) async fn compare(
     State(service): State<Arc<Service>>,
-    extract::Json(Pair { old, new, count }): extract::Json<Pair>,
+    extract::Json(VersionPair { old, new, count }): extract::Json<VersionPair>,
 ) -> Result<Json<Comparison>, Problem> {
     let hashes =
         service.reader.call(move |pool| Ok((pool.version(&old)?.hash, pool.version(&new)?.hash))).await?;

@@ -22,6 +22,7 @@ const HEADER_LENGTH: HeaderName = HeaderName::from_static("inference-header-cont
 
 /// A request of the protocol.
 #[derive(Debug, Deserialize, ToSchema)]
+#[schema(as = InferenceRequest)]
 pub(crate) struct Request {
     /// Given back.
     id: Option<String>,

@@ -24,7 +24,7 @@ use evmachine_openworld::Pool;
 use evmachine_server::{Server, Settings};
 use tempfile::TempDir;
 
-pub(crate) use client::{Client, Reply};
+pub(crate) use client::Client;
 
 /// The same numbers for the same seed.
 pub(crate) struct Random(pub(crate) u64);

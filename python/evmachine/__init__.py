@@ -20,6 +20,7 @@ from evmachine._native import VERSION as __version__
 
 if TYPE_CHECKING:
     from evmachine import metrics, plot
+    from evmachine._client import Client
     from evmachine._cv import ExtremeValueMachineCV
     from evmachine._edits import EditReport
     from evmachine._estimator import ExtremeValueMachine
@@ -32,15 +33,19 @@ if TYPE_CHECKING:
         Speaker,
         Testimony,
     )
+    from evmachine._http import ServerError
     from evmachine._pool import Suggestion, UnknownPool
     from evmachine._psi import PsiModel
     from evmachine._rows import HeldRow, Row
+    from evmachine._served import Answer, Learned
     from evmachine._stored_pool import Group, Neighbor, StoredPool
     from evmachine._suspects import Suspect, suspects
     from evmachine._warnings import DataWarning, FallbackWarning, PrecisionWarning, RetuneWarning
 
 __all__ = [
+    "Answer",
     "ClassEvidence",
+    "Client",
     "DataWarning",
     "Difference",
     "Doubt",
@@ -52,11 +57,13 @@ __all__ = [
     "Group",
     "HeldRow",
     "IgnoredNearby",
+    "Learned",
     "Neighbor",
     "PrecisionWarning",
     "PsiModel",
     "RetuneWarning",
     "Row",
+    "ServerError",
     "Speaker",
     "StoredPool",
     "Suggestion",
@@ -70,7 +77,9 @@ __all__ = [
 ]
 
 _HOMES = {
+    "Answer": "_served",
     "ClassEvidence": "_explanation",
+    "Client": "_client",
     "DataWarning": "_warnings",
     "Difference": "_explanation",
     "Doubt": "_explanation",
@@ -82,11 +91,13 @@ _HOMES = {
     "Group": "_stored_pool",
     "HeldRow": "_rows",
     "IgnoredNearby": "_explanation",
+    "Learned": "_served",
     "Neighbor": "_stored_pool",
     "PrecisionWarning": "_warnings",
     "PsiModel": "_psi",
     "RetuneWarning": "_warnings",
     "Row": "_rows",
+    "ServerError": "_http",
     "Speaker": "_explanation",
     "StoredPool": "_stored_pool",
     "Suggestion": "_pool",

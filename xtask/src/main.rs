@@ -1,46 +1,77 @@
 //! Development tasks. `cargo xtask test` is the one test command: everything that must hold before a change lands.
 
+mod browser;
+mod program;
 mod python;
 
 use std::env;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::Instant;
 
-const USAGE: &str = "usage: cargo xtask test | python | neon | gpu | bench\n\n\
-    test    formatting, clippy, all tests, doc tests, documentation, the Python package; warnings are errors\n\
+const USAGE: &str = "usage: cargo xtask test | python | browser | neon | gpu | bench\n\n\
+    test    formatting, clippy, all tests, doc tests, documentation, the page in a browser, the Python package; warnings are errors\n\
     python  the Python package alone: wheel, types, tests, examples, in a fresh virtual environment\n\
+    browser the page of the server alone, in Chromium\n\
     neon    the library's unit tests on 64-bit ARM, under an emulator\n\
     gpu     the same answers on an NVIDIA device as on the processor; fails where there is none\n\
     bench   the benchmarks of the library";
 
 fn main() -> ExitCode {
     let task = env::args().nth(1);
-    let steps: &[Step] = match task.as_deref() {
-        Some("test") => TEST,
-        Some("python") => &[],
-        Some("neon") => NEON,
-        Some("gpu") => GPU,
-        Some("bench") => BENCH,
+    let done = match task.as_deref() {
+        Some("test") => run(TEST)
+            .and_then(|()| pages())
+            .and_then(|skipped| timed("python", python::test).map(|()| skipped)),
+        Some("python") => program::build().and_then(|()| timed("python", python::test)).map(|()| None),
+        Some("browser") => program::build().and_then(|()| pages()),
+        Some("neon") => run(NEON).map(|()| None),
+        Some("gpu") => run(GPU).map(|()| None),
+        Some("bench") => run(BENCH).map(|()| None),
         _ => {
             eprintln!("{USAGE}");
             return ExitCode::from(2);
         }
     };
-    for step in steps {
-        if let Err(reason) = step.run() {
-            eprintln!("error: {}: {reason}", step.what);
-            return ExitCode::FAILURE;
+    match done {
+        Ok(None) => ExitCode::SUCCESS,
+        Ok(Some(missing)) => {
+            // Last, so that nobody takes it for a test that passed.
+            eprintln!("== SKIPPED: the page was not tested in a browser: {missing}");
+            ExitCode::SUCCESS
+        }
+        Err(reason) => {
+            eprintln!("error: {reason}");
+            ExitCode::FAILURE
         }
     }
-    if matches!(task.as_deref(), Some("test" | "python")) {
-        let clock = Instant::now();
-        if let Err(reason) = python::test() {
-            eprintln!("error: python: {reason}");
-            return ExitCode::FAILURE;
-        }
-        eprintln!("== python: {:.0} s", clock.elapsed().as_secs_f64());
+}
+
+fn run(steps: &[Step]) -> Result<(), String> {
+    steps.iter().try_for_each(|step| step.run().map_err(|reason| format!("{}: {reason}", step.what)))
+}
+
+/// The page in a browser, or what is missing for that.
+fn pages() -> Result<Option<String>, String> {
+    match timed("browser", browser::test)? {
+        browser::Outcome::Passed => Ok(None),
+        browser::Outcome::Skipped(missing) => Ok(Some(missing)),
     }
-    ExitCode::SUCCESS
+}
+
+fn timed<T>(what: &str, test: impl FnOnce(&Path) -> Result<T, String>) -> Result<T, String> {
+    let clock = Instant::now();
+    let done = test(&root()?).map_err(|reason| format!("{what}: {reason}"))?;
+    eprintln!("== {what}: {:.0} s", clock.elapsed().as_secs_f64());
+    Ok(done)
+}
+
+fn root() -> Result<PathBuf, String> {
+    let manifest = env::var("CARGO_MANIFEST_DIR").map_err(|_| "run this as `cargo xtask`")?;
+    Path::new(&manifest)
+        .parent()
+        .map(Path::to_path_buf)
+        .ok_or_else(|| "xtask has no folder above it".to_owned())
 }
 
 struct Step {

@@ -5,17 +5,18 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::program;
+
 /// Bytes that a wheel may take.
 const WHEEL_LIMIT: u64 = 10_000_000;
 const ENVIRONMENT: &str = "target/python-environment";
 const WHEELS: &str = "target/python-wheels";
 
 /// Everything, in order.
-pub(crate) fn test() -> Result<(), String> {
-    let root = root()?;
-    let environment = environment(&root)?;
-    let wheel = wheel(&root, &environment)?;
-    environment.call("pip", &["install", "--quiet", "--force-reinstall", "--no-deps", &wheel], &root)?;
+pub(crate) fn test(root: &Path) -> Result<(), String> {
+    let environment = environment(root)?;
+    let wheel = wheel(root, &environment)?;
+    environment.call("pip", &["install", "--quiet", "--force-reinstall", "--no-deps", &wheel], root)?;
     // From folders that have no package in them, so that the installed one is what is imported.
     let tests = root.join("python/tests");
     let installed = "import evmachine, sys; sys.exit(not evmachine.__file__.startswith(sys.prefix))";
@@ -26,15 +27,7 @@ pub(crate) fn test() -> Result<(), String> {
     environment.call("mypy", &[], &package)?;
     environment.call("python", &["-m", "mypy.stubtest", "evmachine._native"], &tests)?;
     environment.call("pytest", &["--quiet", "--doctest-modules", ".", "--pyargs", "evmachine"], &tests)?;
-    examples(&root, &environment)
-}
-
-fn root() -> Result<PathBuf, String> {
-    let manifest = env::var("CARGO_MANIFEST_DIR").map_err(|_| "run this as `cargo xtask`")?;
-    Path::new(&manifest)
-        .parent()
-        .map(Path::to_path_buf)
-        .ok_or_else(|| "xtask has no folder above it".to_owned())
+    examples(root, &environment)
 }
 
 /// The programs of a virtual environment.
@@ -49,6 +42,7 @@ impl Environment {
             .current_dir(folder)
             .env("PIP_DISABLE_PIP_VERSION_CHECK", "1")
             .env("MPLBACKEND", "Agg")
+            .env("EVMACHINE", program::path()?)
             .status()
             .map_err(|error| format!("{}: {error}", path.display()))?;
         if status.success() { Ok(()) } else { Err(format!("{program}: {status}")) }

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    calibrate, demo, doubt, edit, evaluate, export, forget, inspect, plot, pool, predict, reduce, rows, set,
-    suspects, train, tune, update,
+    calibrate, demo, doubt, edit, evaluate, export, forget, inspect, plot, pool, predict, reduce, rows,
+    serve, set, suspects, train, tune, update,
 };
 use crate::program::CommonArguments;
 
@@ -52,6 +52,7 @@ pub(crate) enum Command {
     Plot(plot::Arguments),
     Export(export::Arguments),
     Pool(pool::Arguments),
+    Serve(serve::Arguments),
     /// Print a completion script for a shell
     ///
     /// Example: evmachine completions bash > ~/.local/share/bash-completion/completions/evmachine

@@ -13,6 +13,7 @@ pub(crate) mod pool;
 pub(crate) mod predict;
 pub(crate) mod reduce;
 pub(crate) mod rows;
+pub(crate) mod serve;
 pub(crate) mod set;
 pub(crate) mod suspects;
 pub(crate) mod train;
@@ -47,6 +48,7 @@ pub(crate) fn run(command: &Command, console: &Console) -> Result<(), Failure> {
         Command::Plot(arguments) => plot::run(arguments, console),
         Command::Export(arguments) => export::run(arguments, console),
         Command::Pool(arguments) => pool::run(arguments, console),
+        Command::Serve(arguments) => serve::run(arguments, console),
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(*shell, &mut Arguments::command(), "evmachine", &mut script);

@@ -11,6 +11,7 @@ use evmachine_eval::TuneError;
 use evmachine_onnx::ExportError;
 use evmachine_openworld::StoreError;
 use evmachine_plot::PlotError;
+use evmachine_server::StartError;
 
 use crate::data::typed;
 use crate::text::escaped;
@@ -323,6 +324,7 @@ impl From<StoreError> for Failure {
             | StoreError::NoSamples
             | StoreError::NoGroup { .. }
             | StoreError::NotInGroup { .. }
+            | StoreError::NoParting { .. }
             | StoreError::NoEvent { .. }
             | StoreError::AlreadyUndone { .. }
             | StoreError::AlreadyLearned { .. }
@@ -335,6 +337,18 @@ impl From<StoreError> for Failure {
             | StoreError::EmptyName
             | StoreError::Exists { .. } => of_kind(Kind::Usage),
             _ => of_kind(Kind::Other),
+        }
+    }
+}
+
+impl From<StartError> for Failure {
+    fn from(error: StartError) -> Self {
+        match error {
+            StartError::Pool(error) => error.into(),
+            StartError::OpenToAll { .. } => {
+                Self::new(Kind::Usage, error.to_string()).hint("see --keys in `evmachine serve --help`")
+            }
+            other => Self::new(Kind::Other, other.to_string()),
         }
     }
 }

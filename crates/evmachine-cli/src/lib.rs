@@ -20,7 +20,6 @@ mod model;
 pub mod origin;
 mod parameters;
 mod picture;
-mod principal;
 pub mod program;
 mod rejection;
 mod report;

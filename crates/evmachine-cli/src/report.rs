@@ -14,7 +14,7 @@ use evmachine_plot::{
 
 use crate::commands::inspect::parameter_histograms;
 use crate::failure::Failure;
-use crate::{files, principal};
+use crate::files;
 
 /// What happened, for the one who tells it.
 pub(crate) struct Story<'a> {
@@ -120,7 +120,7 @@ fn change(story: &Story<'_>) -> Result<Picture, Failure> {
 }
 
 fn unknowns(story: &Story<'_>) -> Result<Picture, Failure> {
-    let axes = principal::Plane::new(&story.features.select(story.train));
+    let axes = evmachine_server::Plane::new(&story.features.select(story.train));
     let mut by_class: Vec<(&str, Vec<[f64; 2]>)> = Vec::new();
     let mut rejected = Vec::new();
     for (position, &row) in story.test.iter().enumerate() {

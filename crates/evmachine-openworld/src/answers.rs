@@ -5,7 +5,7 @@ use evmachine::Run;
 use crate::error::StoreError;
 use crate::events::{EventId, EventKind, NewEvent};
 use crate::groups::GroupId;
-use crate::pool::{Pool, Write, now};
+use crate::pool::{Pool, Write};
 use crate::samples::SampleId;
 
 /// What is said.
@@ -71,13 +71,7 @@ impl Pool {
             let event = write.append(&event, &samples)?;
             write.follow_events(&samples)?;
             if let Target::Group { group, .. } = *target {
-                write.execute(
-                    "UPDATE groups SET handed = ifnull(handed, ?) WHERE number = ?",
-                    [now(), group],
-                )?;
-                if let Some(groups) = &mut write.groups {
-                    groups.grouping.close(group as u64);
-                }
+                write.mark_handed(group)?;
             }
             if let Some(live) = live
                 && !left.is_empty()

@@ -99,6 +99,18 @@ pub enum StoreError {
         /// The group.
         group: GroupId,
     },
+    /// A radius that leaves nothing on one side.
+    #[error("a radius of {radius} does not part group {group}: {inside} of its {members} members lie within")]
+    NoParting {
+        /// The group.
+        group: GroupId,
+        /// The radius asked for.
+        radius: f64,
+        /// Members within it.
+        inside: usize,
+        /// Members in all.
+        members: usize,
+    },
     /// No event of that number.
     #[error("the pool has no event {event}")]
     NoEvent {
@@ -237,6 +249,15 @@ impl StoreError {
             }
             Some(rusqlite::ErrorCode::NotADatabase) => Self::Foreign { path: path.to_owned() },
             _ => Self::Database { path: path.to_owned(), error },
+        }
+    }
+
+    /// Whether there is no room on the disk.
+    pub fn is_full_disk(&self) -> bool {
+        match self {
+            Self::Database { error, .. } => error.sqlite_error_code() == Some(rusqlite::ErrorCode::DiskFull),
+            Self::Io { error, .. } => error.kind() == std::io::ErrorKind::StorageFull,
+            _ => false,
         }
     }
 

@@ -31,6 +31,8 @@ pub enum EventKind {
     Reopened,
     /// A version was made of what was labelled, and is live.
     Updated,
+    /// A version was made by a correction, and is live.
+    Edited,
     /// Another version is live.
     Promoted,
     /// Another event is not in force any more.
@@ -38,12 +40,13 @@ pub enum EventKind {
 }
 
 impl EventKind {
-    const ALL: [Self; 7] = [
+    const ALL: [Self; 8] = [
         Self::Labelled,
         Self::Ignored,
         Self::Discarded,
         Self::Reopened,
         Self::Updated,
+        Self::Edited,
         Self::Promoted,
         Self::Undone,
     ];
@@ -55,6 +58,7 @@ impl EventKind {
             Self::Discarded => "discarded",
             Self::Reopened => "reopened",
             Self::Updated => "updated",
+            Self::Edited => "edited",
             Self::Promoted => "promoted",
             Self::Undone => "undone",
         }
@@ -65,7 +69,7 @@ impl EventKind {
     }
 
     fn changes_live(self) -> bool {
-        matches!(self, Self::Updated | Self::Promoted)
+        matches!(self, Self::Updated | Self::Edited | Self::Promoted)
     }
 }
 
@@ -87,7 +91,7 @@ pub struct Event {
     pub time: i64,
     /// Who did it, where that was said.
     pub person: Option<String>,
-    /// The class that samples got.
+    /// The class that samples got, or what was corrected.
     pub label: Option<String>,
     /// The event that it undid.
     pub target: Option<EventId>,
@@ -118,9 +122,17 @@ impl<'a> NewEvent<'a> {
 impl Pool {
     /// All events, the first one first.
     pub fn events(&self) -> Result<Vec<Event>, StoreError> {
+        let mut events = self.last_events(usize::MAX, None)?;
+        events.reverse();
+        Ok(events)
+    }
+
+    /// The last events, or the last before one of them; the latest first.
+    pub fn last_events(&self, count: usize, before: Option<EventId>) -> Result<Vec<Event>, StoreError> {
         let query = "SELECT number, kind, time, person, label, target, model, \
                      (SELECT count(*) FROM event_samples WHERE event = number), \
-                     number NOT IN (SELECT event FROM undone) FROM events ORDER BY number";
+                     number NOT IN (SELECT event FROM undone) FROM events WHERE number < ? \
+                     ORDER BY number DESC LIMIT ?";
         let read = |row: &Row<'_>| {
             Ok(Event {
                 number: row.get(0)?,
@@ -134,7 +146,8 @@ impl Pool {
                 in_force: row.get(8)?,
             })
         };
-        self.list(query, [], read)
+        let count = i64::try_from(count).unwrap_or(i64::MAX);
+        self.list(query, [before.unwrap_or(i64::MAX), count], read)
     }
 
     /// Undoes an event: all is as if it had not been. Unless one is named, the last that is in force and not itself an undoing.

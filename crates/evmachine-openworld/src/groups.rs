@@ -26,7 +26,9 @@ pub struct Group {
     pub radius: f64,
     /// The known classes that come nearest to the exemplar, best first.
     pub neighbors: Vec<Neighbor>,
-    /// Its samples that wait for an answer, the nearest to the exemplar first.
+    /// Samples of it that wait for an answer.
+    pub size: usize,
+    /// These, the nearest to the exemplar first; the first of them where so many were asked for.
     pub members: Vec<Member>,
 }
 
@@ -54,6 +56,8 @@ pub struct Member {
     pub text: Option<String>,
     /// Where the original is.
     pub link: Option<String>,
+    /// Whether there is a picture to show.
+    pub picture: bool,
     /// Distance to the exemplar.
     pub distance: f64,
     /// The class it was decided to be nearest to.
@@ -64,7 +68,7 @@ pub struct Member {
 
 impl Pool {
     /// The next groups to answer. Those that were handed out and not answered come first and as they were, unless only new ones
-    /// are asked for; then those with most unknowns.
+    /// are asked for; then those with most unknowns; and last those that were put off.
     pub fn next_groups(
         &mut self,
         run: &Run<'_>,
@@ -72,61 +76,119 @@ impl Pool {
         only_new: bool,
     ) -> Result<Vec<Group>, StoreError> {
         self.refresh(run)?;
+        self.hand_out(count, only_new, usize::MAX)
+    }
+
+    /// As [`next_groups`](Self::next_groups), of the groups as they are, though a refresh may be due; with so many members of each.
+    pub fn hand_out(
+        &mut self,
+        count: usize,
+        only_new: bool,
+        members: usize,
+    ) -> Result<Vec<Group>, StoreError> {
         let live = self.live()?;
-        let limit = i64::try_from(count).unwrap_or(i64::MAX);
         self.write(|write| {
             let number = |row: &Row<'_>| row.get::<_, GroupId>(0);
+            let left = |numbers: &[GroupId]| i64::try_from(count - numbers.len()).unwrap_or(i64::MAX);
             let mut numbers = Vec::new();
             if !only_new {
-                let query = "SELECT number FROM groups WHERE handed IS NOT NULL AND waiting > 0 \
-                             ORDER BY handed, number LIMIT ?";
-                numbers = write.list(query, [limit], number)?;
+                let query = "SELECT number FROM groups WHERE handed IS NOT NULL AND waiting > 0 AND skipped IS NULL \
+                             ORDER BY handed, place, number LIMIT ?";
+                numbers = write.list(query, [left(&numbers)], number)?;
             }
             let query = "SELECT number FROM groups WHERE handed IS NULL AND waiting > 0 \
                          ORDER BY unknown DESC, waiting DESC, number LIMIT ?";
-            for group in
-                write.list(query, [i64::try_from(count - numbers.len()).unwrap_or(i64::MAX)], number)?
-            {
-                write.execute("UPDATE groups SET handed = ? WHERE number = ?", [now(), group])?;
-                if let Some(groups) = &mut write.groups {
-                    groups.grouping.close(group as u64);
-                }
+            for group in write.list(query, [left(&numbers)], number)? {
+                write.mark_handed(group)?;
                 numbers.push(group);
             }
-            numbers.into_iter().map(|group| write.group(&live, group)).collect()
+            if !only_new {
+                let query = "SELECT number FROM groups WHERE waiting > 0 AND skipped IS NOT NULL \
+                             ORDER BY skipped LIMIT ?";
+                numbers.extend(write.list(query, [left(&numbers)], number)?);
+            }
+            numbers.into_iter().map(|group| write.group(&live, group, members)).collect()
+        })
+    }
+
+    /// Groups that wait for an answer.
+    pub fn groups_left(&self) -> Result<u64, StoreError> {
+        let query = "SELECT count(*) FROM groups WHERE waiting > 0";
+        let count = self.database().query_row(query, [], |row| row.get::<_, i64>(0));
+        count.map(|count| count as u64).map_err(|error| self.failed(error))
+    }
+
+    /// A group that waits for an answer, with so many of its members.
+    pub fn group(&mut self, group: GroupId, members: usize) -> Result<Group, StoreError> {
+        let live = self.live()?;
+        self.write(|write| write.group(&live, group, members))
+    }
+
+    /// Puts a group off: it comes when all others have.
+    pub fn skip(&mut self, group: GroupId) -> Result<(), StoreError> {
+        self.write(|write| {
+            write.refuse_answered(group)?;
+            write.mark_handed(group)?;
+            let statement =
+                "UPDATE groups SET skipped = (SELECT ifnull(max(skipped), 0) + 1 FROM groups) WHERE number = ?";
+            write.execute(statement, [group])?;
+            Ok(())
         })
     }
 }
 
 impl Write<'_> {
-    fn group(&self, live: &Evm, number: GroupId) -> Result<Group, StoreError> {
-        let query = "SELECT exemplar, radius, neighbors, features FROM groups \
-                     JOIN contents ON contents.number = exemplar WHERE groups.number = ?";
+    pub(crate) fn refuse_answered(&self, group: GroupId) -> Result<(), StoreError> {
+        let query = "SELECT 1 FROM groups WHERE number = ? AND waiting > 0";
+        self.find(query, [group], |_| Ok(()))?.ok_or(StoreError::NoGroup { group })
+    }
+
+    /// From now on it stays as it is, behind those that were handed out before.
+    pub(crate) fn mark_handed(&mut self, group: GroupId) -> Result<(), StoreError> {
+        self.execute(
+            "UPDATE groups SET handed = ?, place = (SELECT ifnull(max(place), 0) + 1 FROM groups) \
+             WHERE number = ? AND handed IS NULL",
+            [now(), group],
+        )?;
+        if let Some(groups) = &mut self.groups {
+            groups.grouping.close(group as u64);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn group(&self, live: &Evm, number: GroupId, members: usize) -> Result<Group, StoreError> {
+        let query = "SELECT exemplar, radius, neighbors, features, waiting FROM groups \
+                     JOIN contents ON contents.number = exemplar WHERE groups.number = ? AND waiting > 0";
         let read = |row: &Row<'_>| {
             let vector = vector(row.get_ref(3)?.as_blob()?);
-            Ok((row.get(0)?, row.get(1)?, row.get::<_, Option<String>>(2)?, vector))
+            let size = row.get::<_, i64>(4)? as usize;
+            Ok((row.get(0)?, row.get(1)?, row.get::<_, Option<String>>(2)?, vector, size))
         };
-        let found: Option<(SampleId, f64, Option<String>, Vec<f32>)> = self.find(query, [number], read)?;
-        let (exemplar, radius, written, vector) = found.ok_or(StoreError::NoGroup { group: number })?;
+        let found: Option<(SampleId, f64, Option<String>, Vec<f32>, usize)> =
+            self.find(query, [number], read)?;
+        let (exemplar, radius, written, vector, size) = found.ok_or(StoreError::NoGroup { group: number })?;
         let neighbors = match written.and_then(|written| serde_json::from_str(&written).ok()) {
             Some(neighbors) => neighbors,
             None => self.suggest(live, number, vector)?,
         };
-        let members = "SELECT number, client_id, text, link, distance, class, known FROM samples \
-                       JOIN contents USING (number) WHERE group_number = ? AND state = 'waiting' \
-                       ORDER BY distance, number";
+        let query = "SELECT number, client_id, text, link, picture IS NOT NULL, distance, class, known FROM samples \
+                     JOIN contents USING (number) WHERE group_number = ? AND state = 'waiting' \
+                     ORDER BY distance, number LIMIT ?";
         let member = |row: &Row<'_>| {
             Ok(Member {
                 sample: row.get(0)?,
                 id: row.get(1)?,
                 text: row.get(2)?,
                 link: row.get(3)?,
-                distance: row.get(4)?,
-                class: row.get(5)?,
-                known: row.get(6)?,
+                picture: row.get(4)?,
+                distance: row.get(5)?,
+                class: row.get(6)?,
+                known: row.get(7)?,
             })
         };
-        Ok(Group { number, exemplar, radius, neighbors, members: self.list(members, [number], member)? })
+        let limit = i64::try_from(members).unwrap_or(i64::MAX);
+        let members = self.list(query, [number, limit], member)?;
+        Ok(Group { number, exemplar, radius, neighbors, size, members })
     }
 
     /// The known classes that come nearest to an exemplar; kept with the group.

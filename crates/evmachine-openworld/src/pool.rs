@@ -11,6 +11,7 @@ use rusqlite::{Connection, OptionalExtension, Params, Row, Transaction, Transact
 use serde::Serialize;
 
 use crate::error::StoreError;
+use crate::regroup::Refreshing;
 use crate::schema;
 use crate::versions::{self, Version};
 
@@ -24,6 +25,7 @@ pub struct Pool {
     /// The live model, by its hash.
     pub(crate) model: Option<(String, Arc<Evm>)>,
     pub(crate) groups: Option<OpenGroups>,
+    pub(crate) refreshing: Option<Refreshing>,
 }
 
 /// The groups that samples can still join, as of a state of the database.
@@ -109,7 +111,14 @@ impl Pool {
             path: folder.to_owned(),
             detail: format!("{text:?} dimensions"),
         })?;
-        Ok(Self { folder: folder.to_owned(), database, dimensions, model: None, groups: None })
+        Ok(Self {
+            folder: folder.to_owned(),
+            database,
+            dimensions,
+            model: None,
+            groups: None,
+            refreshing: None,
+        })
     }
 
     /// Where it lies.
@@ -136,7 +145,7 @@ impl Pool {
             dimensions: self.dimensions,
             waiting: of_state("waiting")?,
             waiting_unknown: count("SELECT ifnull(sum(unknown), 0) FROM groups WHERE waiting > 0")?,
-            labelled: self.counts_by_label()?,
+            labelled: self.labels()?,
             to_learn: to_learn.len() as u64 - to_ignore,
             to_ignore,
             ignored: of_state("ignored")?,
@@ -150,7 +159,15 @@ impl Pool {
         })
     }
 
-    fn counts_by_label(&self) -> Result<BTreeMap<String, u64>, StoreError> {
+    /// Samples that wait for an answer, and those of them that are unknown.
+    pub fn waiting(&self) -> Result<(u64, u64), StoreError> {
+        let query = "SELECT ifnull(sum(waiting), 0), ifnull(sum(unknown), 0) FROM groups WHERE waiting > 0";
+        let read = |row: &Row<'_>| Ok((row.get::<_, i64>(0)? as u64, row.get::<_, i64>(1)? as u64));
+        self.database.query_row(query, [], read).map_err(|error| self.failed(error))
+    }
+
+    /// Samples by label.
+    pub fn labels(&self) -> Result<BTreeMap<String, u64>, StoreError> {
         let query = "SELECT label, count(*) FROM samples WHERE state = 'labelled' GROUP BY label";
         let read = |row: &Row<'_>| Ok((row.get(0)?, row.get::<_, i64>(1)? as u64));
         self.list(query, [], read).map(|pairs| pairs.into_iter().collect())

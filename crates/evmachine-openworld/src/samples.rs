@@ -200,6 +200,45 @@ impl Pool {
         found.map_err(|error| self.failed(error))?.ok_or(StoreError::NoSample { sample })
     }
 
+    /// Up to so many samples, in the order in which they came, from the one behind `after` on; of one state by its name, or of any.
+    pub fn samples(
+        &self,
+        state: Option<&str>,
+        after: SampleId,
+        count: usize,
+    ) -> Result<Vec<Sample>, StoreError> {
+        let query = format!(
+            "SELECT {COLUMNS} FROM samples JOIN contents USING (number) \
+             WHERE number > ? AND (?2 IS NULL OR state = ?2) ORDER BY number LIMIT ?"
+        );
+        let count = i64::try_from(count).unwrap_or(i64::MAX);
+        self.list(&query, params![after, state, count], read)
+    }
+
+    /// Calls `each` with the number and the vector of samples that wait and are unknown, the latest first, until so many were met.
+    pub fn for_each_unknown(
+        &self,
+        count: usize,
+        mut each: impl FnMut(SampleId, Vec<f32>),
+    ) -> Result<(), StoreError> {
+        let query = "SELECT number, features FROM samples JOIN contents USING (number) \
+                     WHERE state = 'waiting' AND known = 0 ORDER BY number DESC LIMIT ?";
+        self.list(query, [i64::try_from(count).unwrap_or(i64::MAX)], |row| {
+            each(row.get(0)?, vector(row.get_ref(1)?.as_blob()?));
+            Ok(())
+        })?;
+        Ok(())
+    }
+
+    /// The unknown sample that waits and came nearest to being known.
+    pub fn closest_stranger(&self) -> Result<Option<Sample>, StoreError> {
+        let query = format!(
+            "SELECT {COLUMNS} FROM samples JOIN contents USING (number) \
+             WHERE state = 'waiting' AND known = 0 ORDER BY support DESC, number LIMIT 1"
+        );
+        Ok(self.list(&query, [], read)?.pop())
+    }
+
     /// Calls `each` for every sample, in the order in which they came, until it says no.
     pub fn for_each_sample<E: From<StoreError>>(
         &self,

@@ -8,14 +8,15 @@ use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 use crate::error::StoreError;
 
 /// The schema that this version writes.
-pub const SCHEMA_VERSION: i64 = 1;
+pub const SCHEMA_VERSION: i64 = 2;
 /// Says whose database it is: `EVMp` as a number.
 const APPLICATION: i64 = 0x4556_4d70;
 /// How long one waits for another process that writes.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Steps from schema 1 on: the first leads to schema 2.
-const MIGRATIONS: [&str; 0] = [];
+const MIGRATIONS: [&str; 1] =
+    ["ALTER TABLE groups ADD COLUMN place INTEGER; ALTER TABLE groups ADD COLUMN skipped INTEGER;"];
 
 pub(crate) fn create(path: &Path, dimensions: usize) -> Result<Connection, rusqlite::Error> {
     let mut connection = Connection::open(path)?;
@@ -74,4 +75,39 @@ fn prepare(connection: &Connection) -> Result<(), rusqlite::Error> {
     connection.pragma_update(None, "foreign_keys", true)?;
     connection.set_prepared_statement_cache_capacity(64);
     Ok(())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test ends where something unexpected happens")]
+mod tests {
+    use super::*;
+
+    fn columns(connection: &Connection, table: &str) -> Vec<String> {
+        let mut query =
+            connection.prepare(&format!("SELECT name FROM pragma_table_info('{table}')")).unwrap();
+        query.query_map([], |row| row.get(0)).unwrap().collect::<Result<_, _>>().unwrap()
+    }
+
+    #[test]
+    fn a_pool_of_schema_1_is_brought_up_to_date() {
+        let place = tempfile::tempdir().unwrap();
+        let (old, new) = (place.path().join("old.sqlite"), place.path().join("new.sqlite"));
+        let connection = Connection::open(&old).unwrap();
+        connection.execute_batch(include_str!("../tests/schema-1.sql")).unwrap();
+        connection.pragma_update(None, "application_id", APPLICATION).unwrap();
+        connection.pragma_update(None, "user_version", 1).unwrap();
+        let group = "INSERT INTO groups (number, exemplar, radius, waiting, unknown, handed) VALUES (1, 1, 0.5, 2, 1, 9)";
+        connection.execute(group, []).unwrap();
+        drop(connection);
+        let (old, new) = (open(&old).unwrap(), create(&new, 2).unwrap());
+        let version: i64 = old.pragma_query_value(None, "user_version", |row| row.get(0)).unwrap();
+        assert_eq!(version, SCHEMA_VERSION);
+        for table in ["facts", "models", "names", "groups", "samples", "contents", "events", "undone"] {
+            assert_eq!(columns(&old, table), columns(&new, table), "{table}");
+        }
+        let kept: (f64, Option<i64>) = old
+            .query_row("SELECT radius, place FROM groups", [], |row| Ok((row.get(0)?, row.get(1)?)))
+            .unwrap();
+        assert_eq!(kept, (0.5, None));
+    }
 }

@@ -21,7 +21,10 @@ CREATE TABLE groups (
     unknown INTEGER NOT NULL,
     -- When a person got it, and the nearest known classes as JSON, as they were then.
     handed INTEGER,
-    neighbors TEXT
+    neighbors TEXT,
+    -- Where it stands among those that were handed out, and among those that were put off.
+    place INTEGER,
+    skipped INTEGER
 ) STRICT;
 CREATE INDEX groups_to_hand_out ON groups (unknown DESC, waiting DESC, number) WHERE handed IS NULL AND waiting > 0;
 CREATE INDEX groups_handed_out ON groups (handed, number) WHERE handed IS NOT NULL AND waiting > 0;

@@ -1,11 +1,14 @@
-//! Learning what was answered.
+//! New versions: learning what was answered, and corrections.
 
-use evmachine::{Evm, Features, Labels, Report, RowNames, Run};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use evmachine::{Edit, Evm, Features, Labels, Report, RowNames, Run};
 use rusqlite::{Row, params};
 
 use crate::error::StoreError;
 use crate::events::{EventId, EventKind};
-use crate::pool::{Pool, now};
+use crate::pool::{Pool, Write, now};
 use crate::samples::{Sample, SampleId};
 use crate::versions::{self, LINEAGE};
 
@@ -93,48 +96,121 @@ impl Part {
     }
 }
 
+/// What there is to learn, apart from the pool: others may use it meanwhile.
+pub struct Lesson {
+    folder: PathBuf,
+    before: String,
+    live: Arc<Evm>,
+    batch: Vec<ToLearn>,
+    strangers: Part,
+    labelled: Part,
+}
+
+impl Lesson {
+    /// Learns it: takes as long as it takes, and writes the file of the version. Nobody uses it before
+    /// [`Pool::take`].
+    pub fn learn(self, run: &Run<'_>) -> Result<NewVersion, StoreError> {
+        let Self { folder, before, live, batch, strangers, labelled } = self;
+        let names = batch.iter().filter_map(|answered| answered.label.as_ref());
+        let labels = Labels::new(names).map_err(|_| StoreError::EmptyName)?;
+        let (model, report) = teach(run, &live, &strangers, &labelled, &labels)?;
+        let version = versions::write(&folder, &model)?;
+        let ignored = strangers.ids.len();
+        let learned = Learned { version, event: 0, report, ignored };
+        Ok(NewVersion { before, model: Arc::new(model), learned, origin: Origin::Lesson(batch) })
+    }
+}
+
+/// A correction to make, apart from the pool.
+pub struct Correction {
+    folder: PathBuf,
+    before: String,
+    live: Arc<Evm>,
+    edit: Edit,
+}
+
+impl Correction {
+    /// Makes it: as [`Lesson::learn`]. `description` is kept with the event.
+    pub fn make(self, run: &Run<'_>, description: String) -> Result<NewVersion, StoreError> {
+        let (model, _) = self.live.edited(run, &self.edit)?;
+        let version = versions::write(&self.folder, &model)?;
+        let learned = Learned { version, event: 0, report: None, ignored: 0 };
+        let origin = Origin::Correction(description);
+        Ok(NewVersion { before: self.before, model: Arc::new(model), learned, origin })
+    }
+}
+
+/// A version that was made and is not live yet.
+pub struct NewVersion {
+    before: String,
+    model: Arc<Evm>,
+    learned: Learned,
+    origin: Origin,
+}
+
+enum Origin {
+    Lesson(Vec<ToLearn>),
+    Correction(String),
+}
+
+impl NewVersion {
+    /// The model itself.
+    pub fn model(&self) -> &Arc<Evm> {
+        &self.model
+    }
+}
+
 impl Pool {
     /// Makes a version of what was labelled or ignored and not learned yet, makes it live, and decides and groups anew what waits
     /// ([`refresh`](Self::refresh)). The pool can be used by others while the model learns.
     pub fn update(&mut self, run: &Run<'_>, person: Option<&str>) -> Result<Learned, StoreError> {
-        let before = self.names()?.live;
-        let live = self.live()?;
+        let version = self.lesson()?.learn(run)?;
+        let learned = self.take(version, person)?;
+        self.refresh(run)?;
+        Ok(learned)
+    }
+
+    /// What [`update`](Self::update) would learn now, for who learns on another thread.
+    pub fn lesson(&mut self) -> Result<Lesson, StoreError> {
+        let (before, live) = (self.live_hash()?, self.live()?);
         let batch = self.to_learn()?;
         if batch.is_empty() {
             return Err(StoreError::NothingToLearn);
         }
-        let samples: Vec<SampleId> = batch.iter().map(|answered| answered.sample).collect();
         let (mut strangers, mut labelled) = (Part::default(), Part::default());
         for answered in &batch {
             let part = if answered.label.is_some() { &mut labelled } else { &mut strangers };
             part.push(self.sample(answered.sample)?);
         }
-        let names = batch.iter().filter_map(|answered| answered.label.as_ref());
-        let labels = Labels::new(names).map_err(|_| StoreError::EmptyName)?;
-        let (model, report) = teach(run, &live, &strangers, &labelled, &labels)?;
-        let version = versions::write(self.folder(), &model)?;
-        let event = self.write(|write| {
-            let query = "SELECT 1 FROM samples WHERE number = ? AND state = ? AND label IS ?";
-            for ToLearn { sample, label } in &batch {
-                let state = if label.is_some() { "labelled" } else { "ignored" };
-                let same = write.find(query, params![sample, state, label], |_| Ok(()))?;
-                same.ok_or(StoreError::ChangedMeanwhile)?;
-            }
+        Ok(Lesson { folder: self.folder().to_owned(), before, live, batch, strangers, labelled })
+    }
+
+    /// A correction of the live version, for who makes it on another thread.
+    pub fn correction(&mut self, edit: Edit) -> Result<Correction, StoreError> {
+        let (before, live) = (self.live_hash()?, self.live()?);
+        Ok(Correction { folder: self.folder().to_owned(), before, live, edit })
+    }
+
+    /// Makes a new version live, in one step, if nothing that it rests on was changed meanwhile. What waits is decided anew by
+    /// [`refresh`](Self::refresh).
+    pub fn take(&mut self, version: NewVersion, person: Option<&str>) -> Result<Learned, StoreError> {
+        let NewVersion { before, model, mut learned, origin } = version;
+        learned.event = self.write(|write| {
             if write.live_hash()? != before {
                 return Err(StoreError::ChangedMeanwhile);
             }
             // The same samples, learned again after a rollback, may make the same file.
             let statement = "INSERT INTO models (hash, parent, made) VALUES (?, ?, ?) ON CONFLICT DO NOTHING";
-            write.execute(statement, params![version, before, now()])?;
-            let event = write.make_live(EventKind::Updated, &version, person)?;
-            for sample in &samples {
-                write.execute("INSERT INTO event_samples (event, sample) VALUES (?, ?)", [event, *sample])?;
+            write.execute(statement, params![learned.version, before, now()])?;
+            match &origin {
+                Origin::Lesson(batch) => write.take_lesson(&learned.version, batch, person),
+                Origin::Correction(label) => {
+                    write.make_live(EventKind::Edited, &learned.version, person, Some(label), &[])
+                }
             }
-            Ok(event)
         })?;
-        self.model = Some((version.clone(), std::sync::Arc::new(model)));
-        self.refresh(run)?;
-        Ok(Learned { version, event, report, ignored: strangers.ids.len() })
+        self.model = Some((learned.version.clone(), model));
+        Ok(learned)
     }
 
     /// Labelled and ignored samples that no version on the way to the live one has learned.
@@ -145,5 +221,23 @@ impl Pool {
              WHERE kind = 'updated' AND model IN (SELECT hash FROM lineage)) ORDER BY number"
         );
         self.list(&query, [], |row: &Row<'_>| Ok(ToLearn { sample: row.get(0)?, label: row.get(1)? }))
+    }
+}
+
+impl Write<'_> {
+    fn take_lesson(
+        &mut self,
+        version: &str,
+        batch: &[ToLearn],
+        person: Option<&str>,
+    ) -> Result<EventId, StoreError> {
+        let query = "SELECT 1 FROM samples WHERE number = ? AND state = ? AND label IS ?";
+        for ToLearn { sample, label } in batch {
+            let state = if label.is_some() { "labelled" } else { "ignored" };
+            let same = self.find(query, params![sample, state, label], |_| Ok(()))?;
+            same.ok_or(StoreError::ChangedMeanwhile)?;
+        }
+        let samples: Vec<SampleId> = batch.iter().map(|answered| answered.sample).collect();
+        self.make_live(EventKind::Updated, version, person, None, &samples)
     }
 }

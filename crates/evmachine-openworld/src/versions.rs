@@ -12,6 +12,7 @@ use xxhash_rust::xxh3::xxh3_128;
 use crate::error::StoreError;
 use crate::events::{EventId, EventKind, NewEvent};
 use crate::pool::{Pool, Write, now, sync_folder};
+use crate::samples::SampleId;
 
 pub(crate) const FOLDER: &str = "models";
 
@@ -81,6 +82,16 @@ impl Pool {
         Ok(model)
     }
 
+    /// The hash of the live version.
+    pub fn live_hash(&self) -> Result<String, StoreError> {
+        Ok(self.names()?.live)
+    }
+
+    /// The hash of the version that was live before.
+    pub fn previous_hash(&self) -> Result<Option<String>, StoreError> {
+        Ok(self.names()?.previous)
+    }
+
     /// A version by `live`, `previous`, its hash or the beginning of it.
     pub fn version(&self, name: &str) -> Result<Version, StoreError> {
         let names = self.names()?;
@@ -120,7 +131,7 @@ impl Pool {
         if hash == self.names()?.live {
             return Err(StoreError::AlreadyLive { hash });
         }
-        self.write(|write| write.make_live(EventKind::Promoted, &hash, person))
+        self.write(|write| write.make_live(EventKind::Promoted, &hash, person, None, &[]))
     }
 
     /// Makes the previous version live again, in one step.
@@ -170,15 +181,17 @@ impl Write<'_> {
         Ok(())
     }
 
-    /// Makes a version live and appends the event.
+    /// Makes a version live and appends the event, with the samples that it learned.
     pub(crate) fn make_live(
         &mut self,
         kind: EventKind,
         hash: &str,
         person: Option<&str>,
+        label: Option<&str>,
+        samples: &[SampleId],
     ) -> Result<EventId, StoreError> {
         let before = self.names()?;
         self.set_names(hash, Some(&before.live))?;
-        self.append(&NewEvent { model: Some((hash, &before)), ..NewEvent::new(kind, person) }, &[])
+        self.append(&NewEvent { label, model: Some((hash, &before)), ..NewEvent::new(kind, person) }, samples)
     }
 }

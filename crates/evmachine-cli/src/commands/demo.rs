@@ -14,7 +14,8 @@ use crate::report::{self, Story};
 use crate::{interrupt, letter};
 
 /// Letters that the first model knows.
-const KNOWN: [&str; 15] = ["A", "B", "C", "D", "E", "G", "H", "K", "L", "N", "P", "R", "T", "V", "X"];
+pub(super) const KNOWN: [&str; 15] =
+    ["A", "B", "C", "D", "E", "G", "H", "K", "L", "N", "P", "R", "T", "V", "X"];
 /// Rounds of answers, with an update after each.
 const ROUNDS: usize = 4;
 /// Groups of unknowns that the person answers in a round.
@@ -35,15 +36,15 @@ pub(crate) struct Arguments {
 }
 
 /// Rows of the data that play each part.
-struct Parts {
-    train: Vec<usize>,
-    stream: Vec<usize>,
+pub(super) struct Parts {
+    pub(super) train: Vec<usize>,
+    pub(super) stream: Vec<usize>,
     test: Vec<usize>,
 }
 
 impl Parts {
     /// The known letters of the first 12,500 rows train; 5,000 are met, and the last 2,500 test.
-    fn new(labels: &Labels) -> Self {
+    pub(super) fn new(labels: &Labels) -> Self {
         let known = |&row: &usize| KNOWN.contains(&labels.name(row));
         Self {
             train: (0..12_500).filter(known).collect(),

@@ -15,7 +15,7 @@ use crate::data::{DataArguments, Labelled};
 use crate::failure::{Failure, Kind};
 use crate::parameters::ParameterArguments;
 use crate::picture::{self, Letters};
-use crate::{files, interrupt, model, principal};
+use crate::{files, interrupt, model};
 
 /// Points drawn of each class; more would hide each other.
 const SHOWN_PER_CLASS: usize = 400;
@@ -208,7 +208,7 @@ impl Drawn<'_> {
     fn components(&self, letters: &mut Letters) -> Result<Picture, Failure> {
         let classes = self.rows_by_class();
         let rows: Vec<f32> = classes.iter().flat_map(|(_, rows)| rows.iter().flatten().copied()).collect();
-        let axes = principal::Plane::new(&Features::new(rows, self.evm.dimensions())?);
+        let axes = evmachine_server::Plane::new(&Features::new(rows, self.evm.dimensions())?);
         let classes: Vec<Class> = classes
             .into_iter()
             .map(|(name, rows)| (letters.drawn(name), rows.iter().map(|row| axes.project(row)).collect()))

@@ -198,7 +198,7 @@ fn what_is_no_pool_is_refused() {
     database.pragma_update(None, "user_version", 99).unwrap();
     drop(database);
     let error = Pool::open(&folder(&place)).unwrap_err().to_string();
-    assert!(error.ends_with("has schema 99; this program reads up to 1, use a newer one"), "{error}");
+    assert!(error.ends_with("has schema 99; this program reads up to 2, use a newer one"), "{error}");
     std::fs::write(&path, "label,x\na,1\n").unwrap();
     assert!(matches!(Pool::open(&folder(&place)), Err(StoreError::Foreign { .. })));
 }
@@ -233,6 +233,88 @@ fn what_is_ignored_stays_a_stranger_to_the_versions_that_come() {
     assert_eq!((learned.report.unwrap().new_classes, learned.ignored), (vec!["c".to_owned()], 0));
     assert_eq!(pool.live().unwrap().ignored_count(), group.members.len());
     assert!(samples.len() > group.members.len());
+    drop(pool);
+    assert_sound(&folder(&place));
+}
+
+#[test]
+fn groups_are_parted_put_together_and_put_off() {
+    let (place, mut pool) = place();
+    fill(&mut pool);
+    let run = Run::new();
+    let groups = pool.next_groups(&run, 10, false).unwrap();
+    let (first, members) = (groups[0].number, groups[0].members.len());
+    assert_eq!((members, groups[0].size), (12, 12));
+    let radius = groups[0].members[5].distance;
+    let parts = pool.split(&run, first, radius).unwrap();
+    assert_eq!(parts[0], first);
+    let sizes: Vec<usize> = parts.iter().map(|part| pool.group(*part, 1).unwrap().size).collect();
+    assert_eq!((sizes[0], sizes.iter().sum::<usize>()), (6, 12));
+    assert!(pool.group(first, 99).unwrap().members.iter().all(|member| member.distance <= radius));
+    let error = pool.split(&run, first, 1e9).unwrap_err();
+    assert!(matches!(error, StoreError::NoParting { inside: 6, members: 6, .. }), "{error}");
+    let order = |pool: &mut Pool| -> Vec<i64> {
+        pool.next_groups(&Run::new(), 100, false).unwrap().iter().map(|group| group.number).collect()
+    };
+    assert_eq!(order(&mut pool)[..parts.len()], parts, "the parts stand where the group stood");
+    assert_eq!(pool.merge(&run, &parts).unwrap(), first);
+    let merged = pool.group(first, 99).unwrap();
+    assert_eq!((merged.size, merged.members.len()), (12, 12));
+    assert!(merged.members.iter().all(|member| member.distance <= merged.radius));
+    assert!(matches!(pool.group(parts[1], 1), Err(StoreError::NoGroup { .. })));
+    pool.skip(first).unwrap();
+    assert_eq!(order(&mut pool).last(), Some(&first));
+    assert!(matches!(pool.skip(999), Err(StoreError::NoGroup { .. })));
+    drop(pool);
+    assert_sound(&folder(&place));
+}
+
+#[test]
+fn a_correction_is_a_version_that_can_be_undone() {
+    let (place, mut pool) = place();
+    let (run, before) = (Run::new(), pool.live_hash().unwrap());
+    let query = Features::new(vec![0.5, 0.5], 2).unwrap();
+    let carrier = pool.live().unwrap().doubt(&query).unwrap().remove(0).carrier.source;
+    let edit = evmachine::Edit::SetAside { rows: vec![carrier] };
+    let version = pool.correction(edit).unwrap().make(&run, "row set aside".to_owned()).unwrap();
+    let taken = pool.take(version, Some("anna")).unwrap();
+    assert_eq!(pool.live_hash().unwrap(), taken.version);
+    assert_ne!(pool.live().unwrap().doubt(&query).unwrap().remove(0).carrier.source, carrier);
+    let event = pool.last_events(1, None).unwrap().remove(0);
+    assert_eq!((event.kind, event.label.as_deref()), (EventKind::Edited, Some("row set aside")));
+    let stale = pool.correction(evmachine::Edit::Restore { rows: vec![carrier] }).unwrap();
+    pool.undo(Some(taken.event), None).unwrap();
+    assert_eq!(pool.live_hash().unwrap(), before);
+    let stale = stale.make(&run, String::new()).unwrap();
+    assert!(matches!(pool.take(stale, None), Err(StoreError::ChangedMeanwhile)));
+    drop(pool);
+    assert_sound(&folder(&place));
+}
+
+/// Rows and answers that come between two parts of a refresh are in their place when it is done.
+#[test]
+fn a_refresh_in_parts_lets_others_in() {
+    let (place, mut pool) = place();
+    let samples = fill(&mut pool);
+    let run = Run::new();
+    pool.answer(&run, &Target::Samples(&samples[..4]), Answer::Label("top"), None).unwrap();
+    let version = pool.lesson().unwrap().learn(&run).unwrap();
+    pool.take(version, None).unwrap();
+    assert!(!pool.is_refreshed().unwrap());
+    let handed = pool.hand_out(1, false, 1).unwrap().remove(0);
+    let mut parts = 0;
+    while !pool.refresh_some(&run).unwrap() {
+        parts += 1;
+        pool.add(&run, &stream().part(12..14), &[], Which::All).unwrap();
+        pool.answer(&run, &Target::Samples(&samples[20..21]), Answer::Discard, None).unwrap();
+    }
+    assert!(parts >= 2, "{parts}");
+    assert!(pool.is_refreshed().unwrap());
+    assert_eq!(pool.group(handed.number, 1).unwrap().exemplar, handed.exemplar, "it stays as it was");
+    let live = pool.live_hash().unwrap();
+    for sample in pool.samples(Some("waiting"), 0, 1000).unwrap() {
+        assert_eq!(sample.model, live, "sample {}", sample.number);
+    }
     drop(pool);
     assert_sound(&folder(&place));
 }

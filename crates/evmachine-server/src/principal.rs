@@ -6,7 +6,8 @@ use evmachine::Features;
 const ITERATIONS: usize = 40;
 
 /// The mean of some data, and its two directions of largest variance.
-pub(crate) struct Plane {
+#[derive(Debug, Clone)]
+pub struct Plane {
     mean: Vec<f64>,
     axes: [Vec<f64>; 2],
 }
@@ -14,7 +15,7 @@ pub(crate) struct Plane {
 impl Plane {
     /// By orthogonal iteration; `ITERATIONS` passes over the data. The sign of each axis is that of its largest
     /// entry.
-    pub(crate) fn new(features: &Features<'_>) -> Self {
+    pub fn new(features: &Features<'_>) -> Self {
         let d = features.columns();
         let rows = features.rows().max(1) as f64;
         let mut mean = vec![0.0; d];
@@ -46,7 +47,8 @@ impl Plane {
         Self { mean, axes }
     }
 
-    pub(crate) fn project(&self, row: &[f32]) -> [f64; 2] {
+    /// The coordinates of a row.
+    pub fn project(&self, row: &[f32]) -> [f64; 2] {
         [project(row, &self.mean, &self.axes[0]), project(row, &self.mean, &self.axes[1])]
     }
 }

@@ -1,0 +1,212 @@
+//! `evmachine serve`
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use clap::Args;
+use evmachine::{Evm, Features, Params};
+use evmachine_openworld::Pool;
+use evmachine_server::{Asker, Keys, Limits, Server, Settings};
+
+use super::demo::Parts;
+use crate::console::{Console, print};
+use crate::failure::{Failure, Kind};
+use crate::megabytes::Megabytes;
+use crate::{interrupt, letter, model};
+
+/// Where keys are looked for beside a file.
+const KEYS: &str = "EVMACHINE_KEYS";
+/// Rows of the demonstration that are there at once; the others come by and by.
+const AT_ONCE: usize = 2000;
+/// How often a letter comes in then.
+const BY_AND_BY: Duration = Duration::from_millis(400);
+
+/// Serve a pool: answer queries over HTTP, keep unknowns, show them to people, and learn what they say
+///
+/// Who opens the address in a browser gets the page on which unknowns are named. Programs ask /v1 or the Open Inference Protocol at
+/// /v2; /openapi.json describes all routes.
+///
+/// Example: evmachine serve pool --model letters.safetensors
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// The folder of the pool.
+    #[arg(required_unless_present = "demo")]
+    pool: Option<PathBuf>,
+
+    /// Make the pool with this model as its first version, if it is not there.
+    #[arg(long, value_name = "MODEL", conflicts_with = "demo")]
+    model: Option<PathBuf>,
+
+    /// The address and port; port 0 takes a free one. Other addresses than this machine's own take keys.
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
+    listen: SocketAddr,
+
+    /// A file of keys, one a line: `ROLE NAME KEY`, a role being read, label or admin. The environment may hold the same in
+    /// EVMACHINE_KEYS.
+    #[arg(long, value_name = "FILE")]
+    keys: Option<PathBuf>,
+
+    /// A host name that the server goes by, such as that of a proxy before it. May be given several times.
+    #[arg(long = "host", value_name = "NAME")]
+    hosts: Vec<String>,
+
+    /// The folder in which backups are made; without, there are none.
+    #[arg(long, value_name = "FOLDER")]
+    backups: Option<PathBuf>,
+
+    /// The name of the model in the Open Inference Protocol.
+    #[arg(long, value_name = "NAME", default_value = "evmachine")]
+    name: String,
+
+    /// The largest request that is taken.
+    #[arg(long, value_name = "MB", default_value = "64")]
+    max_body: Megabytes,
+
+    /// The most rows that a request may have.
+    #[arg(long, value_name = "N", default_value_t = 100_000)]
+    max_rows: usize,
+
+    /// Requests in a second that one key, or without keys one address, may send on average; as many as it likes unless given.
+    #[arg(long, value_name = "N")]
+    rate: Option<f64>,
+
+    /// The most connections at once.
+    #[arg(long, value_name = "N", default_value_t = 1024)]
+    connections: usize,
+
+    /// Serve the letters in the box: 15 are known, and all 26 come in. The pool is in a folder that goes when the server ends, unless
+    /// one is named.
+    #[arg(long)]
+    demo: bool,
+
+    /// Open the page in a browser.
+    #[arg(long)]
+    open: bool,
+}
+
+pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failure> {
+    // Removed when the server has ended.
+    let passing = match (&arguments.pool, arguments.demo) {
+        (None, true) => {
+            Some(tempfile::tempdir().map_err(|error| Failure::new(Kind::Other, error.to_string()))?)
+        }
+        _ => None,
+    };
+    let folder = match (&arguments.pool, &passing) {
+        (Some(pool), _) => pool.clone(),
+        (None, Some(passing)) => passing.path().join("pool"),
+        (None, None) => return Err(Failure::new(Kind::Usage, "name the folder of the pool")),
+    };
+    let stream = if arguments.demo { Some(demo(&folder, console)?) } else { None };
+    if let Some(path) = &arguments.model
+        && !folder.join("pool.sqlite").is_file()
+    {
+        Pool::create(&folder, &model::load(path)?)?;
+    }
+    let server = Server::start(&settings(arguments, folder)?)?;
+    let address = format!("http://{}", server.address());
+    print(&address);
+    console.say("Ctrl-C ends it");
+    if arguments.open {
+        open(&address, console);
+    }
+    let asker = server.asker();
+    let streaming =
+        stream.map(|(features, first)| std::thread::spawn(move || send(&asker, &features, first)));
+    while interrupt::flow().is_continue() {
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    console.say("finishing what is under way");
+    if let Some(streaming) = streaming {
+        let _ = streaming.join();
+    }
+    server.stop();
+    Ok(())
+}
+
+fn settings(arguments: &Arguments, pool: PathBuf) -> Result<Settings, Failure> {
+    let mut settings = Settings::new(pool);
+    settings.listen = arguments.listen;
+    settings.keys = keys(arguments.keys.as_deref())?;
+    settings.hosts.clone_from(&arguments.hosts);
+    settings.backups.clone_from(&arguments.backups);
+    settings.model_name.clone_from(&arguments.name);
+    settings.demo = arguments.demo;
+    let mut limits = Limits::default();
+    limits.body = arguments.max_body.bytes;
+    limits.rows = arguments.max_rows;
+    limits.connections = arguments.connections.max(1);
+    limits.rate = arguments.rate;
+    if limits.rate.is_some_and(|rate| !rate.is_finite() || rate <= 0.0) {
+        return Err(Failure::new(Kind::Usage, "--rate must be more than 0"));
+    }
+    settings.limits = limits;
+    Ok(settings)
+}
+
+/// The keys of the file, or of the environment.
+fn keys(path: Option<&Path>) -> Result<Keys, Failure> {
+    let failed = |error: &dyn std::fmt::Display| Failure::new(Kind::Usage, error.to_string());
+    match path {
+        Some(path) => {
+            let text = std::fs::read_to_string(path).map_err(|error| failed(&error).about(path.display()))?;
+            let keys = Keys::read(&text).map_err(|error| failed(&error).about(path.display()))?;
+            if keys.is_empty() {
+                return Err(failed(&"there is no key in it").about(path.display()));
+            }
+            Ok(keys)
+        }
+        None => match std::env::var(KEYS) {
+            Ok(text) => Keys::read(&text).map_err(|error| failed(&error).about(KEYS)),
+            Err(_) => Ok(Keys::default()),
+        },
+    }
+}
+
+/// Makes the pool of the demonstration where it is not there, and returns what is to come in, and from which row on.
+fn demo(folder: &Path, console: &Console) -> Result<(Features<'static>, usize), Failure> {
+    let (features, labels) = letter::read()?;
+    let parts = Parts::new(&labels);
+    if !folder.join("pool.sqlite").is_file() {
+        console.say("learning 15 letters");
+        let progress = console.progress();
+        let train = (features.select(&parts.train), labels.select(&parts.train));
+        let (evm, _) = Evm::fit_with(&console.run(&progress), &Params::robust(), &train.0, &train.1)?;
+        Pool::create(folder, &evm)?;
+    }
+    let first = parts.stream.first().copied().unwrap_or(0);
+    Ok((features.select(&parts.stream), first))
+}
+
+/// Sends letters: many at once, so that there is something to see, then one at a time.
+fn send(asker: &Asker, features: &Features<'_>, first: usize) {
+    let name = |row: usize| format!("letter {}", first + row + 1);
+    let at_once = AT_ONCE.min(features.rows());
+    let mut sent = asker.predict(&features.part(0..at_once), (0..at_once).map(name).collect());
+    for row in at_once..features.rows() {
+        std::thread::sleep(BY_AND_BY);
+        if interrupt::flow().is_break() || sent.is_err() {
+            break;
+        }
+        sent = asker.predict(&features.part(row..row + 1), vec![name(row)]);
+    }
+    if let Err(problem) = sent {
+        eprintln!("error: {problem}");
+    }
+}
+
+/// Asks the desktop to open an address; where there is none, the address was printed.
+fn open(address: &str, console: &Console) {
+    let program = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
+    let started = Command::new(program)
+        .arg(address)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn();
+    if let Err(error) = started {
+        console.warn(format!("no browser was opened: {program}: {error}"));
+    }
+}

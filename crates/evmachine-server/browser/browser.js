@@ -1,0 +1,34 @@
+// Debian's Chromium, driven by Playwright; what the page complains of fails the test.
+
+import { chromium } from "playwright-core";
+
+const FLAGS = [
+  "--no-sandbox",
+  "--disable-gpu",
+  "--disable-quic",
+  "--no-first-run",
+  "--disable-background-networking",
+  "--disable-component-update",
+  "--disable-sync",
+];
+
+export function startBrowser() {
+  return chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: FLAGS });
+}
+
+/** A page that shows `view`. `errors` gathers what its console and its policy complained of. */
+export async function openPage(browser, address, view = "queue", options = {}) {
+  const page = await browser.newPage({ viewport: { width: 1280, height: 800 }, ...options });
+  page.setDefaultTimeout(10_000);
+  const errors = [];
+  page.on("console", (message) => message.type() === "error" && errors.push(message.text()));
+  page.on("pageerror", (error) => errors.push(error.message));
+  await page.goto(`${address}/#${view}`);
+  if (view === "queue") await page.locator("#group .sample").first().waitFor();
+  return { page, errors };
+}
+
+/** Numbers of samples of the groups in the queue, from top to bottom. */
+export function queueOf(page) {
+  return page.locator("#queue-list .line-words strong").allTextContents();
+}

@@ -1,0 +1,84 @@
+// axe-core over every view, in both colour schemes and at the width of a phone.
+
+import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
+import { createRequire } from "node:module";
+import { after, before, test } from "node:test";
+
+import { openPage, startBrowser } from "../browser.js";
+import { startServer } from "../server.js";
+
+const axe = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+const PHONE = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true };
+let server;
+let browser;
+
+before(async () => {
+  server = await startServer();
+  browser = await startBrowser();
+});
+
+after(async () => {
+  await browser?.close();
+  await server?.stop();
+});
+
+async function violations(page) {
+  // By the protocol, past the page's policy, which lets no script in.
+  await page.evaluate(axe);
+  const { violations: found } = await page.evaluate(() => globalThis.axe.run());
+  return found.map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.html).join(" ")}`);
+}
+
+async function settle(page, view) {
+  const shown = { map: "#map-words:has-text('known samples')", history: "td code", health: ".fact", decisions: "table, #view-decisions p" };
+  await page.locator(shown[view] ?? "#group .drawing").first().waitFor();
+}
+
+for (const view of ["queue", "map", "decisions", "history", "health"]) {
+  for (const [name, options] of Object.entries({
+    light: { colorScheme: "light" },
+    dark: { colorScheme: "dark" },
+    phone: { ...PHONE, colorScheme: "light" },
+    "dark phone": { ...PHONE, colorScheme: "dark" },
+  })) {
+    test(`${view}, ${name}`, async () => {
+      const { page, errors } = await openPage(browser, server.address, view, options);
+      await settle(page, view);
+      assert.deepEqual(await violations(page), []);
+      const overflow = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+      assert.ok(overflow <= 0, `the page is ${overflow} pixels wider than the screen`);
+      assert.deepEqual(errors, []);
+      await page.close();
+    });
+  }
+}
+
+test("the keys, the list of completions, a stray, a cut and a notice", async () => {
+  for (const colorScheme of ["light", "dark"]) {
+    const { page } = await openPage(browser, server.address, "queue", { colorScheme });
+    await page.keyboard.press("?");
+    assert.deepEqual(await violations(page), []);
+    await page.keyboard.press("Escape");
+    await page.keyboard.press("x");
+    await page.keyboard.press("x");
+    await page.keyboard.press("r");
+    await page.keyboard.press("Home");
+    await page.keyboard.press("u");
+    await page.keyboard.press("n");
+    await page.keyboard.type("A");
+    await page.locator("[role=option]").first().waitFor();
+    assert.deepEqual(await violations(page), []);
+    await page.close();
+  }
+});
+
+test("single keys can be switched off", async () => {
+  const { page } = await openPage(browser, server.address);
+  await page.keyboard.press("?");
+  await page.getByLabel("Single keys do these things").uncheck();
+  await page.keyboard.press("Escape");
+  await page.keyboard.press("n");
+  assert.equal(await page.locator("[role=combobox]").first().evaluate((field) => field === document.activeElement), false);
+  await page.close();
+});

@@ -1,0 +1,67 @@
+// Begins: views by the address, keys, and the first question to the server.
+
+import "./access.js";
+import { undo } from "./changes.js";
+import { decisionsView } from "./decisions.js";
+import { healthView } from "./health.js";
+import { historyView } from "./history.js";
+import { bind, listen, showHelp } from "./keys.js";
+import * as labelling from "./labelling.js";
+import { learn } from "./learning.js";
+import { mapView } from "./map.js";
+import { refresh } from "./pool.js";
+
+const place = (name) => document.getElementById(`view-${name}`);
+const views = {
+  queue: { show() {} },
+  map: mapView(place("map")),
+  decisions: decisionsView(place("decisions")),
+  history: historyView(place("history")),
+  health: healthView(place("health")),
+};
+
+function current() {
+  const name = location.hash.slice(1);
+  return name in views ? name : "queue";
+}
+
+function route() {
+  const name = current();
+  for (const other of Object.keys(views)) place(other).hidden = other !== name;
+  for (const link of document.querySelectorAll(".top nav a")) {
+    if (link.hash === `#${name}`) link.setAttribute("aria-current", "page");
+    else link.removeAttribute("aria-current");
+  }
+  document.body.dataset.view = name;
+  document.title = `${document.querySelector(".top nav a[aria-current]").textContent} · evmachine`;
+  views[name].show();
+}
+
+const queue = ["queue"];
+bind(
+  { keys: ["n", "Enter"], words: "Name the group", act: labelling.focusName, views: queue },
+  { keys: ["1", "2", "3", "4", "5", "6", "7", "8", "9"], words: "Name it as the suggestion", act: (event) => labelling.suggest(Number(event.key)), views: queue },
+  { keys: ["i"], words: "Ignore: a stranger that stays one", act: labelling.ignore, views: queue },
+  { keys: ["d"], words: "Discard: of no use", act: labelling.discard, views: queue },
+  { keys: ["s"], words: "Skip: to the end of the queue", act: labelling.skip, views: queue },
+  { keys: ["x", " "], words: "Tick a stray out, or in; arrows go from sample to sample", act: labelling.tick, views: queue },
+  { keys: ["r"], words: "Radius: arrows move it, Enter splits", act: labelling.focusRadius, views: queue },
+  { keys: ["m"], words: "Mark for merging; on another group: merge", act: labelling.merge, views: queue },
+  { keys: ["j", "ArrowDown"], words: "Next group", act: () => labelling.step(1), views: queue },
+  { keys: ["k", "ArrowUp"], words: "Group before", act: () => labelling.step(-1), views: queue },
+  { keys: ["Escape"], words: "Unmark all", act: labelling.clearMarks, views: queue },
+  { keys: ["u"], words: "Undo the last thing", act: undo },
+  { keys: ["l"], words: "Learn", act: learn },
+  { keys: ["?"], words: "These keys", act: showHelp },
+);
+
+document.getElementById("learn").addEventListener("click", learn);
+document.getElementById("help-open").addEventListener("click", showHelp);
+document.querySelector(".skip-link").addEventListener("click", (event) => {
+  event.preventDefault();
+  document.getElementById("main").focus();
+});
+addEventListener("hashchange", route);
+listen(current);
+route();
+refresh();

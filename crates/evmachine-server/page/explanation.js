@@ -1,0 +1,87 @@
+// Why a decision fell as it did: the training row that carried it, the score without it, who would have won, and setting it aside.
+
+import { ask, change } from "./api.js";
+import { button, make, table } from "./elements.js";
+import { complain, say } from "./notices.js";
+import { can, refresh } from "./pool.js";
+import { distance, moment, probability } from "./words.js";
+
+const MOST_CLASSES = 6;
+
+/** `what` is `{ decision }` or `{ sample }`; `after` is called when a row was set aside. */
+export async function explain(what, after) {
+  const dialog = document.getElementById("explanation");
+  let found;
+  try {
+    found = await ask("/v1/explain", what);
+  } catch (error) {
+    complain(error);
+    return;
+  }
+  const carried = found.known && what.decision !== undefined;
+  const aside = button("Set this row aside", () => setAside(found.because, dialog, after), { class: "main", disabled: !can("label") });
+  dialog.replaceChildren(
+    make("h2", { id: "explanation-title" }, found.known ? `Why ${found.class}?` : "Why unknown?"),
+    verdict(found),
+    carrier(found),
+    nearby(found.ignored_near),
+    table(
+      "Classes by their support",
+      ["Class", "P", "Distance"],
+      found.classes.slice(0, MOST_CLASSES).map((known) => [known.name, probability(known.probability), distance(known.distance)]),
+    ),
+    make("div", { class: "dialog-buttons" }, carried ? aside : "", button("Close", () => dialog.close(), { autofocus: true })),
+  );
+  dialog.showModal();
+}
+
+function verdict({ known, class: name, probability: score, threshold }) {
+  const limit = Number.isFinite(threshold) ? `; the threshold is ${probability(threshold)}` : "";
+  if (known) return make("p", {}, `It was taken for ${name} with P ${probability(score)}${limit}.`);
+  return make("p", {}, `No class supports it enough: the best has P ${probability(score)}${limit}.`);
+}
+
+function carrier({ known, because, without }) {
+  const { row } = because;
+  const origin = [row.id, row.batch, row.time && moment(row.time)].filter(Boolean).join(", ");
+  const did = known ? "carried it" : "speaks for it most";
+  const speaker = make("strong", {}, `Row ${row.number} of ${because.class}`);
+  const sentences = [make("p", {}, speaker, origin ? ` (${origin})` : "", ` ${did}, at distance ${distance(because.distance)}.`)];
+  if (known) {
+    const winner = without.known ? `${without.class} would have won` : "it would have been unknown";
+    sentences.push(make("p", {}, `Without that row ${winner}, with P ${probability(without.probability)}.`));
+  }
+  return make("div", { class: "carrier" }, sentences);
+}
+
+function nearby(ignored) {
+  if (!ignored) return "";
+  const name = ignored.id ?? `sample ${ignored.number}`;
+  return make("p", {}, `An ignored stranger is near: ${name}, at distance ${distance(ignored.distance)}.`);
+}
+
+async function setAside({ row, class: name }, dialog, after) {
+  try {
+    await change("/v1/rows/aside", { source: row.source });
+    dialog.close();
+    say(`Row ${row.number} of ${name} is set aside, in a new version that is live.`, {
+      words: "Bring it back",
+      act: () => restore(name, row),
+    });
+  } catch (error) {
+    dialog.close();
+    complain(error);
+  }
+  refresh();
+  after?.();
+}
+
+async function restore(name, row) {
+  try {
+    await change("/v1/rows/restore", { source: row.source });
+    say(`Row ${row.number} of ${name} is back.`);
+  } catch (error) {
+    complain(error);
+  }
+  refresh();
+}

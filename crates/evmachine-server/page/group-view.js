@@ -1,0 +1,160 @@
+// The group in the middle: its samples in a grid, strays ticked out, and the slider that splits it by its radius.
+
+import { get } from "./api.js";
+import { button, make } from "./elements.js";
+import { complain } from "./notices.js";
+import { beyond } from "./queue.js";
+import { faceOf, linkOf } from "./samples.js";
+import { count, distance, sampleName } from "./words.js";
+
+const MOST_AT_FIRST = 120;
+
+/** `on` has `split(group)` and `changed(group)`. */
+export function groupView(place, on) {
+  let group = null;
+  let cards = [];
+  let summary = null;
+  let slider = null;
+  let splitButton = null;
+  let shownOf = new WeakMap();
+
+  function show(next) {
+    group = next;
+    cards = [];
+    if (!group) {
+      place.replaceChildren(
+        make("h2", { id: "group-title" }, "Nothing waits"),
+        make("p", {}, "Every unknown sample has an answer. Press l to learn what you have named, or wait for new ones."),
+      );
+      return;
+    }
+    const shown = shownOf.get(group) ?? MOST_AT_FIRST;
+    cards = group.members.slice(0, shown).map(cardOf);
+    summary = make("p", { class: "quiet", id: "group-summary" });
+    const grid = make("ul", { class: "samples", onkeydown: walk, "aria-describedby": "group-summary" }, cards.map((card) => card.node));
+    place.replaceChildren(
+      make("h2", { id: "group-title", tabindex: "-1" }, group.size === 1 ? "1 sample on its own" : `${count(group.size, "sample")} that look alike`),
+      summary,
+      cutter(),
+      grid,
+      group.size > cards.length ? button(`Show all ${group.size}`, showAll) : "",
+    );
+    cards[0]?.tick.setAttribute("tabindex", "0");
+    refresh();
+  }
+
+  function cardOf(member) {
+    const tick = make(
+      "button",
+      { type: "button", role: "checkbox", tabindex: "-1", class: "sample", onclick: () => toggle(member) },
+      faceOf(member),
+      make("span", { class: "sample-words" }, make("span", {}, sampleName(member)), make("span", { class: "quiet" }, distance(member.distance))),
+    );
+    return { member, tick, node: make("li", {}, tick, linkOf(member)) };
+  }
+
+  function cutter() {
+    const reach = group.radius || Math.max(0, ...group.members.map((member) => member.distance));
+    slider = make("input", {
+      id: "radius",
+      type: "range",
+      min: "0",
+      max: "1000",
+      value: group.cut === null ? 1000 : Math.round((group.cut / reach) * 1000),
+      "aria-describedby": "group-summary",
+      oninput: () => {
+        const at = Number(slider.value);
+        group.cut = at >= 1000 ? null : (at / 1000) * reach;
+        refresh();
+      },
+      onkeydown: (event) => {
+        if (event.key !== "Enter") return;
+        event.preventDefault();
+        event.stopPropagation();
+        split();
+      },
+    });
+    splitButton = button("Split", split);
+    return make("div", { class: "cutter" }, make("label", { for: "radius" }, "Radius ", make("kbd", {}, "r")), slider, splitButton);
+  }
+
+  function split() {
+    if (beyond(group).length) on.split(group);
+  }
+
+  async function showAll() {
+    const mine = group;
+    try {
+      const whole = mine.members.length < mine.size ? await get(`/v1/groups/${mine.number}`) : mine;
+      mine.members = whole.members;
+      shownOf.set(mine, whole.members.length);
+      if (group === mine) show(mine);
+    } catch (error) {
+      complain(error);
+    }
+  }
+
+  function toggle(member) {
+    if (!group.strays.delete(member.sample)) group.strays.add(member.sample);
+    refresh();
+  }
+
+  /** What ticks and slider say, without drawing samples anew. */
+  function refresh() {
+    const far = new Set(beyond(group));
+    for (const { member, tick, node } of cards) {
+      const belongs = !group.strays.has(member.sample);
+      tick.setAttribute("aria-checked", String(belongs));
+      node.classList.toggle("stray", !belongs);
+      node.classList.toggle("beyond", far.has(member));
+    }
+    const radius = group.cut ?? group.radius;
+    slider.setAttribute("aria-valuetext", `${distance(radius)}, ${count(far.size, "sample")} beyond`);
+    splitButton.disabled = far.size === 0;
+    splitButton.textContent = far.size ? `Split ${far.size} off` : "Split";
+    const parts = [`Within ${distance(group.radius)} of ${sampleName(exemplar())}.`];
+    if (group.strays.size) parts.push(`${count(group.strays.size, "stray")} ticked out.`);
+    if (far.size) parts.push(`${count(far.size, "sample")} beyond ${distance(radius)}.`);
+    summary.textContent = parts.join(" ");
+    on.changed(group);
+  }
+
+  function exemplar() {
+    return group.members.find((member) => member.sample === group.exemplar) ?? { number: group.exemplar };
+  }
+
+  function focused() {
+    return cards.findIndex((card) => card.tick === document.activeElement);
+  }
+
+  function walk(event) {
+    const at = focused();
+    if (at < 0) return;
+    const columns = Math.max(1, cards.findIndex((card) => card.node.offsetTop > cards[0].node.offsetTop));
+    const steps = { ArrowRight: 1, ArrowLeft: -1, ArrowDown: columns, ArrowUp: -columns, Home: -at, End: cards.length - 1 - at };
+    if (!(event.key in steps)) return;
+    event.preventDefault();
+    focusCard(at + steps[event.key]);
+  }
+
+  function focusCard(at) {
+    const card = cards[Math.max(0, Math.min(at, cards.length - 1))];
+    if (!card) return;
+    for (const other of cards) other.tick.setAttribute("tabindex", other === card ? "0" : "-1");
+    card.tick.focus();
+  }
+
+  return {
+    show,
+    refresh: () => group && refresh(),
+    focusSamples: () => focusCard(Math.max(0, cards.findIndex((card) => card.tick.tabIndex === 0))),
+    focusRadius: () => slider?.focus(),
+    focusTitle: () => place.querySelector("h2")?.focus({ preventScroll: true }),
+    /** Ticks the sample that has the focus out or in. */
+    tick() {
+      const at = focused();
+      if (at >= 0) toggle(cards[at].member);
+      else this.focusSamples();
+    },
+  };
+}

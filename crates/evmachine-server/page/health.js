@@ -1,0 +1,76 @@
+// "Does it work?": the closest stranger, the closest pair of classes, and the rate of unknowns over time.
+
+import { get } from "./api.js";
+import { shareChart } from "./chart.js";
+import { button, make, table } from "./elements.js";
+import { explain } from "./explanation.js";
+import { complain } from "./notices.js";
+import { refresh, standing } from "./pool.js";
+import { count, distance, moment, percent, probability, whole } from "./words.js";
+
+/** The recent rate is worth a warning where it is so many times that of calibration, over so many rows. */
+const DRIFT = 2;
+const ENOUGH_ROWS = 100;
+
+export function healthView(place) {
+  async function show() {
+    try {
+      const [health] = await Promise.all([get("/v1/health-of-model"), refresh()]);
+      place.replaceChildren(
+        make("div", { class: "view-head" }, make("h2", {}, "Does it work?"), button("Load anew", show)),
+        make("div", { class: "facts" }, verdict(standing()?.unknown_rate), stranger(health.closest_stranger), pair(health.closest_pair)),
+        ...rates(health),
+      );
+    } catch (error) {
+      complain(error);
+    }
+  }
+  return { show };
+}
+
+function fact(title, ...children) {
+  return make("section", { class: "fact" }, make("h3", {}, title), ...children);
+}
+
+function verdict(rate) {
+  if (!rate || rate.recent === null || rate.recent === undefined) return fact("Unknown now", make("p", {}, "Nothing was asked yet."));
+  const { recent, calibrated, recent_rows: rows } = rate;
+  const drifts = calibrated !== null && rows >= ENOUGH_ROWS && recent > DRIFT * calibrated;
+  const beside = calibrated === null ? "" : `; ${percent(calibrated)} of known rows were when the threshold was set`;
+  return fact(
+    "Unknown now",
+    make("p", { class: "large" }, percent(recent)),
+    make("p", {}, `of the last ${count(rows, "row")}${beside}.`),
+    drifts ? make("p", { class: "warning" }, "Much more is unknown than at calibration: something new comes in.") : "",
+  );
+}
+
+function stranger(closest) {
+  if (!closest) return fact("Closest stranger", make("p", {}, "No stranger waits."));
+  return fact(
+    "Closest stranger",
+    make("p", { class: "large" }, `sample ${closest.sample}`),
+    make("p", {}, `is almost ${closest.class}: P ${probability(closest.probability)}.`),
+    button("Why?", () => explain({ sample: closest.sample })),
+  );
+}
+
+function pair(closest) {
+  if (!closest) return fact("Closest classes", make("p", {}, "There are no two classes."));
+  return fact(
+    "Closest classes",
+    make("p", { class: "large" }, `${closest.a} and ${closest.b}`),
+    make("p", {}, `are ${distance(closest.distance)} apart at their nearest rows.`),
+  );
+}
+
+function rates({ unknown_rate: buckets, calibrated }) {
+  const series = buckets.filter(({ rows }) => rows > 0).map(({ time, rows, unknown }) => ({ time, rows, unknown, share: unknown / rows }));
+  if (!series.length) return [];
+  const reference = calibrated === null || calibrated === undefined ? null : { share: calibrated, words: `calibration ${percent(calibrated)}` };
+  const cells = series.map(({ time, rows, unknown, share }) => [moment(time), whole(rows), whole(unknown), percent(share)]);
+  return [
+    shareChart("Unknown rate over time", series, reference),
+    make("details", {}, make("summary", {}, "The same as a table"), table("Unknown rate by minute", ["Time", "Rows", "Unknown", "Rate"], cells)),
+  ];
+}

@@ -1,0 +1,152 @@
+//! What is counted, and how Prometheus reads it.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+/// Upper bounds of latencies, in seconds.
+const LATENCIES: [f64; 12] = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0, 30.0];
+/// Upper bounds of P.
+const SCORES: [f64; 10] = [0.01, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.9, 0.99, 1.0];
+
+/// Counts by bound, the sum, and how many there were.
+#[derive(Debug, Clone, Default)]
+struct Histogram {
+    counts: Vec<u64>,
+    sum: f64,
+    count: u64,
+}
+
+impl Histogram {
+    fn observe(&mut self, bounds: &[f64], value: f64) {
+        self.counts.resize(bounds.len(), 0);
+        if let Some(at) = bounds.iter().position(|bound| value <= *bound) {
+            self.counts[at] += 1;
+        }
+        self.sum += value;
+        self.count += 1;
+    }
+
+    fn write(&self, text: &mut String, name: &str, labels: &str, bounds: &[f64]) {
+        let separator = if labels.is_empty() { "" } else { "," };
+        let mut below = 0;
+        for (bound, count) in bounds.iter().zip(&self.counts) {
+            below += count;
+            let _ = writeln!(text, "{name}_bucket{{{labels}{separator}le=\"{bound}\"}} {below}");
+        }
+        let _ = writeln!(text, "{name}_bucket{{{labels}{separator}le=\"+Inf\"}} {}", self.count);
+        let braced = if labels.is_empty() { String::new() } else { format!("{{{labels}}}") };
+        let _ = writeln!(text, "{name}_sum{braced} {}\n{name}_count{braced} {}", self.sum, self.count);
+    }
+}
+
+/// A route and a status.
+type Answered = (String, String, u16);
+
+/// All counts since the start.
+#[derive(Default)]
+pub(crate) struct Metrics {
+    known: AtomicU64,
+    unknown: AtomicU64,
+    scores: Mutex<Histogram>,
+    requests: Mutex<BTreeMap<Answered, Histogram>>,
+}
+
+/// What is measured when somebody asks.
+pub(crate) struct Gauges<'a> {
+    pub(crate) waiting: u64,
+    pub(crate) waiting_unknown: u64,
+    pub(crate) groups: u64,
+    /// Seconds since the oldest sample that waits came.
+    pub(crate) oldest: Option<i64>,
+    pub(crate) version: &'a str,
+    pub(crate) classes: usize,
+    pub(crate) extreme_vectors: usize,
+    /// The share of known queries that may be called unknown, where the threshold was set by it.
+    pub(crate) calibrated: Option<f64>,
+    pub(crate) recent_rows: u64,
+    pub(crate) recent_unknown: u64,
+    pub(crate) learning: bool,
+}
+
+impl Metrics {
+    pub(crate) fn decided(&self, decisions: impl Iterator<Item = (bool, f64)>) {
+        let mut scores = self.scores.lock().unwrap_or_else(PoisonError::into_inner);
+        for (known, probability) in decisions {
+            let counter = if known { &self.known } else { &self.unknown };
+            counter.fetch_add(1, Ordering::Relaxed);
+            scores.observe(&SCORES, probability);
+        }
+    }
+
+    pub(crate) fn answered(&self, method: &str, route: &str, status: u16, took: Duration) {
+        let key = (method.to_owned(), route.to_owned(), status);
+        let mut requests = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
+        requests.entry(key).or_default().observe(&LATENCIES, took.as_secs_f64());
+    }
+
+    pub(crate) fn text(&self, gauges: &Gauges<'_>) -> String {
+        let mut text = String::new();
+        let head = |text: &mut String, name: &str, kind: &str, help: &str| {
+            let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}");
+        };
+        head(&mut text, "evmachine_decisions_total", "counter", "Rows decided, by outcome.");
+        for (outcome, counter) in [("known", &self.known), ("unknown", &self.unknown)] {
+            let count = counter.load(Ordering::Relaxed);
+            let _ = writeln!(text, "evmachine_decisions_total{{outcome=\"{outcome}\"}} {count}");
+        }
+        head(&mut text, "evmachine_probability", "histogram", "P of the best class.");
+        let scores = self.scores.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        scores.write(&mut text, "evmachine_probability", "", &SCORES);
+        head(&mut text, "evmachine_request_seconds", "histogram", "Time to answer, by route and status.");
+        let requests = self.requests.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        for ((method, route, status), histogram) in &requests {
+            let labels = format!("method=\"{method}\",route=\"{route}\",status=\"{status}\"");
+            histogram.write(&mut text, "evmachine_request_seconds", &labels, &LATENCIES);
+        }
+        let rate = (gauges.recent_rows > 0).then(|| gauges.recent_unknown as f64 / gauges.recent_rows as f64);
+        let values: [(&str, &str, Option<f64>); 10] = [
+            ("evmachine_pool_waiting", "Samples that wait for an answer.", Some(gauges.waiting as f64)),
+            (
+                "evmachine_pool_unknown",
+                "Those of them that are unknown.",
+                Some(gauges.waiting_unknown as f64),
+            ),
+            ("evmachine_pool_groups", "Groups that wait for an answer.", Some(gauges.groups as f64)),
+            (
+                "evmachine_pool_oldest_seconds",
+                "Age of the oldest sample that waits.",
+                gauges.oldest.map(|age| age as f64),
+            ),
+            ("evmachine_model_classes", "Classes of the live version.", Some(gauges.classes as f64)),
+            (
+                "evmachine_model_extreme_vectors",
+                "Extreme vectors of the live version.",
+                Some(gauges.extreme_vectors as f64),
+            ),
+            ("evmachine_unknown_rate_recent", "Share of unknowns among the last decisions.", rate),
+            (
+                "evmachine_unknown_rate_calibrated",
+                "Share of known queries that the threshold calls unknown; a recent rate far above it is drift, or something new.",
+                gauges.calibrated,
+            ),
+            (
+                "evmachine_recent_rows",
+                "Decisions that the recent rate is of.",
+                Some(gauges.recent_rows as f64),
+            ),
+            ("evmachine_learning", "1 while a version is being learned.", Some(f64::from(gauges.learning))),
+        ];
+        for (name, help, value) in values {
+            if let Some(value) = value {
+                head(&mut text, name, "gauge", help);
+                let _ = writeln!(text, "{name} {value}");
+            }
+        }
+        head(&mut text, "evmachine_model_info", "gauge", "The live version.");
+        let _ = writeln!(text, "evmachine_model_info{{version=\"{}\"}} 1", gauges.version);
+        text
+    }
+}

@@ -1,0 +1,166 @@
+//! The last decisions, in memory: what people ask "why" about, and what versions are compared on.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use evmachine_openworld::SampleId;
+
+/// Decisions that are kept, as long as their features take no more than [`BYTES`].
+const KEPT: usize = 10_000;
+const BYTES: usize = 256 << 20;
+/// Minutes of which the rate of unknowns is kept: a week.
+const MINUTES: usize = 7 * 24 * 60;
+
+/// A decision that was answered.
+#[derive(Debug, Clone)]
+pub(crate) struct Answered {
+    /// Counted over all runs of the server: the clock at its start in microseconds, and then one by one.
+    pub(crate) number: u64,
+    /// Seconds since 1970.
+    pub(crate) time: i64,
+    pub(crate) class: Option<String>,
+    pub(crate) nearest: String,
+    pub(crate) probability: f64,
+    pub(crate) sample: Option<SampleId>,
+    pub(crate) id: Option<String>,
+    pub(crate) text: Option<String>,
+    pub(crate) model: String,
+    pub(crate) features: Box<[f32]>,
+}
+
+/// How many were decided in a minute, and how many of them were unknown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Minute {
+    /// Its start, in seconds since 1970.
+    pub(crate) time: i64,
+    pub(crate) rows: u64,
+    pub(crate) unknown: u64,
+}
+
+/// Where decisions are kept.
+pub(crate) struct Recent {
+    kept: usize,
+    inner: Mutex<Inner>,
+}
+
+struct Inner {
+    next: u64,
+    decisions: VecDeque<Answered>,
+    minutes: VecDeque<Minute>,
+}
+
+impl Recent {
+    pub(crate) fn new(dimensions: usize) -> Self {
+        let started = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_micros() as u64);
+        let inner = Inner { next: started, decisions: VecDeque::new(), minutes: VecDeque::new() };
+        Self { kept: KEPT.min(BYTES / (4 * dimensions.max(1))), inner: Mutex::new(inner) }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Keeps the last of these decisions, in order, and returns the number of the first.
+    pub(crate) fn push(&self, decisions: impl ExactSizeIterator<Item = Answered>) -> u64 {
+        let (time, count) = (now(), decisions.len());
+        let mut unknown = 0;
+        let mut kept = Vec::with_capacity(count.min(self.kept));
+        for (at, decision) in decisions.enumerate() {
+            unknown += u64::from(decision.class.is_none());
+            if count - at <= self.kept {
+                kept.push(decision);
+            }
+        }
+        let rows = count as u64;
+        let mut inner = self.lock();
+        let first = inner.next;
+        inner.next += rows;
+        let surplus = (inner.decisions.len() + kept.len()).saturating_sub(self.kept);
+        inner.decisions.drain(..surplus);
+        let numbers = first + rows - kept.len() as u64..;
+        inner.decisions.extend(kept.into_iter().zip(numbers).map(|(mut decision, number)| {
+            (decision.number, decision.time) = (number, time);
+            decision
+        }));
+        let minute = time - time.rem_euclid(60);
+        match inner.minutes.back_mut() {
+            Some(last) if last.time == minute => {
+                last.rows += rows;
+                last.unknown += unknown;
+            }
+            _ => {
+                inner.minutes.push_back(Minute { time: minute, rows, unknown });
+                if inner.minutes.len() > MINUTES {
+                    inner.minutes.pop_front();
+                }
+            }
+        }
+        first
+    }
+
+    /// The last ones, newest first.
+    pub(crate) fn last(&self, count: usize) -> Vec<Answered> {
+        self.lock().decisions.iter().rev().take(count).cloned().collect()
+    }
+
+    pub(crate) fn find(&self, number: u64) -> Option<Answered> {
+        let inner = self.lock();
+        let first = inner.decisions.front()?.number;
+        inner.decisions.get(usize::try_from(number.checked_sub(first)?).ok()?).cloned()
+    }
+
+    pub(crate) fn minutes(&self) -> Vec<Minute> {
+        self.lock().minutes.iter().copied().collect()
+    }
+
+    /// Decisions that are kept, and how many of them were unknown.
+    pub(crate) fn unknown(&self) -> (u64, u64) {
+        let inner = self.lock();
+        let unknown = inner.decisions.iter().filter(|decision| decision.class.is_none()).count();
+        (inner.decisions.len() as u64, unknown as u64)
+    }
+}
+
+/// Seconds since 1970.
+pub(crate) fn now() -> i64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs().cast_signed())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answered(class: Option<&str>) -> Answered {
+        Answered {
+            number: 0,
+            time: 0,
+            class: class.map(str::to_owned),
+            nearest: "a".to_owned(),
+            probability: 0.5,
+            sample: None,
+            id: None,
+            text: None,
+            model: String::new(),
+            features: Box::default(),
+        }
+    }
+
+    #[test]
+    fn the_oldest_go_and_numbers_stay() {
+        let recent = Recent { kept: 3, ..Recent::new(1) };
+        let first = recent.push([answered(None), answered(Some("a"))].into_iter());
+        let second = recent.push([answered(None), answered(Some("b"))].into_iter());
+        assert_eq!(second, first + 2);
+        assert!(recent.find(first).is_none());
+        assert_eq!(recent.find(first + 3).and_then(|found| found.class), Some("b".to_owned()));
+        assert!(recent.find(first + 4).is_none());
+        let numbers: Vec<u64> = recent.last(2).iter().map(|decision| decision.number - first).collect();
+        assert_eq!(numbers, [3, 2]);
+        assert_eq!(recent.unknown(), (3, 1));
+        recent.push((0..5).map(|_| answered(None)));
+        assert_eq!(recent.last(9).iter().map(|last| last.number - first).collect::<Vec<_>>(), [8, 7, 6]);
+        let rows: u64 = recent.minutes().iter().map(|minute| minute.rows).sum();
+        assert_eq!(rows, 9);
+    }
+}

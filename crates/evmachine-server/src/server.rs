@@ -1,0 +1,172 @@
+//! Connections: how they are taken, bounded and ended.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::{ConnectInfo, Request};
+use evmachine::Features;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::server::graceful::GracefulShutdown;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Semaphore, watch};
+use tower::ServiceExt as _;
+
+use crate::guard::Guard;
+use crate::router::router;
+use crate::service::Service;
+use crate::settings::{Settings, StartError};
+use crate::v1::predict;
+
+/// How long the head of a request may take, and a connection may be silent between two.
+const HEAD: Duration = Duration::from_secs(60);
+/// How long requests may take that are under way when the server ends.
+const FAREWELL: Duration = Duration::from_secs(30);
+
+/// A server that is running.
+pub struct Server {
+    address: SocketAddr,
+    end: watch::Sender<bool>,
+    thread: JoinHandle<()>,
+    service: Arc<Service>,
+    runtime: tokio::runtime::Handle,
+}
+
+/// Asks a running server from within the process, as a request would.
+#[derive(Clone)]
+pub struct Asker(Arc<Service>, tokio::runtime::Handle);
+
+impl std::fmt::Debug for Asker {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("Asker")
+    }
+}
+
+impl Asker {
+    /// Has rows decided, and unknown ones kept, each with its id; what was wrong, where it could not be done.
+    pub fn predict(&self, features: &Features<'_>, ids: Vec<String>) -> Result<(), String> {
+        let request = predict::Request::of_rows(features, ids);
+        let decided = self.1.block_on(predict::decide(&self.0, request));
+        decided.map(drop).map_err(|problem| problem.detail().to_owned())
+    }
+}
+
+impl std::fmt::Debug for Server {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Server").field("address", &self.address).finish_non_exhaustive()
+    }
+}
+
+impl Server {
+    /// Opens the pool, and answers from when this returns.
+    pub fn start(settings: &Settings) -> Result<Self, StartError> {
+        let listen = settings.listen;
+        if settings.keys.is_empty() && !listen.ip().is_loopback() {
+            return Err(StartError::OpenToAll { listen });
+        }
+        if let Some(path) = &settings.backups {
+            let found = std::fs::read_dir(path).map(drop);
+            found.map_err(|error| StartError::Backups { path: path.clone(), error })?;
+        }
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(StartError::Threads)?;
+        let (service, threads) = Service::start(settings, Guard::new(settings))?;
+        let listener = runtime
+            .block_on(TcpListener::bind(listen))
+            .map_err(|error| StartError::Listen { listen, error })?;
+        let address = listener.local_addr().map_err(|error| StartError::Listen { listen, error })?;
+        let (end, ended) = watch::channel(false);
+        let connections = settings.limits.connections;
+        let (served, handle) = (service.clone(), runtime.handle().clone());
+        let thread = std::thread::Builder::new()
+            .name("serve".to_owned())
+            .spawn(move || {
+                runtime.block_on(accept(&listener, router(&served), connections, ended));
+                drop(runtime);
+                served.end();
+                for thread in threads {
+                    let _ = thread.join();
+                }
+            })
+            .map_err(StartError::Threads)?;
+        Ok(Self { address, end, thread, service, runtime: handle })
+    }
+
+    /// For who asks from within the process.
+    pub fn asker(&self) -> Asker {
+        Asker(self.service.clone(), self.runtime.clone())
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Takes no more connections, finishes the requests that are under way, and returns when all that it said is done is on the
+    /// disk.
+    pub fn stop(self) {
+        let _ = self.end.send(true);
+        let _ = self.thread.join();
+    }
+}
+
+async fn accept(
+    listener: &TcpListener,
+    router: Router,
+    connections: usize,
+    mut ended: watch::Receiver<bool>,
+) {
+    let places = Arc::new(Semaphore::new(connections));
+    let farewell = GracefulShutdown::new();
+    loop {
+        let stream = tokio::select! {
+            _ = ended.wait_for(|ended| *ended) => break,
+            stream = next(listener, &places) => stream,
+        };
+        let Some((stream, client, place)) = stream else { continue };
+        let router = router.clone();
+        let service = service_fn(move |mut request: Request<Incoming>| {
+            request.extensions_mut().insert(ConnectInfo(client));
+            router.clone().oneshot(request)
+        });
+        let connection = http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(HEAD)
+            .serve_connection(TokioIo::new(stream), service);
+        let connection = farewell.watch(connection);
+        tokio::spawn(async move {
+            // A client that hangs up, or sends what is no HTTP, is its own affair.
+            let _ = connection.await;
+            drop(place);
+        });
+    }
+    tokio::select! {
+        () = farewell.shutdown() => {}
+        () = tokio::time::sleep(FAREWELL) => {}
+    }
+}
+
+/// The next client, when there is a place for it.
+async fn next(
+    listener: &TcpListener,
+    places: &Arc<Semaphore>,
+) -> Option<(TcpStream, SocketAddr, tokio::sync::OwnedSemaphorePermit)> {
+    let place = places.clone().acquire_owned().await.ok()?;
+    match listener.accept().await {
+        Ok((stream, client)) => {
+            // Small answers are not held back.
+            let _ = stream.set_nodelay(true);
+            Some((stream, client, place))
+        }
+        Err(_) => {
+            // No more files may be open: others will be closed.
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            None
+        }
+    }
+}

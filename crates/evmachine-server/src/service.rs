@@ -1,0 +1,143 @@
+//! What all routes share.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use evmachine::Run;
+use evmachine_openworld::Pool;
+
+use crate::guard::Guard;
+use crate::learner::Learner;
+use crate::live::LiveModel;
+use crate::metrics::Metrics;
+use crate::predictor::Predictor;
+use crate::problem::Problem;
+use crate::recent::Recent;
+use crate::settings::{Limits, Settings, StartError};
+use crate::store::Store;
+use crate::v1::health::Pairs;
+use crate::v1::versions::Sizes;
+
+/// A pool that is being served.
+pub(crate) struct Service {
+    /// Writes, one thing after the other.
+    pub(crate) writer: Store,
+    /// Reads, and never waits for who writes.
+    pub(crate) reader: Store,
+    pub(crate) live: Arc<LiveModel>,
+    pub(crate) predictor: Predictor,
+    pub(crate) recent: Recent,
+    pub(crate) learner: Learner,
+    /// The threads that learn, which give way to those that predict.
+    pub(crate) learning: rayon::ThreadPool,
+    pub(crate) metrics: Metrics,
+    pub(crate) sizes: Sizes,
+    pub(crate) pairs: Pairs,
+    pub(crate) guard: Guard,
+    pub(crate) dimensions: usize,
+    pub(crate) limits: Limits,
+    pub(crate) model_name: String,
+    pub(crate) backups: Option<PathBuf>,
+    pub(crate) demo: bool,
+}
+
+/// How much threads that learn give way: the nice value that is added.
+const NICE: i32 = 10;
+/// How often it is looked whether another process has changed the live version.
+pub(crate) const PERIOD: Duration = Duration::from_secs(1);
+
+impl Service {
+    /// Opens the pool and starts the threads; those that are returned end after [`Service::end`].
+    pub(crate) fn start(
+        settings: &Settings,
+        guard: Guard,
+    ) -> Result<(Arc<Self>, Vec<JoinHandle<()>>), StartError> {
+        let mut pool = Pool::open(&settings.pool)?;
+        let dimensions = pool.dimensions();
+        let live = Arc::new(LiveModel::new(pool.live_hash()?, pool.live()?));
+        let (writer, writing) = Store::open(pool, "write", Some(live.clone()))?;
+        let (reader, reading) = Store::open(Pool::open(&settings.pool)?, "read", None)?;
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        let predictor = Predictor::start(&live, threads).map_err(StartError::Threads)?;
+        let learning = rayon::ThreadPoolBuilder::new()
+            .num_threads(threads)
+            .thread_name(|number| format!("learn-{number}"))
+            .start_handler(|_| give_way())
+            .build()
+            .map_err(|error| StartError::Threads(std::io::Error::other(error)))?;
+        let service = Self {
+            writer,
+            reader,
+            live,
+            predictor,
+            recent: Recent::new(dimensions),
+            learner: Learner::default(),
+            learning,
+            metrics: Metrics::default(),
+            sizes: Sizes::default(),
+            pairs: Pairs::default(),
+            guard,
+            dimensions,
+            limits: settings.limits,
+            model_name: settings.model_name.clone(),
+            backups: settings.backups.clone(),
+            demo: settings.demo,
+        };
+        Ok((Arc::new(service), vec![writing, reading]))
+    }
+
+    /// Does what takes longer than a route may hold a thread of the runtime.
+    pub(crate) async fn blocking<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> Result<T, Problem> + Send + 'static,
+    ) -> Result<T, Problem> {
+        let done = tokio::task::spawn_blocking(work).await;
+        done.map_err(|error| {
+            eprintln!("error: {error}");
+            Problem::internal("the log of the server says more")
+        })?
+    }
+
+    /// Ends the threads when they have done what waits. What is being learned is dropped; its samples stay to be learned.
+    pub(crate) fn end(&self) {
+        self.learner.stop();
+        self.writer.end();
+        self.reader.end();
+    }
+}
+
+/// Lowers the priority of this thread, where the system lets each thread have its own.
+fn give_way() {
+    #[cfg(target_os = "linux")]
+    {
+        // Where it is refused, threads compete as equals.
+        let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), NICE);
+    }
+}
+
+/// Publishes the live version where it has changed, and does a part of what is due since; whether more is.
+pub(crate) fn tend(pool: &mut Pool, live: &LiveModel) -> bool {
+    publish(pool, live);
+    match pool.refresh_some(&Run::new()) {
+        Ok(done) => !done,
+        Err(error) => {
+            eprintln!("error: {error}");
+            false
+        }
+    }
+}
+
+/// Publishes the live version where it has changed.
+pub(crate) fn publish(pool: &mut Pool, live: &LiveModel) {
+    let published = pool.live_hash().and_then(|hash| {
+        if live.get().hash != hash {
+            live.set(hash, pool.live()?);
+        }
+        Ok(())
+    });
+    if let Err(error) = published {
+        eprintln!("error: {error}");
+    }
+}

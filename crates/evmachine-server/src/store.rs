@@ -1,0 +1,199 @@
+//! A thread that owns a pool, and does one thing after the other with it.
+
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use evmachine::{Features, Run};
+use evmachine_openworld::{NewSample, Outcome, Pool, StoreError, Which};
+use tokio::sync::oneshot;
+
+use crate::live::LiveModel;
+use crate::problem::Problem;
+use crate::service::{PERIOD, publish, tend};
+use crate::settings::StartError;
+
+/// Calls that may wait; more are refused.
+const WAITING: usize = 4096;
+/// Rows that are brought to the disk together.
+const TOGETHER: usize = 4096;
+
+/// A handle of such a thread.
+#[derive(Clone)]
+pub(crate) struct Store {
+    jobs: SyncSender<Job>,
+    /// Where a version is published that has become live, before whoever made it so hears of it.
+    live: Option<Arc<LiveModel>>,
+}
+
+enum Job {
+    Call(Box<dyn FnOnce(&mut Pool) + Send>),
+    Add(Addition),
+    End,
+}
+
+/// Rows to be taken in.
+pub(crate) struct Addition {
+    pub(crate) values: Vec<f32>,
+    pub(crate) details: Vec<NewSample>,
+    pub(crate) which: Which,
+    done: oneshot::Sender<Result<Vec<Outcome>, StoreError>>,
+}
+
+impl Store {
+    /// With `live`, it also does what is due when another version has become live.
+    pub(crate) fn open(
+        pool: Pool,
+        name: &str,
+        live: Option<Arc<LiveModel>>,
+    ) -> Result<(Self, JoinHandle<()>), StartError> {
+        let (jobs, queue) = sync_channel(WAITING);
+        let thread = std::thread::Builder::new()
+            .name(name.to_owned())
+            .spawn({
+                let live = live.clone();
+                move || work(pool, &queue, live.as_deref())
+            })
+            .map_err(StartError::Threads)?;
+        Ok((Self { jobs, live }, thread))
+    }
+
+    /// Does something with the pool when it is its turn.
+    pub(crate) async fn call<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Pool) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, Problem> {
+        let (job, result) = self.job(work);
+        self.send(job)?;
+        result.await.map_err(|_| ended())?.map_err(Problem::from)
+    }
+
+    /// As [`call`](Self::call), from a thread that may wait.
+    pub(crate) fn call_blocking<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Pool) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let (job, result) = self.job(work);
+        self.jobs.send(job).map_err(|_| StoreError::ChangedMeanwhile)?;
+        result.blocking_recv().map_err(|_| StoreError::ChangedMeanwhile)?
+    }
+
+    fn job<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Pool) -> Result<T, StoreError> + Send + 'static,
+    ) -> (Job, oneshot::Receiver<Result<T, StoreError>>) {
+        let (done, result) = oneshot::channel();
+        let live = self.live.clone();
+        let job = Job::Call(Box::new(move |pool| {
+            let worked = work(pool);
+            if let Some(live) = live {
+                publish(pool, &live);
+            }
+            // Whoever asked may be gone.
+            let _ = done.send(worked);
+        }));
+        (job, result)
+    }
+
+    /// Takes rows in; they are on the disk when it returns. Rows of several calls may share one commit.
+    pub(crate) async fn add(
+        &self,
+        values: Vec<f32>,
+        details: Vec<NewSample>,
+        which: Which,
+    ) -> Result<Vec<Outcome>, Problem> {
+        let (done, result) = oneshot::channel();
+        self.send(Job::Add(Addition { values, details, which, done }))?;
+        result.await.map_err(|_| ended())?.map_err(Problem::from)
+    }
+
+    fn send(&self, job: Job) -> Result<(), Problem> {
+        self.jobs.try_send(job).map_err(|error| match error {
+            TrySendError::Full(_) => Problem::unavailable("too much waits to be written; try again"),
+            TrySendError::Disconnected(_) => ended(),
+        })
+    }
+
+    /// Ends the thread when all that waits is done.
+    pub(crate) fn end(&self) {
+        // A thread that is gone has ended.
+        let _ = self.jobs.send(Job::End);
+    }
+}
+
+fn ended() -> Problem {
+    Problem::unavailable("the server is shutting down")
+}
+
+fn work(mut pool: Pool, queue: &Receiver<Job>, live: Option<&LiveModel>) {
+    let mut next = None;
+    let mut is_due = live.is_some();
+    loop {
+        let job = match next.take() {
+            Some(job) => job,
+            None => match queue.recv_timeout(if is_due { Duration::ZERO } else { PERIOD }) {
+                Ok(job) => job,
+                Err(RecvTimeoutError::Timeout) => {
+                    is_due = live.is_some_and(|live| tend(&mut pool, live));
+                    continue;
+                }
+                Err(RecvTimeoutError::Disconnected) => return,
+            },
+        };
+        match job {
+            Job::Call(call) => call(&mut pool),
+            Job::Add(first) => {
+                let mut together = vec![first];
+                let mut rows: usize = together[0].details.len();
+                while rows < TOGETHER {
+                    match queue.try_recv() {
+                        Ok(Job::Add(addition)) if addition.which == together[0].which => {
+                            rows += addition.details.len();
+                            together.push(addition);
+                        }
+                        Ok(other) => {
+                            next = Some(other);
+                            break;
+                        }
+                        Err(_) => break,
+                    }
+                }
+                add(&mut pool, together);
+            }
+            Job::End => return,
+        }
+        // However much comes, what is due gets its turn.
+        is_due = live.is_some_and(|live| tend(&mut pool, live));
+    }
+}
+
+/// Adds all at once; where that fails, one after the other, so that each hears of its own rows.
+fn add(pool: &mut Pool, together: Vec<Addition>) {
+    if together.len() > 1 {
+        let values: Vec<f32> = together.iter().flat_map(|addition| addition.values.iter().copied()).collect();
+        let details: Vec<NewSample> =
+            together.iter().flat_map(|addition| addition.details.iter().cloned()).collect();
+        if let Ok(outcomes) = add_rows(pool, values, &details, together[0].which) {
+            let mut outcomes = outcomes.into_iter();
+            for addition in together {
+                let own = outcomes.by_ref().take(addition.details.len()).collect();
+                let _ = addition.done.send(Ok(own));
+            }
+            return;
+        }
+    }
+    for Addition { values, details, which, done } in together {
+        let _ = done.send(add_rows(pool, values, &details, which));
+    }
+}
+
+fn add_rows(
+    pool: &mut Pool,
+    values: Vec<f32>,
+    details: &[NewSample],
+    which: Which,
+) -> Result<Vec<Outcome>, StoreError> {
+    let features = Features::new(values, pool.dimensions())?;
+    pool.add(&Run::new(), &features, details, which)
+}

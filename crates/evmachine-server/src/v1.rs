@@ -1,0 +1,17 @@
+//! `/v1`: what people and their programs ask of the server, one file for each resource.
+
+pub(crate) mod answers;
+pub(crate) mod copies;
+pub(crate) mod corrections;
+pub(crate) mod decisions;
+pub(crate) mod events;
+pub(crate) mod explain;
+pub(crate) mod groups;
+pub(crate) mod health;
+pub(crate) mod map;
+pub(crate) mod measures;
+pub(crate) mod predict;
+pub(crate) mod samples;
+pub(crate) mod status;
+pub(crate) mod update;
+pub(crate) mod versions;

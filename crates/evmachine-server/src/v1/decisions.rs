@@ -1,0 +1,87 @@
+//! `/v1/decisions`: what was answered lately.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use evmachine_openworld::SampleId;
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+
+use crate::extract::Query;
+use crate::recent::Answered;
+use crate::service::Service;
+
+/// A decision that was answered.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct PastDecision {
+    decision: u64,
+    /// Seconds since 1970.
+    time: i64,
+    /// The class; null is unknown.
+    class: Option<String>,
+    known: bool,
+    nearest: String,
+    probability: f64,
+    sample: Option<SampleId>,
+    id: Option<String>,
+    text: Option<String>,
+    /// The version that decided.
+    model: String,
+}
+
+impl From<Answered> for PastDecision {
+    fn from(answered: Answered) -> Self {
+        Self {
+            decision: answered.number,
+            time: answered.time,
+            known: answered.class.is_some(),
+            class: answered.class,
+            nearest: answered.nearest,
+            probability: answered.probability,
+            sample: answered.sample,
+            id: answered.id,
+            text: answered.text,
+            model: answered.model,
+        }
+    }
+}
+
+/// Decisions, the latest first.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct PastDecisions {
+    decisions: Vec<PastDecision>,
+}
+
+/// How many are asked for.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Wanted {
+    /// At most so many.
+    #[serde(default = "hundred")]
+    #[param(default = 100, maximum = 10000)]
+    count: usize,
+}
+
+fn hundred() -> usize {
+    100
+}
+
+/// The last decisions, the latest first
+///
+/// The last 10,000 are kept in memory, fewer where vectors are long, and none over a restart.
+#[utoipa::path(
+    get,
+    path = "/v1/decisions",
+    tag = "decisions",
+    params(Wanted),
+    responses((status = 200, body = PastDecisions))
+)]
+pub(crate) async fn list(
+    State(service): State<Arc<Service>>,
+    Query(Wanted { count }): Query<Wanted>,
+) -> Json<PastDecisions> {
+    let decisions = service.recent.last(count).into_iter().map(PastDecision::from).collect();
+    Json(PastDecisions { decisions })
+}

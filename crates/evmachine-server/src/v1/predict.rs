@@ -1,0 +1,262 @@
+//! `/v1/predict`: decisions, and unknowns into the pool.
+
+use std::sync::Arc;
+
+use axum::extract::{FromRequest as _, State};
+use axum::http::header;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use evmachine::Features;
+use evmachine_openworld::{NewSample, Picture, SampleId, Which};
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+
+use crate::extract::{self, Query};
+use crate::problem::Problem;
+use crate::recent::Answered;
+use crate::rows::Matrix;
+use crate::service::Service;
+use crate::table;
+
+/// Kinds of pictures that are kept: those that a browser shows and that hold no script.
+pub(crate) const PICTURES: [&str; 4] = ["image/png", "image/jpeg", "image/webp", "image/gif"];
+
+/// Which rows go into the pool.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Keep {
+    /// Those that are unknown.
+    #[default]
+    Unknown,
+    /// All of them.
+    All,
+    /// None.
+    None,
+}
+
+/// A small picture.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct NewPicture {
+    /// One of image/png, image/jpeg, image/webp, image/gif.
+    media_type: String,
+    /// The file.
+    base64: String,
+}
+
+/// Rows to decide on, and what to show of those that are kept.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = PredictRequest)]
+pub(crate) struct Request {
+    /// One list of numbers for each row; null is a missing value.
+    #[schema(value_type = Vec<Vec<Option<f32>>>)]
+    pub(crate) features: Matrix,
+    /// What rows are called; a row of a name that is there already is not kept again.
+    #[serde(default)]
+    pub(crate) ids: Option<Vec<Option<String>>>,
+    /// Texts to show.
+    #[serde(default)]
+    pub(crate) texts: Option<Vec<Option<String>>>,
+    /// Where the originals are.
+    #[serde(default)]
+    pub(crate) links: Option<Vec<Option<String>>>,
+    /// Pictures to show.
+    #[serde(default)]
+    pub(crate) pictures: Option<Vec<Option<NewPicture>>>,
+    /// Which rows go into the pool.
+    #[serde(default)]
+    pub(crate) keep: Keep,
+}
+
+impl Request {
+    pub(crate) fn of_rows(features: &Features<'_>, ids: Vec<String>) -> Self {
+        let (rows, columns) = (features.rows(), features.columns());
+        let values = (0..rows).flat_map(|row| features.row(row)).copied().collect();
+        Self {
+            features: Matrix { values, rows, columns },
+            ids: Some(ids.into_iter().map(Some).collect()),
+            texts: None,
+            links: None,
+            pictures: None,
+            keep: Keep::Unknown,
+        }
+    }
+}
+
+/// What the live version says of a row.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct OneDecision {
+    /// Its number, by which it can be asked about.
+    pub(crate) decision: u64,
+    /// The class; null is unknown.
+    pub(crate) class: Option<String>,
+    /// Whether it is known.
+    pub(crate) known: bool,
+    /// The class of highest support, known or not.
+    pub(crate) nearest: String,
+    /// P of that class.
+    pub(crate) probability: f64,
+    /// The sample of the pool, where it was kept or had been.
+    pub(crate) sample: Option<SampleId>,
+}
+
+/// Decisions, one for each row.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct Decisions {
+    /// The version that decided.
+    pub(crate) model: String,
+    /// In the order of the rows.
+    pub(crate) decisions: Vec<OneDecision>,
+}
+
+fn column<T>(
+    name: &str,
+    values: Option<Vec<Option<T>>>,
+    rows: usize,
+) -> Result<impl Iterator<Item = Option<T>>, Problem> {
+    let values = values.unwrap_or_default();
+    if !values.is_empty() && values.len() != rows {
+        let detail = format!("{} {name} for {rows} rows; give one for each row, or null", values.len());
+        return Err(Problem::unsuitable(detail));
+    }
+    Ok(values.into_iter().chain(std::iter::repeat_with(|| None)).take(rows))
+}
+
+fn picture(row: usize, picture: NewPicture) -> Result<Picture, Problem> {
+    let NewPicture { media_type, base64 } = picture;
+    if !PICTURES.contains(&media_type.as_str()) {
+        let detail = format!("row {row}: pictures are one of {}, not {media_type:?}", PICTURES.join(", "));
+        return Err(Problem::unsuitable(detail));
+    }
+    let bytes = STANDARD
+        .decode(base64)
+        .map_err(|error| Problem::unsuitable(format!("row {row}: the picture is no base64: {error}")))?;
+    Ok(Picture { media_type, bytes })
+}
+
+/// What to show of each row.
+fn details(request: &mut Request, rows: usize) -> Result<Vec<NewSample>, Problem> {
+    let ids = column("ids", request.ids.take(), rows)?;
+    let texts = column("texts", request.texts.take(), rows)?;
+    let links = column("links", request.links.take(), rows)?;
+    let pictures = column("pictures", request.pictures.take(), rows)?;
+    let shown = ids.zip(texts).zip(links).zip(pictures).enumerate();
+    shown
+        .map(|(row, (((id, text), link), shown))| {
+            let picture = shown.map(|shown| picture(row, shown)).transpose()?;
+            Ok(NewSample { id: id.filter(|id| !id.is_empty()), text, link, picture })
+        })
+        .collect()
+}
+
+/// Decides, keeps, and remembers.
+pub(crate) async fn decide(service: &Service, mut request: Request) -> Result<Decisions, Problem> {
+    let matrix = std::mem::take(&mut request.features);
+    let matrix = matrix.checked(&service.live.get().model, service.limits.rows)?;
+    let mut details = details(&mut request, matrix.rows)?;
+    if matrix.rows == 0 {
+        return Ok(Decisions { model: service.live.get().hash.clone(), decisions: Vec::new() });
+    }
+    let decided = service.predictor.decide(matrix.values, matrix.rows).await?;
+    let (live, columns) = (&decided.live, matrix.columns);
+    let kept: Vec<usize> = match request.keep {
+        Keep::None => Vec::new(),
+        Keep::All => (0..matrix.rows).collect(),
+        Keep::Unknown => {
+            let unknown = |row: &usize| decided.decisions[*row].class().is_none();
+            (0..matrix.rows).filter(unknown).collect()
+        }
+    };
+    let mut samples: Vec<Option<SampleId>> = vec![None; matrix.rows];
+    if !kept.is_empty() {
+        let row = |row: usize| &decided.values[row * columns..(row + 1) * columns];
+        let values = kept.iter().flat_map(|&at| row(at).iter().copied()).collect();
+        let shown = kept.iter().map(|&row| details[row].clone()).collect();
+        let which = if request.keep == Keep::All { Which::All } else { Which::Unknown };
+        let outcomes = service.writer.add(values, shown, which).await?;
+        for (row, outcome) in kept.into_iter().zip(outcomes) {
+            samples[row] = outcome.sample();
+        }
+    }
+    let name = |class: usize| live.model.class_name(class).to_owned();
+    let outcomes =
+        decided.decisions.iter().map(|decision| (decision.class().is_some(), decision.probability()));
+    service.metrics.decided(outcomes);
+    let first = service.recent.push((0..matrix.rows).map(|row| {
+        let decision = decided.decisions[row];
+        let shown = std::mem::take(&mut details[row]);
+        Answered {
+            number: 0,
+            time: 0,
+            class: decision.class().map(name),
+            nearest: name(decision.best()),
+            probability: decision.probability(),
+            sample: samples[row],
+            id: shown.id,
+            text: shown.text,
+            model: live.hash.clone(),
+            features: decided.values[row * columns..(row + 1) * columns].into(),
+        }
+    }));
+    let rows = decided.decisions.iter().zip(first..).zip(&samples);
+    let decisions = rows.map(|((decision, number), sample)| OneDecision {
+        decision: number,
+        class: decision.class().map(name),
+        known: decision.class().is_some(),
+        nearest: name(decision.best()),
+        probability: decision.probability(),
+        sample: *sample,
+    });
+    Ok(Decisions { model: live.hash.clone(), decisions: decisions.collect() })
+}
+
+/// For bodies that are files, which cannot say so themselves.
+#[derive(Debug, Default, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Wanted {
+    /// Which rows go into the pool; JSON bodies say it themselves.
+    #[param(inline)]
+    keep: Option<Keep>,
+}
+
+/// Decide on rows, and keep those that are unknown
+///
+/// The body is JSON, or a file: a two-dimensional array in the format of NumPy, or an Arrow stream, whose columns are found by the names
+/// of the model's features where both have names.
+#[utoipa::path(
+    post,
+    path = "/v1/predict",
+    tag = "decisions",
+    params(Wanted),
+    request_body(content(
+        (Request = "application/json"),
+        (Vec<u8> = "application/x-npy"),
+        (Vec<u8> = "application/vnd.apache.arrow.stream")
+    )),
+    responses((status = 200, body = Decisions), (status = "4XX", body = Problem))
+)]
+pub(crate) async fn predict(
+    State(service): State<Arc<Service>>,
+    Query(Wanted { keep }): Query<Wanted>,
+    request: axum::extract::Request,
+) -> Result<axum::Json<Decisions>, Problem> {
+    let kind = request.headers().get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+    let format = kind.and_then(|kind| table::format(kind.split(';').next().unwrap_or_default().trim()));
+    let asked = match format {
+        None => {
+            let extract::Json(mut asked) = extract::Json::<Request>::from_request(request, &()).await?;
+            asked.keep = keep.unwrap_or(asked.keep);
+            asked
+        }
+        Some(format) => {
+            let body = extract::body(request).await?;
+            let (live, limit) = (service.live.get(), service.limits.rows);
+            let features = service.blocking(move || table::read(&live.model, format, &body, limit)).await?;
+            let keep = keep.unwrap_or_default();
+            Request { features, ids: None, texts: None, links: None, pictures: None, keep }
+        }
+    };
+    decide(&service, asked).await.map(axum::Json)
+}

@@ -1,0 +1,239 @@
+use serde_json::{Value, json};
+
+use crate::{Client, start, start_with, strangers};
+
+fn groups(client: &Client) -> Vec<Value> {
+    client.get("/v1/groups").ok()["groups"].as_array().unwrap().clone()
+}
+
+fn numbers(groups: &[Value]) -> Vec<i64> {
+    groups.iter().map(|group| group["number"].as_i64().unwrap()).collect()
+}
+
+#[test]
+fn unknowns_come_in_are_named_and_learned() {
+    let running = start();
+    let client = &running.client;
+    let decided = client.predict(&[[0.5, 0.5], [5.5, 0.5], [30.5, 30.5]]);
+    let decisions = decided["decisions"].as_array().unwrap();
+    assert_eq!(decisions[0]["class"], "a");
+    assert_eq!((&decisions[1]["class"], &decisions[1]["known"]), (&json!("b"), &json!(true)));
+    assert_eq!((&decisions[2]["class"], &decisions[2]["known"]), (&Value::Null, &json!(false)));
+    assert_eq!(decisions[0]["sample"], Value::Null, "what is known is not kept");
+    assert_eq!(decisions[2]["sample"], 1);
+    client.predict(&strangers());
+    let status = client.get("/v1/status").ok();
+    assert_eq!((&status["waiting"], &status["waiting_unknown"]), (&json!(25), &json!(25)));
+    assert_eq!(status["unknown_rate"]["recent_rows"], 27);
+    assert_eq!(status["role"], "admin");
+
+    let queue = groups(client);
+    let sizes: Vec<i64> = queue.iter().map(|group| group["size"].as_i64().unwrap()).collect();
+    assert!(sizes.is_sorted_by(|a, b| a >= b), "{sizes:?}");
+    assert_eq!(sizes.iter().sum::<i64>(), 25);
+    assert_eq!(queue[0]["members"].as_array().unwrap().len() as i64, sizes[0]);
+    assert_eq!(queue[0]["neighbors"].as_array().unwrap().len(), 2);
+    client.predict(&[[0.5, 30.5]]);
+    assert_eq!(
+        numbers(&groups(client))[..queue.len()],
+        numbers(&queue),
+        "the queue does not move under the hand"
+    );
+
+    let (first, second) = (&queue[0], &queue[1]);
+    let problem =
+        client.post("/v1/labels", &json!({ "group": first["number"], "label": "top" })).problem(409);
+    assert_eq!(problem["known"], json!([]));
+    let named = json!({ "group": first["number"], "label": "top", "new_class": true, "person": "anna" });
+    let noted = client.post("/v1/labels", &named).ok();
+    assert_eq!(noted["samples"], first["size"]);
+    client.post("/v1/ignore", &json!({ "group": second["number"] })).ok();
+    let events = client.get("/v1/events?count=2").ok()["events"].clone();
+    assert_eq!((&events[0]["kind"], &events[1]["person"]), (&json!("ignored"), &json!("anna")));
+
+    assert_eq!(client.post("/v1/update", &json!({})).status, 202);
+    let status = client.learned();
+    let last = &status["last_learning"];
+    assert_eq!(last["error"], Value::Null, "{last}");
+    assert_eq!(last["version"], status["live"]);
+    assert_eq!(status["classes"].as_array().unwrap().len(), 3);
+    let decided = client.predict(&[[0.5, 30.5]]);
+    assert_eq!(decided["decisions"][0]["class"], "top");
+    assert_eq!(decided["model"], status["live"]);
+    client.post("/v1/update", &json!({})).problem(409);
+
+    let back = client.post("/v1/versions/rollback", &json!({})).ok();
+    assert_ne!(back["version"], status["live"]);
+    assert_eq!(client.predict(&[[0.5, 30.5]])["decisions"][0]["known"], false);
+    client.post("/v1/undo", &json!({ "event": back["event"] })).ok();
+    assert_eq!(client.predict(&[[0.5, 30.5]])["decisions"][0]["class"], "top", "undone at once");
+    let versions = client.get("/v1/versions").ok()["versions"].clone();
+    assert_eq!((&versions[0]["classes"], &versions[1]["classes"]), (&json!(2), &json!(3)));
+    assert_eq!((&versions[0]["previous"], &versions[1]["live"]), (&json!(true), &json!(true)));
+    let compared =
+        client.post("/v1/versions/compare", &json!({ "old": versions[0]["hash"], "new": "live" })).ok();
+    assert!(!compared["differ"].as_array().unwrap().is_empty());
+    assert!(compared["known_new"].as_u64() > compared["known_old"].as_u64(), "{compared}");
+    running.stop();
+}
+
+#[test]
+fn groups_are_parted_put_together_and_put_off() {
+    let running = start();
+    let client = &running.client;
+    client.predict(&strangers());
+    let queue = groups(client);
+    let first = queue[0]["number"].as_i64().unwrap();
+    let distances: Vec<f64> = queue[0]["members"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|member| member["distance"].as_f64().unwrap())
+        .collect();
+    let radius = distances[distances.len() / 2];
+    let parts = client.post(&format!("/v1/groups/{first}/split"), &json!({ "radius": radius })).ok();
+    let parts: Vec<i64> =
+        parts["groups"].as_array().unwrap().iter().map(|part| part.as_i64().unwrap()).collect();
+    assert_eq!(parts[0], first);
+    assert!(parts.len() > 1);
+    let size = |number: i64| client.get(&format!("/v1/groups/{number}")).ok()["size"].as_u64().unwrap();
+    assert_eq!(size(first) as usize, distances.iter().filter(|distance| **distance <= radius).count());
+    assert_eq!(parts.iter().map(|part| size(*part)).sum::<u64>() as usize, distances.len());
+    client.post(&format!("/v1/groups/{first}/split"), &json!({ "radius": 1e9 })).problem(422);
+
+    let merged = client.post("/v1/groups/merge", &json!({ "groups": parts })).ok();
+    assert_eq!(merged["group"], first);
+    assert_eq!(size(first) as usize, distances.len());
+    client.get(&format!("/v1/groups/{}", parts[1])).problem(404);
+    client.post("/v1/groups/merge", &json!({ "groups": [first] })).problem(422);
+
+    client.post(&format!("/v1/groups/{first}/skip"), &json!({})).ok();
+    let after = numbers(&groups(client));
+    assert_eq!(after.last(), Some(&first), "{after:?}");
+    client.post("/v1/groups/999/skip", &json!({})).problem(404);
+    running.stop();
+}
+
+#[test]
+fn strays_are_ticked_out_and_answers_undone() {
+    let running = start();
+    let client = &running.client;
+    client.predict(&strangers());
+    let queue = groups(client);
+    let (group, stray) = (&queue[0]["number"], &queue[0]["members"][1]["sample"]);
+    let answer = json!({ "group": group, "except": [stray] });
+    let noted = client.post("/v1/discard", &answer).ok();
+    assert_eq!(noted["samples"].as_i64().unwrap() + 1, queue[0]["size"].as_i64().unwrap());
+    let sample = client.get(&format!("/v1/samples/{stray}")).ok();
+    assert_eq!(sample["state"], "waiting");
+    assert_ne!(sample["group"], *group);
+    assert_eq!(client.get("/v1/status").ok()["discarded"], noted["samples"]);
+    let undone = client.post("/v1/undo", &json!({ "event": noted["event"] })).ok();
+    assert_eq!(undone["undone"], noted["event"]);
+    assert_eq!(client.get("/v1/status").ok()["discarded"], 0);
+    client.post("/v1/undo", &json!({ "event": noted["event"] })).problem(409);
+    client.post("/v1/undo", &json!({ "event": 999 })).problem(404);
+    let discarded = client.post("/v1/discard", &json!({ "samples": [1, 2] })).ok();
+    assert_eq!(discarded["samples"], 2);
+    let listed = client.get("/v1/samples?state=discarded").ok();
+    let found: Vec<i64> = listed["samples"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|sample| sample["number"].as_i64().unwrap())
+        .collect();
+    assert_eq!(found, [1, 2]);
+    client.post("/v1/reopen", &json!({ "samples": [1] })).ok();
+    assert_eq!(client.get("/v1/samples/1").ok()["state"], "waiting");
+    client.post("/v1/labels", &json!({ "label": "a", "group": 1, "samples": [1] })).problem(422);
+    client.post("/v1/labels", &json!({ "label": "a", "samples": [] })).problem(422);
+    client.post("/v1/labels", &json!({ "label": "", "new_class": true, "samples": [1] })).problem(422);
+    let near = client.post("/v1/labels", &json!({ "label": "aa", "samples": [1] })).problem(409);
+    assert_eq!(near["known"], json!(["a"]));
+    running.stop();
+}
+
+#[test]
+fn a_decision_that_was_wrong_is_traced_and_its_row_set_aside() {
+    let running = start();
+    let client = &running.client;
+    let decided = client.predict(&[[0.5, 0.5]]);
+    let decision = &decided["decisions"][0]["decision"];
+    let reasons = client.post("/v1/explain", &json!({ "decision": decision })).ok();
+    assert_eq!((&reasons["class"], &reasons["because"]["class"]), (&json!("a"), &json!("a")));
+    assert_eq!(reasons["classes"].as_array().unwrap().len(), 2);
+    assert!(reasons["without"]["probability"].as_f64() < reasons["probability"].as_f64(), "{reasons}");
+    assert_eq!(client.post("/v1/explain", &json!({ "features": [0.5, 0.5] })).ok(), reasons);
+    client.post("/v1/explain", &json!({ "decision": 1 })).problem(404);
+    client.post("/v1/explain", &json!({})).problem(422);
+
+    let set = client.post("/v1/rows/aside", &json!({ "decision": decision })).ok();
+    assert_eq!(set["source"], reasons["because"]["row"]["source"]);
+    let again = client.post("/v1/explain", &json!({ "decision": decision })).ok();
+    assert_ne!(again["because"]["row"], reasons["because"]["row"]);
+    assert_eq!(again["model"], set["version"]);
+    let event = client.get("/v1/events?count=1").ok()["events"][0].clone();
+    assert_eq!(event["kind"], "edited");
+    assert!(event["label"].as_str().unwrap().ends_with("of a set aside"), "{event}");
+    client.post("/v1/rows/aside", &json!({ "source": set["source"] })).problem(404);
+    client.post("/v1/rows/restore", &json!({ "source": set["source"] })).ok();
+    let restored = client.post("/v1/explain", &json!({ "decision": decision })).ok();
+    assert_eq!(restored["because"]["row"], reasons["because"]["row"]);
+    let undone = client.post("/v1/undo", &json!({})).ok();
+    assert_eq!(client.get("/v1/status").ok()["live"], set["version"], "{undone}");
+    running.stop();
+}
+
+#[test]
+fn what_shows_whether_it_works() {
+    let running = start();
+    let client = &running.client;
+    client.predict(&strangers());
+    let health = client.get("/v1/health-of-model").ok();
+    assert!(health["closest_stranger"]["sample"].is_i64(), "{health}");
+    assert!(health["closest_pair"]["distance"].as_f64().unwrap() > 3.0, "{health}");
+    assert_eq!(health["unknown_rate"][0]["unknown"], 24);
+    let map = client.get("/v1/map");
+    let word = |at: usize| u32::from_le_bytes(map.body[4 * at..4 * at + 4].try_into().unwrap());
+    assert_eq!([word(0), word(1), word(2), word(3)], [0x4d56_5645, 40, 24, 2]);
+    assert_eq!(map.body.len(), 16 + 64 * 16);
+    assert_eq!(word(4 + 2), 0, "the first extreme vector is of the first class");
+    assert_eq!(word(4 + 40 * 4 + 2), u32::MAX);
+    assert_eq!(client.get("/v1/map/classes").ok()["classes"], json!(["a", "b"]));
+    assert_eq!(client.get("/v1/map?limit=10").body.len(), 16 + 10 * 16);
+    let metrics = client.get("/metrics");
+    for line in [
+        "evmachine_decisions_total{outcome=\"unknown\"} 24",
+        "evmachine_pool_waiting 24",
+        "evmachine_unknown_rate_recent 1",
+        "evmachine_request_seconds_count{method=\"POST\",route=\"/v1/predict\",status=\"200\"} 1",
+    ] {
+        assert!(metrics.text().lines().any(|found| found == line), "{line}\n{}", metrics.text());
+    }
+}
+
+#[test]
+fn copies_are_made_where_the_server_says() {
+    let backups = tempfile::tempdir().unwrap();
+    let running = start_with(|settings| settings.backups = Some(backups.path().to_owned()));
+    let client = &running.client;
+    client.predict(&strangers());
+    client.post("/v1/labels", &json!({ "samples": [1], "label": "t,op", "new_class": true })).ok();
+    assert_eq!(client.post("/v1/backup", &json!({ "name": "first" })).ok()["name"], "first");
+    client.post("/v1/backup", &json!({ "name": "first" })).problem(409);
+    for name in ["../x", "", "a/b", "a b", &"x".repeat(65)] {
+        client.post("/v1/backup", &json!({ "name": name })).problem(422);
+    }
+    let copy = evmachine_openworld::Pool::open(&backups.path().join("first")).unwrap();
+    assert_eq!(copy.status().unwrap().waiting, 23);
+    let model = client.get("/v1/export");
+    assert!(evmachine::Evm::from_bytes(&model.body).unwrap() == crate::model());
+    assert!(model.header("content-disposition").unwrap().starts_with("attachment"));
+    let table = client.get("/v1/export?what=labelled");
+    let lines: Vec<&str> = table.text().lines().collect();
+    assert_eq!(lines[0], "sample,id,label,f0,f1");
+    assert!(lines[1].starts_with("1,,\"t,op\","), "{lines:?}");
+    assert_eq!(lines.len(), 2);
+    let without = start();
+    without.client.post("/v1/backup", &json!({ "name": "x" })).problem(409);
+}

@@ -1,0 +1,106 @@
+//! The server from outside, over HTTP, in one test binary:
+//!
+//! - `life`: ask, group, name, part, learn, doubt, undo, go back, copy;
+//! - `bodies`: what is sent in other forms, and what cannot be read;
+//! - `inference`: the Open Inference Protocol and Label Studio;
+//! - `safety`: keys, roles, limits, hosts and origins;
+//! - `killed`: what was acknowledged survives servers that are killed;
+//! - `faults`: disks that cannot be written.
+
+#![allow(clippy::unwrap_used, reason = "a test ends where something unexpected happens")]
+
+mod bodies;
+mod client;
+mod faults;
+mod inference;
+mod killed;
+mod life;
+mod safety;
+
+use std::path::PathBuf;
+
+use evmachine::{Evm, Features, Labels, Params};
+use evmachine_openworld::Pool;
+use evmachine_server::{Server, Settings};
+use tempfile::TempDir;
+
+pub(crate) use client::Client;
+
+/// The same numbers for the same seed.
+pub(crate) struct Random(pub(crate) u64);
+
+impl Random {
+    /// From 0 up to, but not, 1.
+    pub(crate) fn next(&mut self) -> f32 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 40) as f32 / 16_777_216.0
+    }
+}
+
+/// Points in a square of width 1.
+pub(crate) fn clump(random: &mut Random, x: f32, y: f32, rows: usize) -> Vec<[f32; 2]> {
+    (0..rows).map(|_| [x + random.next(), y + random.next()]).collect()
+}
+
+/// Two known clumps, `a` around (0.5, 0.5) and `b` around (5.5, 0.5).
+pub(crate) fn model() -> Evm {
+    let mut random = Random(11);
+    let rows = [clump(&mut random, 0.0, 0.0, 20), clump(&mut random, 5.0, 0.0, 20)].concat();
+    let labels = Labels::new((0..40).map(|row| if row < 20 { "a" } else { "b" })).unwrap();
+    let features = Features::new(rows.concat(), 2).unwrap();
+    let params = Params { cover_threshold: 1.0, ..Params::paper() };
+    Evm::fit(&params, &features, &labels).unwrap().0
+}
+
+/// Three clumps that nobody knows: 12, 8 and 4 points.
+pub(crate) fn strangers() -> Vec<[f32; 2]> {
+    let mut random = Random(5);
+    let places = [(0.0, 30.0, 12), (30.0, 30.0, 8), (30.0, 0.0, 4)];
+    places.into_iter().flat_map(|(x, y, rows)| clump(&mut random, x, y, rows)).collect()
+}
+
+/// A server of its own for each test; it ends with it.
+pub(crate) struct Running {
+    pub(crate) place: TempDir,
+    server: Option<Server>,
+    pub(crate) client: Client,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if let Some(server) = self.server.take() {
+            server.stop();
+        }
+    }
+}
+
+impl Running {
+    pub(crate) fn folder(&self) -> PathBuf {
+        self.place.path().join("pool")
+    }
+
+    /// Ends the server, and finds its pool sound.
+    pub(crate) fn stop(mut self) {
+        if let Some(server) = self.server.take() {
+            server.stop();
+        }
+        let findings = Pool::open(&self.folder()).unwrap().check().unwrap();
+        assert!(findings.iter().all(|finding| finding.harmless), "{findings:?}");
+    }
+}
+
+pub(crate) fn start() -> Running {
+    start_with(|_| {})
+}
+
+pub(crate) fn start_with(change: impl FnOnce(&mut Settings)) -> Running {
+    let place = tempfile::tempdir().unwrap();
+    let folder = place.path().join("pool");
+    drop(Pool::create(&folder, &model()).unwrap());
+    let mut settings = Settings::new(folder);
+    settings.listen.set_port(0);
+    change(&mut settings);
+    let server = Server::start(&settings).unwrap();
+    let client = Client::new(server.address());
+    Running { place, server: Some(server), client }
+}

@@ -93,7 +93,7 @@ fn missing_row(evm: &Evm, number: u64) -> Failure {
 fn missing_id(evm: &Evm, id: &str) -> Failure {
     let why = if evm.row_ids().is_empty() {
         "it knows no ids; they are those of the column --id in `evmachine train`".to_owned()
-    } else if evm.extreme_vector_count() + evm.ignored_count() as usize == evm.points_seen() as usize {
+    } else if evm.extreme_vector_count() + evm.ignored_count() == evm.points_seen() as usize {
         "it never had one".to_owned()
     } else {
         format!("it never had one, or {DROPPED}")

@@ -336,6 +336,23 @@ fn params_of(mut value: serde_json::Value, metric: Option<Metric>) -> Result<Par
     Ok(Params { metric, ..params })
 }
 
+fn tail_sizes_of(
+    tensors: &Tensors<'_>,
+    classes: usize,
+    rule: TailSize,
+    points_seen: u64,
+) -> Result<Vec<usize>, FormatError> {
+    let sizes = tensors.counts("class_tail_sizes", classes)?;
+    let longest = match rule {
+        TailSize::Count(count) => count as u64,
+        TailSize::Fraction(_) | TailSize::Auto => points_seen.max(1),
+    };
+    if sizes.iter().any(|&size| size as u64 > longest) {
+        return Err(inconsistent(format!("a tail of more than {longest} values")));
+    }
+    Ok(sizes)
+}
+
 fn model_of(header: Header, tensors: &Tensors<'_>, metric: Option<Metric>) -> Result<Evm, FormatError> {
     let params =
         params_of(header.params, metric)?.check().map_err(|e| inconsistent(format!("params: {e}")))?;
@@ -360,14 +377,7 @@ fn model_of(header: Header, tensors: &Tensors<'_>, metric: Option<Metric>) -> Re
             "class sizes do not add up to {count} extreme vectors, one at least each"
         )));
     }
-    let tail_sizes = tensors.counts("class_tail_sizes", sizes.len())?;
-    let longest = match params.tail_size {
-        TailSize::Count(count) => count as u64,
-        TailSize::Fraction(_) | TailSize::Auto => header.points_seen.max(1),
-    };
-    if tail_sizes.iter().any(|&size| size as u64 > longest) {
-        return Err(inconsistent(format!("a tail of more than {longest} values")));
-    }
+    let tail_sizes = tail_sizes_of(tensors, sizes.len(), params.tail_size, header.points_seen)?;
     let points_seen = tensors.u64s("class_points_seen", sizes.len())?;
     let enough = points_seen.iter().zip(&sizes).all(|(&points, &size)| points >= size as u64);
     let sum = points_seen.iter().try_fold(0u64, |sum, &points| sum.checked_add(points));

@@ -34,8 +34,7 @@ fn errors_are_as_they_were_approved() {
     let model = std::fs::read(place.path("model.safetensors")).unwrap();
     place.write("cut.safetensors", &model[..model.len() / 2]);
     let mut damaged = model.clone();
-    let last = damaged.len() - 1;
-    damaged[last] ^= 1;
+    *damaged.last_mut().unwrap() ^= 1;
     place.write("damaged.safetensors", damaged);
     place.write("params.toml", "poling = 0.5\n");
     std::fs::create_dir(place.path("folder")).unwrap();

@@ -92,7 +92,9 @@ impl<'a> Laid<'a> {
         for (place, distance) in parts?.into_iter().flatten() {
             distances[place].push(distance);
         }
-        distances.iter_mut().for_each(|found| found.sort_unstable_by(f32::total_cmp));
+        for found in &mut distances {
+            found.sort_unstable_by(f32::total_cmp);
+        }
         Ok(distances)
     }
 

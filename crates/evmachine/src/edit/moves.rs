@@ -49,7 +49,9 @@ impl Editor<'_> {
                 let class = &mut self.model.classes[number];
                 let taken = rows(&class.vectors, &class.sources);
                 if let Some(laid) = &mut self.laid {
-                    taken.iter().for_each(|row| laid.leaves(number, &row.vector));
+                    for row in &taken {
+                        laid.leaves(number, &row.vector);
+                    }
                 }
                 remove_rows(Arc::make_mut(&mut class.vectors), positions, d);
                 remove(&mut class.psi, positions);

@@ -440,7 +440,8 @@ def test_a_risk_in_the_cover_leaves_outliers_out():
     assert 7 in plain.extreme_vector_indices_
     risky = ExtremeValueMachine(tail_size=10, cover_risk=1.0).fit(rows, labels)
     assert 7 not in risky.extreme_vector_indices_
-    assert 7 not in plain.reduce(cover_threshold=0.5, cover_risk=1.0).extreme_vector_indices_
+    whole = ExtremeValueMachine(tail_size=10, cover_threshold=1.0).fit(rows, labels)
+    assert 7 not in whole.reduce(cover_threshold=0.5, cover_risk=1.0).extreme_vector_indices_
     risky.reduce(max_extreme_vectors=1)
     assert len(risky.extreme_vector_indices_) == 2
     with pytest.raises(ValueError, match="cover_risk goes with cover_threshold"):

@@ -111,7 +111,9 @@ impl Evm {
                             let more = claims(ignored, &(0..0))?;
                             risks.iter_mut().zip(more).for_each(|(risk, more)| *risk += more);
                         }
-                        risks.iter_mut().for_each(|risk| *risk *= self.params.cover_risk);
+                        for risk in &mut risks {
+                            *risk *= self.params.cover_risk;
+                        }
                         Some(risks)
                     }
                     None => None,

@@ -27,12 +27,15 @@ pub(super) fn execute<W: Default, R: Send>(
     ))
 }
 
+/// A fit, and what is remembered of its tail.
+type Fit = (PsiModel, Arc<[f32]>);
+
 /// Fits, with what is remembered of each tail; `None` where the device gave way. Every row has a tail.
 pub(crate) fn fits(
     problem: &Problem<'_>,
     params: &Params,
     memory: TailMemory,
-) -> Result<Option<Vec<(PsiModel, Arc<[f32]>)>>, Halt> {
+) -> Result<Option<Vec<Fit>>, Halt> {
     let rule = FitRule {
         model: params.tail_model,
         multiplier: params.distance_multiplier,

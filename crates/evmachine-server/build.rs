@@ -17,7 +17,7 @@ fn main() {
     let mut table = String::from("&[\n");
     for name in files {
         let kind = kind(&name).expect("others were left out");
-        let path = page.join(&name);
+        let path = page.join(&name).display().to_string();
         writeln!(table, "    ({name:?}, {kind:?}, include_bytes!({path:?})),").expect("text can be written");
     }
     table.push(']');

@@ -66,6 +66,9 @@ pub struct Member {
     pub known: bool,
 }
 
+/// Exemplar, radius, neighbours as JSON, the vector of the exemplar, members that wait.
+type Written = (SampleId, f64, Option<String>, Vec<f32>, usize);
+
 impl Pool {
     /// The next groups to answer. Those that were handed out and not answered come first and as they were, unless only new ones
     /// are asked for; then those with most unknowns; and last those that were put off.
@@ -164,8 +167,7 @@ impl Write<'_> {
             let size = row.get::<_, i64>(4)? as usize;
             Ok((row.get(0)?, row.get(1)?, row.get::<_, Option<String>>(2)?, vector, size))
         };
-        let found: Option<(SampleId, f64, Option<String>, Vec<f32>, usize)> =
-            self.find(query, [number], read)?;
+        let found: Option<Written> = self.find(query, [number], read)?;
         let (exemplar, radius, written, vector, size) = found.ok_or(StoreError::NoGroup { group: number })?;
         let neighbors = match written.and_then(|written| serde_json::from_str(&written).ok()) {
             Some(neighbors) => neighbors,

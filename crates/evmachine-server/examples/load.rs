@@ -28,15 +28,15 @@ fn main() -> Result<(), Failed> {
     let seconds = std::env::var("SECONDS").ok().and_then(|text| text.parse().ok()).unwrap_or(5.0);
     match &arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["serve", folder] => serve(Path::new(folder)),
-        ["letter"] => own(letter()?, seconds),
-        ["wide"] => own(wide(75_000, 384)?, seconds),
+        ["letter"] => own(&letter()?, seconds),
+        ["wide"] => own(&wide(75_000, 384)?, seconds),
         [address, dimensions] if address.starts_with("http://") => {
             let (host, path) = address.trim_start_matches("http://").split_once('/').unwrap_or((address, ""));
             let rows = vec![0.5; dimensions.parse()?];
             let target = Target { address: host.parse()?, path: format!("/{path}") };
             head();
             for (connections, count) in LINES {
-                line("", &target, &[rows.clone()], connections, count, Until::Seconds(seconds))?;
+                line("", &target, std::slice::from_ref(&rows), connections, count, Until::Seconds(seconds))?;
             }
             Ok(())
         }
@@ -105,6 +105,7 @@ struct Target {
     path: String,
 }
 
+#[derive(Clone, Copy)]
 enum Until<'a> {
     Seconds(f64),
     Over(&'a AtomicBool),
@@ -114,7 +115,7 @@ fn head() {
     println!("| | connections | rows | rows/s | p50 ms | p99 ms |\n|---|---:|---:|---:|---:|---:|");
 }
 
-fn own(case: Case, seconds: f64) -> Result<(), Failed> {
+fn own(case: &Case, seconds: f64) -> Result<(), Failed> {
     let place = tempfile::tempdir()?;
     let folder = place.path().join("pool");
     println!(
@@ -132,7 +133,7 @@ fn own(case: Case, seconds: f64) -> Result<(), Failed> {
     let mut address = String::new();
     BufReader::new(server.stdout.take().ok_or("no output")?).read_line(&mut address)?;
     let target = Target { address: address.trim().parse()?, path: "/v1/predict".to_owned() };
-    let measured = measure(&case, &target, &server, seconds);
+    let measured = measure(case, &target, &server, seconds);
     drop(server.stdin.take());
     server.wait()?;
     measured
@@ -261,7 +262,7 @@ fn message(method: &str, path: &str, body: &str, keep: bool) -> String {
 /// Reads one reply of known length, and returns its body.
 fn reply(stream: &mut TcpStream) -> Result<String, Failed> {
     let mut bytes = Vec::with_capacity(4096);
-    let mut part = [0; 65536];
+    let mut part = vec![0; 65536];
     loop {
         let read = stream.read(&mut part)?;
         if read == 0 {

@@ -3,7 +3,7 @@
 const KEY = "evmachine-key";
 
 /** What the server said was wrong (RFC 9457), or that it did not answer. */
-export class Problem extends Error {
+class Problem extends Error {
   constructor(status, body) {
     super(body.detail ?? body.title ?? `The server answered ${status}.`);
     this.status = status;
@@ -23,7 +23,7 @@ export function setKey(key) {
   else sessionStorage.removeItem(KEY);
 }
 
-export function hasKey() {
+function hasKey() {
   return sessionStorage.getItem(KEY) !== null;
 }
 

@@ -16,7 +16,7 @@ export function groupView(place, on) {
   let summary = null;
   let slider = null;
   let splitButton = null;
-  let shownOf = new WeakMap();
+  const shownOf = new WeakMap();
 
   function show(next) {
     group = next;
@@ -53,20 +53,23 @@ export function groupView(place, on) {
     return { member, tick, node: make("li", {}, tick, linkOf(member)) };
   }
 
+  /** The distance of the farthest sample; what the radius allows, as long as it is not here. */
+  function reach() {
+    if (group.members.length < group.size) return group.radius;
+    return Math.max(0, ...group.members.map((member) => member.distance));
+  }
+
   function cutter() {
-    const reach = group.radius || Math.max(0, ...group.members.map((member) => member.distance));
     slider = make("input", {
       id: "radius",
       type: "range",
       min: "0",
       max: "1000",
-      value: group.cut === null ? 1000 : Math.round((group.cut / reach) * 1000),
+      value: group.cut === null ? 1000 : Math.round((group.cut / reach()) * 1000),
       "aria-describedby": "group-summary",
-      oninput: () => {
-        const at = Number(slider.value);
-        group.cut = at >= 1000 ? null : (at / 1000) * reach;
-        refresh();
-      },
+      // What is farthest comes last, and may not be here yet.
+      onfocus: () => fetchRest(group),
+      oninput: readSlider,
       onkeydown: (event) => {
         if (event.key !== "Enter") return;
         event.preventDefault();
@@ -78,20 +81,33 @@ export function groupView(place, on) {
     return make("div", { class: "cutter" }, make("label", { for: "radius" }, "Radius ", make("kbd", {}, "r")), slider, splitButton);
   }
 
+  function readSlider() {
+    const at = Number(slider.value);
+    group.cut = at >= 1000 ? null : (at / 1000) * reach();
+    refresh();
+  }
+
   function split() {
     if (beyond(group).length) on.split(group);
   }
 
-  async function showAll() {
-    const mine = group;
+  /** A list of groups has the first samples of each alone. */
+  async function fetchRest(mine) {
+    if (mine.members.length >= mine.size) return;
     try {
-      const whole = mine.members.length < mine.size ? await get(`/v1/groups/${mine.number}`) : mine;
-      mine.members = whole.members;
-      shownOf.set(mine, whole.members.length);
-      if (group === mine) show(mine);
+      const { members } = await get(`/v1/groups/${mine.number}`);
+      mine.members = members;
+      if (group === mine) readSlider();
     } catch (error) {
       complain(error);
     }
+  }
+
+  async function showAll() {
+    const mine = group;
+    await fetchRest(mine);
+    shownOf.set(mine, mine.members.length);
+    if (group === mine) show(mine);
   }
 
   function toggle(member) {
@@ -108,11 +124,11 @@ export function groupView(place, on) {
       node.classList.toggle("stray", !belongs);
       node.classList.toggle("beyond", far.has(member));
     }
-    const radius = group.cut ?? group.radius;
+    const radius = group.cut ?? reach();
     slider.setAttribute("aria-valuetext", `${distance(radius)}, ${count(far.size, "sample")} beyond`);
     splitButton.disabled = far.size === 0;
     splitButton.textContent = far.size ? `Split ${far.size} off` : "Split";
-    const parts = [`Within ${distance(group.radius)} of ${sampleName(exemplar())}.`];
+    const parts = [`Within ${distance(reach())} of ${sampleName(exemplar())}.`];
     if (group.strays.size) parts.push(`${count(group.strays.size, "stray")} ticked out.`);
     if (far.size) parts.push(`${count(far.size, "sample")} beyond ${distance(radius)}.`);
     summary.textContent = parts.join(" ");

@@ -56,6 +56,15 @@ export function historyView(place) {
     }
   }
 
+  /** What the live version changed, once for each. */
+  function compareNewest(list) {
+    const live = list.find((one) => one.live);
+    const previous = list.find((one) => one.previous);
+    if (!previous || comparison.dataset.of === live.hash) return;
+    comparison.dataset.of = live.hash;
+    compare(previous.hash, live.hash);
+  }
+
   function showVersions(list) {
     const live = list.find((one) => one.live);
     const rows = list.toSorted(byTime).reverse().map((one) => [
@@ -109,6 +118,7 @@ export function historyView(place) {
     try {
       const [{ versions: list }, { events: happened }] = await Promise.all([get("/v1/versions"), get(`/v1/events?count=${EVENTS}`)]);
       showVersions(list);
+      compareNewest(list);
       showEvents(happened, happened.length < EVENTS);
     } catch (error) {
       complain(error);

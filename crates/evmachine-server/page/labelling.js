@@ -1,12 +1,13 @@
 // The queue at work: groups are fetched, shown, and answered by name, ignore, discard and skip; split and merged.
 
+import { answer } from "./answers.js";
 import { get } from "./api.js";
 import { answersGiven, perform } from "./changes.js";
 import { button, make } from "./elements.js";
 import { groupView } from "./group-view.js";
 import { namingField } from "./naming.js";
 import { complain, say } from "./notices.js";
-import { can, expectName, forgetName, onStanding, standing } from "./pool.js";
+import { can, onStanding, standing } from "./pool.js";
 import { queueList } from "./queue-list.js";
 import { beyond, Queue } from "./queue.js";
 import { count, distance, probability } from "./words.js";
@@ -24,8 +25,8 @@ const suggestions = make("div", { class: "suggestions" });
 const verbs = make(
   "div",
   { class: "verbs", role: "group", "aria-label": "Verbs" },
-  button("Ignore", () => answer("ignore"), { key: "i", title: "A stranger that is to stay one" }),
-  button("Discard", () => answer("discard"), { key: "d", title: "Of no use" }),
+  button("Ignore", ignore, { key: "i", title: "A stranger that is to stay one" }),
+  button("Discard", discard, { key: "d", title: "Of no use" }),
   button("Skip", skip, { key: "s", title: "Later" }),
   button("Merge", merge, { key: "m", title: "Mark this group; then merge it with another one" }),
 );
@@ -93,7 +94,7 @@ function showProgress() {
 }
 
 /** More groups, at the end of the queue. */
-export function more() {
+function more() {
   fetching ??= fetchGroups(FETCHED + queue.groups.length)
     .then((found) => {
       queue.labelsLeft = found.labels_left;
@@ -130,7 +131,7 @@ async function fetchGroups(most) {
   return { ...found, groups: found.groups.filter(({ number }) => !(answeredAt.get(number) >= asked)) };
 }
 
-export function select(group) {
+function select(group) {
   queue.select(group);
   render({ focus: true });
 }
@@ -147,7 +148,7 @@ function withGroup(act) {
 }
 
 /** An answer to the current group, less its strays. */
-function answer(verb, label, isNew) {
+function answerGroup(verb, label, isNew) {
   withGroup((group) => {
     const strays = [...group.strays];
     const samples = group.size - strays.length;
@@ -156,20 +157,20 @@ function answer(verb, label, isNew) {
       return;
     }
     let at = 0;
-    const said = { labels: `named ${label}`, ignore: "ignored", discard: "discarded" }[verb];
-    perform({
-      words: `${count(samples, "sample")} ${said}.`,
-      path: `/v1/${verb}`,
-      body: () => ({ group: group.number, except: strays, ...(label === undefined ? {} : { label, new_class: isNew }) }),
+    answer({
+      verb,
+      label,
+      isNew,
+      samples,
+      field,
+      about: () => ({ group: group.number, except: strays }),
       apply() {
-        if (isNew) expectName(label);
         at = queue.remove(group);
         answeredAt.set(group.number, Infinity);
         queue.labelsLeft -= 1;
         render();
       },
       revert() {
-        if (isNew) forgetName(label);
         answeredAt.delete(group.number);
         queue.restore(group, at);
         queue.labelsLeft += 1;
@@ -179,13 +180,7 @@ function answer(verb, label, isNew) {
         answeredAt.set(group.number, performance.now());
         if (strays.length) more();
       },
-      failed(error) {
-        dropIfGone(group);
-        if (error.status !== 409 || label === undefined) return false;
-        const similar = error.body.known?.length ? ` Similar: ${error.body.known.join(", ")}.` : "";
-        field.refill(label, `${error.message}${similar}`);
-        return true;
-      },
+      failed: () => dropIfGone(group),
     });
   });
 }
@@ -202,15 +197,15 @@ async function dropIfGone(group) {
 }
 
 function name(label, isNew) {
-  answer("labels", label, isNew);
+  answerGroup("labels", label, isNew);
 }
 
 export function ignore() {
-  answer("ignore");
+  answerGroup("ignore");
 }
 
 export function discard() {
-  answer("discard");
+  answerGroup("discard");
 }
 
 /** Names the group as the n-th suggestion. */
@@ -325,7 +320,6 @@ export function focusName() {
 
 export const tick = () => view.tick();
 export const focusRadius = () => view.focusRadius();
-export const focusSamples = () => view.focusSamples();
 
 export function clearMarks() {
   queue.marked.clear();

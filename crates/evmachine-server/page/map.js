@@ -1,7 +1,7 @@
 // The map of known and unknown samples: moved and zoomed by hand or by keys, with a lasso that chooses unknowns to answer.
 
+import { answer } from "./answers.js";
 import { get, getBytes } from "./api.js";
-import { perform } from "./changes.js";
 import { button, make } from "./elements.js";
 import { reload } from "./labelling.js";
 import { boxOf, middlesOf, readPoints, unknownsInside } from "./map-points.js";
@@ -35,9 +35,9 @@ export function mapView(place) {
   const words = make("p", { id: "map-words", class: "quiet" }, "Asking for the map…");
   const found = make("h2", {}, "Choose unknowns on the map");
   const faces = make("ul", { class: "samples" });
-  const field = namingField((label, isNew) => answer("labels", label, isNew));
-  const ignoreButton = button("Ignore", () => answer("ignore"));
-  const discardButton = button("Discard", () => answer("discard"));
+  const field = namingField((label, isNew) => answerChosen("labels", label, isNew));
+  const ignoreButton = button("Ignore", () => answerChosen("ignore"));
+  const discardButton = button("Discard", () => answerChosen("discard"));
   const verbs = make("div", { class: "verbs" }, ignoreButton, discardButton, button("Choose none", () => choose([])));
   const panel = make("div", { class: "map-panel", hidden: true }, field.node, verbs, faces);
   const tools = make(
@@ -203,16 +203,18 @@ export function mapView(place) {
     redraw();
   }
 
-  function answer(verb, label, isNew) {
+  function answerChosen(verb, label, isNew) {
     const places = [...chosen];
     if (!places.length || !can("label")) return;
     const before = points;
     const samples = places.map((point) => points.numbers[point]);
-    const said = { labels: `named ${label}`, ignore: "ignored", discard: "discarded" }[verb];
-    perform({
-      words: `${count(samples.length, "sample")} ${said}.`,
-      path: `/v1/${verb}`,
-      body: { samples, ...(label === undefined ? {} : { label, new_class: isNew }) },
+    answer({
+      verb,
+      label,
+      isNew,
+      samples: samples.length,
+      field,
+      about: () => ({ samples }),
       apply() {
         points = without(before, new Set(places));
         choose([]);
@@ -224,11 +226,6 @@ export function mapView(place) {
         describe();
       },
       after: reload,
-      failed(error) {
-        if (error.status !== 409 || label === undefined) return false;
-        field.refill(label, error.message);
-        return true;
-      },
     });
   }
 

@@ -106,7 +106,7 @@ export class Queue {
 }
 
 /** A group with what the person has done to it: strays ticked out, radius moved. */
-export function prepared(group) {
+function prepared(group) {
   return { ...group, strays: new Set(), cut: null };
 }
 

@@ -12,7 +12,7 @@ let running = 0;
 let reach = 0;
 
 /** The features of a sample, fetched once. */
-export function featuresOf(sample) {
+function featuresOf(sample) {
   if (features.has(sample)) return Promise.resolve(features.get(sample));
   const asked = wanted.get(sample) ?? {};
   asked.promise ??= new Promise((resolve) => {

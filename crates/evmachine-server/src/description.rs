@@ -1,4 +1,4 @@
-//! The description of all routes, as OpenAPI has it.
+//! The description of all routes, as `OpenAPI` has it.
 
 use serde_json::{Value, json};
 use utoipa::openapi::security::{ApiKey, ApiKeyValue, Http, HttpAuthScheme, SecurityScheme};

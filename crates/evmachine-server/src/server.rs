@@ -157,16 +157,12 @@ async fn next(
     places: &Arc<Semaphore>,
 ) -> Option<(TcpStream, SocketAddr, tokio::sync::OwnedSemaphorePermit)> {
     let place = places.clone().acquire_owned().await.ok()?;
-    match listener.accept().await {
-        Ok((stream, client)) => {
-            // Small answers are not held back.
-            let _ = stream.set_nodelay(true);
-            Some((stream, client, place))
-        }
-        Err(_) => {
-            // No more files may be open: others will be closed.
-            tokio::time::sleep(Duration::from_millis(50)).await;
-            None
-        }
+    if let Ok((stream, client)) = listener.accept().await {
+        // Small answers are not held back.
+        let _ = stream.set_nodelay(true);
+        return Some((stream, client, place));
     }
+    // No more files may be open: others will be closed.
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    None
 }

@@ -73,6 +73,16 @@ test("the keys, the list of completions, a stray, a cut and a notice", async () 
   }
 });
 
+test("why a decision fell", async () => {
+  for (const colorScheme of ["light", "dark"]) {
+    const { page } = await openPage(browser, server.address, "decisions", { colorScheme });
+    await page.getByRole("button", { name: /^Was wrong/ }).first().click();
+    await page.locator("#explanation[open]").waitFor();
+    assert.deepEqual(await violations(page), []);
+    await page.close();
+  }
+});
+
 test("single keys can be switched off", async () => {
   const { page } = await openPage(browser, server.address);
   await page.keyboard.press("?");

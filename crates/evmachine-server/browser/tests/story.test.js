@@ -160,7 +160,7 @@ test("text of clients is text, and new samples move nothing", async () => {
   const queue = await queueOf(page);
   const text = '<img src="x" onerror="window.broken = true">';
   const { dimensions } = await status();
-  const features = Array.from({ length: 60 }, (_, row) => Array.from({ length: dimensions }, () => 400 + row * 1e-3));
+  const features = Array.from({ length: 230 }, (_, row) => Array.from({ length: dimensions }, () => 400 + row * 1e-3));
   await server.call("POST", "/v1/predict", { features, texts: features.map(() => text) });
   await page.waitForTimeout(2_500);
   assert.deepEqual((await queueOf(page)).slice(0, queue.length), queue);
@@ -170,6 +170,15 @@ test("text of clients is text, and new samples move nothing", async () => {
   await page.locator("#queue-list .face.text").first().click();
   assert.equal(await page.locator("#group .face.text").first().textContent(), text);
   assert.equal(await page.evaluate(() => window.broken), undefined);
+});
+
+test("a group of more samples than a list has is split and shown as a whole", async () => {
+  assert.equal(await size(), 230);
+  await Promise.all([page.waitForResponse(/groups\/\d+$/), press("r")]);
+  await press("PageDown");
+  await page.getByRole("button", { name: /^Split \d+ off/ }).waitFor();
+  await page.getByRole("button", { name: "Show all 230" }).click();
+  await page.locator("#group .sample").nth(229).waitFor();
 });
 
 test("learning makes a version, and the pool shrinks", async () => {

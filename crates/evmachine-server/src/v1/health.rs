@@ -88,14 +88,13 @@ pub(crate) async fn health(State(service): State<Arc<Service>>) -> Result<Json<H
     let live = service.live.get();
     let lock = || service.pairs.0.lock().unwrap_or_else(PoisonError::into_inner);
     let known = lock().get(&live.hash).cloned();
-    let pair = match known {
-        Some(pair) => pair,
-        None => {
-            let (model, shared) = (live.model.clone(), service.clone());
-            let found = service.blocking(move || shared.learning.install(|| closest_pair(&model))).await?;
-            lock().insert(live.hash.clone(), found.clone());
-            found
-        }
+    let pair = if let Some(pair) = known {
+        pair
+    } else {
+        let (model, shared) = (live.model.clone(), service.clone());
+        let found = service.blocking(move || shared.learning.install(|| closest_pair(&model))).await?;
+        lock().insert(live.hash.clone(), found.clone());
+        found
     };
     let minutes = service.recent.minutes().into_iter();
     Ok(Json(Health {

@@ -42,7 +42,9 @@ fn seen(model: &Evm, mut vector: Vec<f32>) -> Vec<f32> {
     if model.params().metric == Metric::Cosine {
         let norm = vector.iter().map(|&value| f64::from(value).powi(2)).sum::<f64>().sqrt();
         if norm > 0.0 {
-            vector.iter_mut().for_each(|value| *value = (f64::from(*value) / norm) as f32);
+            for value in &mut vector {
+                *value = (f64::from(*value) / norm) as f32;
+            }
         }
     }
     vector

@@ -64,13 +64,12 @@ pub(crate) async fn list(State(service): State<Arc<Service>>) -> Result<Json<Ver
     for version in found {
         let lock = || service.sizes.0.lock().unwrap_or_else(PoisonError::into_inner);
         let known = lock().get(&version.hash).copied();
-        let (classes, vectors) = match known {
-            Some(size) => size,
-            None => {
-                let size = size(&*load(&service, version.hash.clone()).await?);
-                lock().insert(version.hash.clone(), size);
-                size
-            }
+        let (classes, vectors) = if let Some(size) = known {
+            size
+        } else {
+            let size = size(&*load(&service, version.hash.clone()).await?);
+            lock().insert(version.hash.clone(), size);
+            size
         };
         versions.push(OneVersion {
             live: version.hash == names.0,

@@ -155,7 +155,7 @@ async fn answer(
             keep: parameters.keep,
         };
         let decided = predict::decide(service, asked).await?;
-        respond(service, id, decided, &outputs, parameters.binary_data_output)
+        respond(service, id, &decided, &outputs, parameters.binary_data_output)
     };
     // Clients of the protocol look for the reason there.
     answered.await.map_err(|problem: Problem| {
@@ -219,7 +219,7 @@ fn column(name: &str, decided: &Decisions) -> Option<Column> {
 fn respond(
     service: &Service,
     id: Option<String>,
-    decided: Decisions,
+    decided: &Decisions,
     wanted: &[Output],
     binary: bool,
 ) -> Result<Response, Problem> {
@@ -233,7 +233,7 @@ fn respond(
     };
     let (mut outputs, mut tensors) = (Vec::new(), Vec::new());
     for (name, binary) in wanted {
-        let found = column(name, &decided).zip(OUTPUTS.iter().find(|(output, _)| *output == name));
+        let found = column(name, decided).zip(OUTPUTS.iter().find(|(output, _)| *output == name));
         let Some((column, (_, datatype))) = found else {
             let names = OUTPUTS.map(|(name, _)| name).join(", ");
             return Err(Problem::unsuitable(format!("there is no output {name:?}; there are {names}")));

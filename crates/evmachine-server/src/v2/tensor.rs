@@ -66,10 +66,11 @@ pub(crate) fn from_bytes(datatype: &str, bytes: &[u8]) -> Result<Vec<f32>, Strin
     macro_rules! read {
         ($type:ty, $to:expr) => {{
             const SIZE: usize = size_of::<$type>();
-            if bytes.len() % SIZE != 0 {
+            let chunks = bytes.chunks_exact(SIZE);
+            if !chunks.remainder().is_empty() {
                 return Err(format!("{} bytes are no whole number of {datatype}", bytes.len()));
             }
-            let numbers = bytes.chunks_exact(SIZE).map(|chunk| {
+            let numbers = chunks.map(|chunk| {
                 let mut number = [0; SIZE];
                 number.copy_from_slice(chunk);
                 $to(<$type>::from_le_bytes(number))

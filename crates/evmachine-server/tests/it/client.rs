@@ -100,7 +100,7 @@ impl Client {
             headers.push(("Content-Length".to_owned(), body.len().to_string()));
         }
         for (name, value) in headers {
-            request += &format!("{name}: {value}\r\n");
+            request.extend([name.as_str(), ": ", value.as_str(), "\r\n"]);
         }
         request += "\r\n";
         self.raw(&[request.as_bytes(), body].concat())

@@ -31,7 +31,7 @@ fn unknowns_come_in_are_named_and_learned() {
     let sizes: Vec<i64> = queue.iter().map(|group| group["size"].as_i64().unwrap()).collect();
     assert!(sizes.is_sorted_by(|a, b| a >= b), "{sizes:?}");
     assert_eq!(sizes.iter().sum::<i64>(), 25);
-    assert_eq!(queue[0]["members"].as_array().unwrap().len() as i64, sizes[0]);
+    assert_eq!(json!(queue[0]["members"].as_array().unwrap().len()), queue[0]["size"]);
     assert_eq!(queue[0]["neighbors"].as_array().unwrap().len(), 2);
     client.predict(&[[0.5, 30.5]]);
     assert_eq!(
@@ -162,7 +162,7 @@ fn a_decision_that_was_wrong_is_traced_and_its_row_set_aside() {
     let reasons = client.post("/v1/explain", &json!({ "decision": decision })).ok();
     assert_eq!((&reasons["class"], &reasons["because"]["class"]), (&json!("a"), &json!("a")));
     assert_eq!(reasons["classes"].as_array().unwrap().len(), 2);
-    assert!(reasons["without"]["probability"].as_f64() < reasons["probability"].as_f64(), "{reasons}");
+    assert!(reasons["without"]["probability"].as_f64() <= reasons["probability"].as_f64(), "{reasons}");
     assert_eq!(client.post("/v1/explain", &json!({ "features": [0.5, 0.5] })).ok(), reasons);
     client.post("/v1/explain", &json!({ "decision": 1 })).problem(404);
     client.post("/v1/explain", &json!({})).problem(422);

@@ -110,8 +110,11 @@ fn too_much_is_refused() {
     let problem = client.post("/v1/predict", &rows(11)).problem(413);
     assert_eq!(problem["limit"], 10);
     client.post("/v1/predict", &rows(5000)).problem(413);
-    client.with("Content-Type", "application/x-npy").send("POST", "/v1/predict", &[0; 20_001]).problem(413);
-    client.send("POST", "/v2/models/evmachine/infer", &[b' '; 20_001]).problem(413);
+    client
+        .with("Content-Type", "application/x-npy")
+        .send("POST", "/v1/predict", &vec![0; 20_001])
+        .problem(413);
+    client.send("POST", "/v2/models/evmachine/infer", &vec![b' '; 20_001]).problem(413);
 
     let running = start_with(|settings| settings.limits.rate = Some(0.5));
     let statuses: Vec<u16> = (0..8).map(|_| running.client.get("/v1/status").status).collect();

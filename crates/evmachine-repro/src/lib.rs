@@ -14,6 +14,7 @@
 
 pub mod budget;
 mod error;
+mod letter;
 mod log;
 pub mod oletter;
 pub mod openworld;

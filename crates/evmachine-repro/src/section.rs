@@ -85,12 +85,11 @@ impl Section {
             let _ = write!(page, "\n{paragraph}\n");
         }
         if !self.claims.is_empty() {
-            page.push_str("\n## The paper and this run\n\n");
+            page.push_str("\n## The paper and this run\n\n| the paper said | we found | why |\n|---|---|---|\n");
         }
         for claim in &self.claims {
-            let (paper, measured, verdict, why) =
-                (&claim.paper, &claim.measured, claim.verdict(), &claim.why);
-            let _ = writeln!(page, "- The paper: {paper} Here: {measured} **{verdict}** {why}");
+            let (paper, measured, why) = (&claim.paper, &claim.measured, claim.why.trim_end());
+            let _ = writeln!(page, "| {paper} | **{}** {measured} | {why} |", claim.verdict());
         }
         for table in &self.tables {
             let _ = write!(page, "\n## {}\n\n| {} |\n|---|", table.caption, table.header.join(" | "));
@@ -117,15 +116,15 @@ impl Section {
             let _ = write!(page, "<p>{}</p>", escaped(paragraph));
         }
         if !self.claims.is_empty() {
-            page.push_str("<table class=\"claims\"><tr><th>The paper</th><th>This run</th><th></th></tr>");
+            page.push_str("<table class=\"claims\"><tr><th>The paper said</th><th>We found</th><th>Why</th></tr>");
             for claim in &self.claims {
                 let class = if claim.agrees { "agrees" } else { "differs" };
                 let _ = write!(
                     page,
-                    "<tr><td>{}</td><td>{}</td><td class=\"{class}\"><b>{}</b> {}</td></tr>",
+                    "<tr><td>{}</td><td class=\"{class}\"><b>{}</b> {}</td><td>{}</td></tr>",
                     escaped(&claim.paper),
-                    escaped(&claim.measured),
                     claim.verdict(),
+                    escaped(&claim.measured),
                     escaped(&claim.why)
                 );
             }
@@ -211,7 +210,7 @@ mod tests {
         };
         let markdown = section.markdown();
         assert!(markdown.contains("| ratio | accuracy |\n|---|---:|\n| 0.1 | 0.92 |"), "{markdown}");
-        assert!(markdown.contains("- The paper: 96 % with all points. Here: 95.7 %. **Agrees.**"));
+        assert!(markdown.contains("| 96 % with all points. | **Agrees.** 95.7 %. |  |"), "{markdown}");
         let html = page(&[section]);
         assert!(html.contains("Size &amp; accuracy") && html.contains("<td>0.92</td>"));
         assert!(html.contains("Of 1 claims, 1 agree"));

@@ -8,12 +8,14 @@ use crate::error::SystemError;
 use crate::machine::{Machine, Rbf, rows};
 use crate::scores::Scores;
 use crate::svm::{OneVsRest, is};
-use crate::system::{System, at_probability};
+use crate::system::System;
 
 /// Below this probability of the one-class model a class is out of the question: that paper's `delta_tau`.
 const ONE_CLASS_THRESHOLD: f64 = 0.001;
 /// Tails are as long as 1.5 times the support vectors of their side, that paper's choice for many classes.
 const TAIL: f64 = 1.5;
+/// Lower than the logarithm of any probability that is a threshold.
+const FAR_BELOW: f64 = 1e6;
 /// Fewer scores say nothing about shape and scale.
 const LEAST_TAIL: usize = 3;
 
@@ -25,8 +27,8 @@ const LEAST_TAIL: usize = 3;
 /// - `P_psi(x) = R(f(x))`, R the probability of a high score, fitted to the highest scores that f gives to the others:
 ///   how surely x is none of them. Its tail is divided by the number of other classes, as in the authors' program.
 ///
-/// The score of a class is `P_eta P_psi` where `P_O > 0.001`. Elsewhere it is 1 less: below every probability, but where
-/// everything is to be accepted the classes still have their order.
+/// The score of a class is `ln(P_eta P_psi)` where `P_O > 0.001`, and far below that elsewhere: where everything is to be
+/// accepted, the classes still have their order, which the product itself loses to rounding.
 #[derive(Debug, Clone)]
 pub struct WeibullSvm {
     rbf: Rbf,
@@ -66,6 +68,12 @@ impl Tail {
     fn low(&self, score: f64) -> f64 {
         self.libmr.probability(TailModel::Libmr, 1.0 + score - self.lowest)
     }
+
+    /// ln(1 - `low`), `-(y / a)^b` with `y = 1 + s_max - s`, which does not round to ln 0.
+    fn ln_not_low(&self, score: f64) -> f64 {
+        let reach = 1.0 + self.libmr.shift - (1.0 + score - self.lowest);
+        -(reach.max(0.0) / self.libmr.scale).powf(self.libmr.shape)
+    }
 }
 
 impl WeibullSvm {
@@ -95,19 +103,31 @@ impl Calibration {
             // Reversed, so that the highest scores of the others are the lowest of their list.
             if positive { inside.push(decision) } else { outside.push(-decision) }
         }
-        let size = |support: usize| TAIL * support as f64;
+        // As in the authors' program: where that is more than there are, as many as support vectors.
+        let size = |support: usize, all: usize| {
+            let size = TAIL * support as f64;
+            if size >= all as f64 { support as f64 } else { size }
+        };
         Ok(Self {
-            enclosed: Tail::fit(enclosed, size(one_class.vectors()))?,
-            own: Tail::fit(inside, size(machine.support.0))?,
-            others: Tail::fit(outside, size(machine.support.1) / others.max(1) as f64)?,
+            enclosed: Tail::fit(enclosed, size(one_class.vectors(), own.len()))?,
+            others: {
+                let size = size(machine.support.1, outside.len()) / others.max(1) as f64;
+                Tail::fit(outside, size)?
+            },
+            own: {
+                let size = size(machine.support.0, inside.len());
+                Tail::fit(inside, size)?
+            },
             one_class,
         })
     }
 
     fn score(&self, row: &[f32], decision: f64) -> f64 {
-        let product = (1.0 - self.own.low(decision)) * self.others.low(-decision);
+        let product = self.own.ln_not_low(decision) + self.others.low(-decision).ln();
+        // Beyond the reach of the others' tail the product is 0, and decision values tell classes apart.
+        let product = if product.is_finite() { product } else { decision - 2.0 * FAR_BELOW };
         let is_enclosed = 1.0 - self.enclosed.low(self.one_class.decision(row)) > ONE_CLASS_THRESHOLD;
-        if is_enclosed { product } else { product - 1.0 }
+        if is_enclosed { product } else { product - FAR_BELOW }
     }
 }
 
@@ -155,11 +175,11 @@ impl System for WeibullSvm {
 
     /// Half, as for any probability.
     fn threshold(&self) -> f64 {
-        0.5
+        0.5f64.ln()
     }
 
     fn threshold_at(&self, delta: f64) -> Option<f64> {
-        Some(at_probability(delta))
+        Some(delta.ln())
     }
 
     fn vectors(&self) -> usize {
@@ -182,6 +202,7 @@ mod tests {
         for (score, reached) in [(-1.2, 1.2), (-7.0, 7.0), (-0.5, 0.5)] {
             let expected = 1.0 - (-(reached / weibull.scale).powf(weibull.shape)).exp();
             assert!((tail.low(score) - expected).abs() < 1e-9, "{score}");
+            assert!((tail.ln_not_low(score) - (1.0 - expected).ln()).abs() < 1e-6, "{score}");
         }
         assert_eq!(tail.low(0.5), 0.0, "more than one unit above the highest of the tail");
     }
@@ -200,9 +221,9 @@ mod tests {
         system.fit(&Features::new(values, 2).unwrap(), &labels).unwrap();
         let queries = Features::new(vec![0.1, 2.1, 1.1, 1.1, 2.1, 0.1, 9.0, 9.0, -6.0, 3.0], 2).unwrap();
         let scores = system.scores(&queries).unwrap();
-        let decisions: Vec<_> = (0..5).map(|row| scores.decide(row, 0.1)).collect();
+        let decisions: Vec<_> = (0..5).map(|row| scores.decide(row, 0.1f64.ln())).collect();
         assert_eq!(decisions, [Some(0), Some(1), Some(2), None, None]);
-        assert!(scores.row(3).iter().all(|score| *score < 0.0), "no one-class model reaches so far");
+        assert!(scores.row(3).iter().all(|score| *score < -1e5), "no one-class model reaches so far");
         assert_eq!(system.threshold_at(0.0), Some(f64::NEG_INFINITY));
         assert!(system.vectors() > 0);
     }

@@ -196,7 +196,11 @@ fn measure(
     let mut system = entry.build();
     system.fit(&train.0, &train.1)?;
     let fresh = || entry.build();
-    let validation = cross_class::answers(&train.0, &train.1, VALIDATION_FOLDS, seed, fresh)?;
+    let validation = if entry.is_validated() {
+        Some(cross_class::answers(&train.0, &train.1, VALIDATION_FOLDS, seed, fresh)?)
+    } else {
+        None
+    };
     let fit_seconds = clock.elapsed().as_secs_f64();
     let clock = Instant::now();
     let scores = system.scores(&test.0)?;
@@ -210,7 +214,7 @@ fn measure(
             let threshold = match rule {
                 Rule::Formula => system.threshold_at(openness::delta(known, unknown))?,
                 Rule::Validated => {
-                    cross_class::threshold_for_share(&validation, unknown as f64 / known as f64)
+                    cross_class::threshold_for_share(validation.as_ref()?, unknown as f64 / known as f64)
                 }
             };
             let answers = part(&answers, &data.from, unknown).with_threshold(threshold);

@@ -58,8 +58,10 @@ impl System for NearestThreshold {
     fn fit(&mut self, features: &Features<'_>, labels: &Labels) -> Result<(), SystemError> {
         self.threshold = match self.fixed {
             Some(threshold) => threshold,
-            None => cross_class::threshold(features, labels, self.seed, || {
-                Self { fixed: Some(f64::NEG_INFINITY), points: None, ..self.clone() }
+            None => cross_class::threshold(features, labels, self.seed, || Self {
+                fixed: Some(f64::NEG_INFINITY),
+                points: None,
+                ..self.clone()
             })?,
         };
         self.points = Some(Neighbors::fit(&self.metric, self.whitening, features, labels)?);
@@ -121,10 +123,14 @@ mod tests {
         let row = |row: u16| [f32::from(row % 2), f32::from(row * 37 % 101) * 3.0];
         let features = Features::new((0..200).flat_map(row).collect::<Vec<f32>>(), 2).unwrap();
         let labels = Labels::new((0..200).map(|row| ["a", "b"][row % 2])).unwrap();
-        let queries = Features::new((0..40u16).flat_map(|at| [f32::from(at % 2), f32::from(at) * 7.3]).collect::<Vec<f32>>(), 2);
+        let queries = Features::new(
+            (0..40u16).flat_map(|at| [f32::from(at % 2), f32::from(at) * 7.3]).collect::<Vec<f32>>(),
+            2,
+        );
         let queries = queries.unwrap();
         let right = |whitening: f64| {
-            let mut system = NearestThreshold::new(Metric::Euclidean, 1).with_whitening(whitening).with_threshold(-9.0);
+            let mut system =
+                NearestThreshold::new(Metric::Euclidean, 1).with_whitening(whitening).with_threshold(-9.0);
             system.fit(&features, &labels).unwrap();
             let scores = system.scores(&queries).unwrap();
             (0..40).filter(|&at| scores.best(at).0 == at % 2).count()

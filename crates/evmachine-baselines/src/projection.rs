@@ -306,9 +306,10 @@ mod tests {
             likelihood(&learned, &points, &classes, &means) - likelihood(&before, &points, &classes, &means);
         assert!(gain > 0.1, "{gain}");
         for projection in [learned, before] {
-            let distances = points.iter().zip(&classes).map(|(point, &class)| {
-                squared(&projection.apply(point), &projection.apply(&means[class]))
-            });
+            let distances = points
+                .iter()
+                .zip(&classes)
+                .map(|(point, &class)| squared(&projection.apply(point), &projection.apply(&means[class])));
             let mean = distances.sum::<f64>() / 200.0;
             assert!((mean - 1.0).abs() < 1e-9, "{mean}");
         }

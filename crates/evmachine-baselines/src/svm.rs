@@ -224,7 +224,8 @@ mod tests {
 
     #[test]
     fn decision_values_and_probabilities_have_one_order_within_a_class() {
-        let values: Vec<f32> = (0..60u16).map(|row| f32::from(row % 3) * 3.0 + f32::from(row) / 40.0).collect();
+        let values: Vec<f32> =
+            (0..60u16).map(|row| f32::from(row % 3) * 3.0 + f32::from(row) / 40.0).collect();
         let features = Features::new(values, 1).unwrap();
         let labels = Labels::new((0..60).map(|row| ["a", "b", "c"][row % 3])).unwrap();
         let rbf = Rbf { cost: 8.0, gamma: 4.0 };

@@ -198,7 +198,10 @@ mod tests {
         let tail = Tail::fit(vec![5.0, -2.0, 9.0, -1.0, -1.5], 3.0).unwrap();
         // The three lowest, -2, -1.5 and -1: libmr takes 1 + s_max - s, that is 2, 1.5 and 1.
         let weibull = PsiModel::fit(TailModel::Weibull, &[1.0, 1.5, 2.0]).unwrap();
-        assert!((tail.libmr.shape - weibull.shape).abs() < 1e-9 && (tail.libmr.scale - weibull.scale).abs() < 1e-9);
+        assert!(
+            (tail.libmr.shape - weibull.shape).abs() < 1e-9
+                && (tail.libmr.scale - weibull.scale).abs() < 1e-9
+        );
         for (score, reached) in [(-1.2, 1.2), (-7.0, 7.0), (-0.5, 0.5)] {
             let expected = 1.0 - (-(reached / weibull.scale).powf(weibull.shape)).exp();
             assert!((tail.low(score) - expected).abs() < 1e-9, "{score}");

@@ -11,7 +11,7 @@ use crate::error::ReproError;
 use crate::letter;
 use crate::log::Log;
 use crate::oletter::rounded;
-use crate::section::{Claim, Figure, Section, Table};
+use crate::section::{Claim, Figure, Section, Table, Verdict};
 use crate::watch::Watch;
 
 /// Thresholds of the cover; the last keeps every point. Among them those that the text names.
@@ -130,8 +130,8 @@ fn everything(tail_model: TailModel, tail_size: usize, n_fused: usize) -> Params
 
 /// The share of rows whose best class is theirs.
 fn accuracy(evm: &Evm, (features, labels): &(Features<'_>, Labels)) -> Result<f64, ReproError> {
-    let answers = Answers::ask(&Run::new(), evm, features, labels)
-        .map_err(|error| ReproError::System(error.into()))?;
+    let answers =
+        Answers::ask(&Run::new(), evm, features, labels).map_err(|error| ReproError::System(error.into()))?;
     let right = answers.truth.iter().zip(&answers.best).filter(|(truth, best)| **truth == Some(**best));
     Ok(right.count() as f64 / answers.len().max(1) as f64)
 }
@@ -195,7 +195,7 @@ fn section(rows: &[Row], choices: &[Choice], settings: &Settings) -> Result<Sect
                 "{all:.1} % with libmr's fit, {:.1} % with Eq. 1.",
                 accuracy("weibull", BY_THRESHOLD, 1.0)
             ),
-            agrees: (all - 96.0).abs() < 1.5,
+            verdict: Verdict::of((all - 96.0).abs() < 1.5),
             why: "Which rows the paper trains on, and with what tail size and k, it does not say here.".to_owned(),
         },
         Claim {
@@ -205,13 +205,13 @@ fn section(rows: &[Row], choices: &[Choice], settings: &Settings) -> Result<Sect
                 accuracy("weibull", BY_SIZE, 0.5),
                 accuracy("weibull", BY_SIZE, 0.4)
             ),
-            agrees: all - half < 1.0 && all - forty < 1.0,
+            verdict: Verdict::of(all - half < 1.0 && all - forty < 1.0),
             why: String::new(),
         },
         Claim {
             paper: "10 % of the points give 92 %.".to_owned(),
             measured: format!("{tenth:.1} % (libmr), {:.1} % (Eq. 1).", accuracy("weibull", BY_SIZE, 0.1)),
-            agrees: (tenth - 92.0).abs() < 1.5,
+            verdict: Verdict::of((tenth - 92.0).abs() < 1.5),
             why: format!(
                 "At the paper's own threshold for it, 0.008, libmr's fit keeps {:.0} % of the points here and gives {:.1} %.",
                 100.0 * ratio(LIBMR, 0.008),
@@ -229,7 +229,7 @@ fn section(rows: &[Row], choices: &[Choice], settings: &Settings) -> Result<Sect
                 ratio(LIBMR, 0.186),
                 ratio(LIBMR, 0.008)
             ),
-            agrees: (ratio(LIBMR, 0.492) - 0.5).abs() < 0.05 && (ratio(LIBMR, 0.008) - 0.1).abs() < 0.05,
+            verdict: Verdict::NotComparable,
             why: "What a threshold keeps depends on the tail size, the fit and, for libmr, the unit of the features, \
                   none of which the text gives for this experiment; sizes are what can be compared."
                 .to_owned(),
@@ -276,9 +276,8 @@ fn table(rows: &[Row]) -> Table {
 /// Points of accuracy that the settings are behind the best choice.
 fn behind(choices: &[Choice], settings: &Settings) -> f64 {
     let best = choices.iter().map(|row| row.accuracy).fold(0.0, f64::max);
-    let own = choices
-        .iter()
-        .find(|row| row.tail_size == settings.tail_size && row.n_fused == settings.n_fused);
+    let own =
+        choices.iter().find(|row| row.tail_size == settings.tail_size && row.n_fused == settings.n_fused);
     own.map_or(f64::NAN, |own| 100.0 * (best - own.accuracy))
 }
 

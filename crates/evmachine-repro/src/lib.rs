@@ -28,5 +28,5 @@ mod tuned;
 mod watch;
 
 pub use error::ReproError;
-pub use section::{Claim, Figure, Section, Table, page};
+pub use section::{Claim, Figure, Section, Table, Verdict, page};
 pub use watch::Watch;

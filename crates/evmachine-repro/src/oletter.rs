@@ -208,7 +208,9 @@ fn measure(
     let answers = scores.answers(system.classes(), &test.1, f64::NEG_INFINITY);
     let known = letters.known.len();
     let costs = |row: Row| row.with_costs(system.vectors(), train.1.len(), fit_seconds, score_seconds);
-    let places = Rule::ALL.into_iter().flat_map(|rule| (0..=letters.unknown.len()).map(move |unknown| (rule, unknown)));
+    let places = Rule::ALL
+        .into_iter()
+        .flat_map(|rule| (0..=letters.unknown.len()).map(move |unknown| (rule, unknown)));
     Ok(places
         .filter_map(|(rule, unknown)| {
             let threshold = match rule {

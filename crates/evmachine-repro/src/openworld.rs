@@ -114,8 +114,11 @@ impl Course {
         names.shuffle(&mut StdRng::seed_from_u64(seed));
         let rows = |labels: &Labels| {
             let mut rows = vec![Vec::new(); names.len()];
-            let place: Vec<Option<usize>> =
-                labels.names().iter().map(|label| names.iter().position(|name| are_same(name, label))).collect();
+            let place: Vec<Option<usize>> = labels
+                .names()
+                .iter()
+                .map(|label| names.iter().position(|name| are_same(name, label)))
+                .collect();
             for (row, &id) in labels.ids().iter().enumerate() {
                 if let Some(place) = place[id as usize] {
                     rows[place].push(row);
@@ -166,7 +169,8 @@ pub fn run(
     };
     let tuned =
         tuned::params(&folder.join("tuned.json"), &first.0, &first.1, &tune_options(settings)?, watch)?;
-    let chosen: Vec<(&str, Params)> = papers.iter().map(|(name, _, params)| (*name, params.clone())).collect();
+    let chosen: Vec<(&str, Params)> =
+        papers.iter().map(|(name, _, params)| (*name, params.clone())).collect();
     let entrants = systems::entrants(papers, tuned, &metric, settings);
     let (unit_length, total) = (formed(data, Form::UnitLength)?, entrants.len());
     for (number, mut entrant) in entrants.into_iter().enumerate() {
@@ -181,7 +185,13 @@ pub fn run(
         };
         log.add(measure(&mut entrant, own, &course, settings, watch)?)?;
     }
-    let results = summary::Results { rows: log.rows(), searched: searched.rows(), chosen: &chosen, scales };
+    let results = summary::Results {
+        rows: log.rows(),
+        searched: searched.rows(),
+        dimensions: data.train.0.columns(),
+        chosen: &chosen,
+        scales,
+    };
     summary::section(&results, settings, data)
 }
 
@@ -264,7 +274,8 @@ fn measure(
 /// The share of known queries whose best class is theirs.
 fn closed_accuracy(answers: &Answers) -> f64 {
     let known = answers.truth.iter().flatten().count();
-    let right = answers.truth.iter().zip(&answers.best).filter(|(truth, best)| **truth == Some(**best)).count();
+    let right =
+        answers.truth.iter().zip(&answers.best).filter(|(truth, best)| **truth == Some(**best)).count();
     right as f64 / known.max(1) as f64
 }
 

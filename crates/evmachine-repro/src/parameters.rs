@@ -10,7 +10,7 @@ use crate::error::ReproError;
 use crate::letter;
 use crate::log::Log;
 use crate::oletter::{self, Entry, Plan, Row, Rule, TRAINING_ROWS};
-use crate::section::{Claim, Figure, Section, Table};
+use crate::section::{Claim, Figure, Section, Table, Verdict};
 use crate::statistics::mean_and_deviation;
 use crate::watch::Watch;
 
@@ -153,7 +153,7 @@ fn section(
                      features, scales of {:.2} ± {:.2} and shapes of {:.0} ± {:.0}.",
                     scales.0, scales.1, shapes.0, shapes.1, raw.0.0, raw.0.1, raw.1.0, raw.1.1
                 ),
-                agrees: (scales.0 - 1.0).abs() < 0.1,
+                verdict: Verdict::of((scales.0 - 1.0).abs() < 0.1),
                 why: "The scales near one are libmr's doing: it fits 1 + m_max - m, and for margins that are small \
                       against 1 that is close to 1 whatever the data. Eq. 1 has scales in the unit of the features."
                     .to_owned(),
@@ -170,7 +170,7 @@ fn section(
                     at(GIVEN[1].0, Rule::Validated),
                     at(FITTED, Rule::Validated)
                 ),
-                agrees: formula > 0.02,
+                verdict: Verdict::of(formula > 0.02),
                 why: if validated < 0.0 {
                     "For kappa = 1 the loss is large, for kappa = 2 small, and both are delta's: small shapes fall off slowly, so that a delta of 0.07 rejects too little. With a \
                      delta that suits them, given shapes are as good as fitted ones or better, at the price of more extreme \

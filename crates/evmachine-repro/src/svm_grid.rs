@@ -142,7 +142,11 @@ impl Logs {
             watch.tell(&format!("draw {draw}: linear machines"), number, LINEAR.len())?;
             let answers = validated(features, labels, seed, || OneVsSet::new(cost))?;
             let threshold = answers.threshold_for_best_f1(1.0);
-            self.linear.add(vec![LinearRow { draw, cost, f1: f1(answers.with_threshold(threshold), labels) }])?;
+            self.linear.add(vec![LinearRow {
+                draw,
+                cost,
+                f1: f1(answers.with_threshold(threshold), labels),
+            }])?;
         }
         Ok(())
     }
@@ -166,8 +170,7 @@ fn f1(answers: Answers, labels: &Labels) -> f64 {
 fn choice(logs: &Logs, draw: usize) -> Option<SvmChoice> {
     let best = logs.grid.rows().iter().find(|row| row.draw == draw)?;
     let one_class = logs.one_class.rows().iter().filter(|row| row.draw == draw);
-    let one_class =
-        one_class.min_by(|a, b| b.f1.total_cmp(&a.f1).then(a.vectors.cmp(&b.vectors)))?;
+    let one_class = one_class.min_by(|a, b| b.f1.total_cmp(&a.f1).then(a.vectors.cmp(&b.vectors)))?;
     let linear = logs.linear.rows().iter().filter(|row| row.draw == draw);
     let linear = linear.min_by(|a, b| b.f1.total_cmp(&a.f1).then(a.cost.total_cmp(&b.cost)))?;
     Some(SvmChoice {
@@ -206,7 +209,8 @@ fn section(logs: &Logs, settings: &Settings) -> Section {
                 .map(|row| vec![power(row.cost), power(row.gamma), format!("{:.4}", row.accuracy)])
                 .collect(),
         });
-        let mut own: Vec<&OneClassRow> = logs.one_class.rows().iter().filter(|row| row.draw == draw).collect();
+        let mut own: Vec<&OneClassRow> =
+            logs.one_class.rows().iter().filter(|row| row.draw == draw).collect();
         own.sort_by(|a, b| b.f1.total_cmp(&a.f1).then(a.vectors.cmp(&b.vectors)));
         tables.push(Table {
             caption: format!("Draw {draw}: one-class machines"),

@@ -6,7 +6,7 @@ use evmachine::{Decision, Evm, Features, Labels, Params, TailSize};
 use evmachine_plot::{Plane, PointClass, plane};
 
 use crate::error::ReproError;
-use crate::section::{Claim, Figure, Section};
+use crate::section::{Claim, Figure, Section, Verdict};
 
 /// Points of four classes and three queries.
 pub struct Scene<'a> {
@@ -73,7 +73,7 @@ pub fn run(scene: &Scene<'_>) -> Result<Section, ReproError> {
                 report.extreme_vectors,
                 report.rows
             ),
-            agrees: rejected == scene.queries.rows(),
+            verdict: Verdict::of(rejected == scene.queries.rows()),
             why: "The paper's own points are not published; these are drawn to resemble them.".to_owned(),
         }],
         tables: Vec::new(),
@@ -120,7 +120,7 @@ fn fall_off(params: &Params, scene: &Scene<'_>) -> Result<Claim, ReproError> {
             scene.labels.name(point),
             scene.labels.name(outlier)
         ),
-        agrees: with < without,
+        verdict: Verdict::of(with < without),
         why: String::new(),
     })
 }

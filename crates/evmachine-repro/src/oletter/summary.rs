@@ -125,7 +125,8 @@ fn text(settings: &Settings, results: &Results<'_>, tuned: &[PathBuf]) -> Vec<St
         ),
     ];
     if settings.systems == Selection::All {
-        let choices: Vec<String> = (1..=settings.draws).map(|draw| describe(SvmChoice::of_draw(draw))).collect();
+        let choices: Vec<String> =
+            (1..=settings.draws).map(|draw| describe(SvmChoice::of_draw(draw))).collect();
         text.push(format!(
             "Support vector machines, by draw: {}. `evmachine-repro svm-grid` chose these on the training letters of each \
              draw's first fold.",
@@ -231,7 +232,8 @@ fn tables(results: &Results<'_>, settings: &Settings) -> Vec<Table> {
         let mut cells = vec![system.to_owned()];
         cells.extend([0, 5, UNKNOWN].map(|unknown| figure(system, rule, unknown, draw)));
         if draw.is_none() {
-            let oscr = |unknown| results.of(system, rule, unknown).filter_map(|row| row.oscr).collect::<Vec<f64>>();
+            let oscr =
+                |unknown| results.of(system, rule, unknown).filter_map(|row| row.oscr).collect::<Vec<f64>>();
             cells.extend([5, UNKNOWN].map(|unknown| cell(&oscr(unknown))));
             let seconds: Vec<f64> = results.of(system, rule, 0).map(|row| row.fit_seconds).collect();
             cells.push(results.ratio(system).map_or("-".to_owned(), |ratio| format!("{ratio:.3}")));
@@ -241,7 +243,9 @@ fn tables(results: &Results<'_>, settings: &Settings) -> Vec<Table> {
     };
     let header = ["", "F1, 0 unknown", "5 unknown", "11 unknown"].map(str::to_owned).to_vec();
     let mut whole = header.clone();
-    whole.extend(["OSCR, 5 unknown", "11 unknown", "vector ratio", "seconds to fit and validate"].map(str::to_owned));
+    whole.extend(
+        ["OSCR, 5 unknown", "11 unknown", "vector ratio", "seconds to fit and validate"].map(str::to_owned),
+    );
     let captions = [
         (Rule::Validated, "Thresholds validated on training letters"),
         (Rule::Formula, "The paper's delta, for systems that give probabilities"),
@@ -249,7 +253,9 @@ fn tables(results: &Results<'_>, settings: &Settings) -> Vec<Table> {
     let mut tables = Vec::new();
     for (rule, caption) in captions {
         tables.push(Table {
-            caption: format!("{caption}: mean ± standard deviation over folds; vector ratio on all 26 letters"),
+            caption: format!(
+                "{caption}: mean ± standard deviation over folds; vector ratio on all 26 letters"
+            ),
             header: whole.clone(),
             rows: results.told(rule).iter().map(|system| row(system, rule, None)).collect(),
         });

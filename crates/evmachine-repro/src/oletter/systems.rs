@@ -2,8 +2,8 @@
 
 use evmachine::{Budget, Metric, Params, TailModel, TailSize};
 use evmachine_baselines::{
-    DecisionSvm, ExtremeValueMachine, KernelDensity, NearestCap, NearestNonOutlier, NearestThreshold, OneVsSet,
-    OpenSetNearestNeighbor, PlattSvm, Rbf, System, WeibullSvm,
+    DecisionSvm, ExtremeValueMachine, KernelDensity, NearestCap, NearestNonOutlier, NearestThreshold,
+    OneVsSet, OpenSetNearestNeighbor, PlattSvm, Rbf, System, WeibullSvm,
 };
 use evmachine_eval::{Objective, Search, Space, TuneOptions};
 use serde::{Deserialize, Serialize};
@@ -130,7 +130,9 @@ impl Entry {
                 Box::new(OpenSetNearestNeighbor::new(Metric::Euclidean).with_ratio(1.0))
             }
             Kind::KernelDensity => Box::new(KernelDensity::new(KERNELS).with_threshold(f64::NEG_INFINITY)),
-            Kind::NearestNonOutlier(MetricLearning::With) => Box::new(NearestNonOutlier::new(16).with_tau(1.0)),
+            Kind::NearestNonOutlier(MetricLearning::With) => {
+                Box::new(NearestNonOutlier::new(16).with_tau(1.0))
+            }
             Kind::NearestNonOutlier(MetricLearning::Without) => {
                 Box::new(NearestNonOutlier::euclidean().with_tau(1.0))
             }

@@ -123,10 +123,8 @@ pub(super) fn search(
     watch: &Watch<'_>,
 ) -> Result<Vec<Candidate>, ReproError> {
     let folds = folds(labels, FOLDS, SIZES, seed).map_err(|error| ReproError::System(error.into()))?;
-    let grounds: Vec<Ground> = folds
-        .iter()
-        .map(|fold| Ground::new(params, features, labels, fold))
-        .collect::<Result<_, _>>()?;
+    let grounds: Vec<Ground> =
+        folds.iter().map(|fold| Ground::new(params, features, labels, fold)).collect::<Result<_, _>>()?;
     let mut found = Vec::new();
     for (number, tail_share) in SHARES.into_iter().enumerate() {
         watch.tell(&format!("{system}: the paper's search"), number, SHARES.len())?;
@@ -139,9 +137,10 @@ pub(super) fn search(
             .map(|ground| TailFits::new(&Run::new(), &ground.base, &sized(ground)))
             .collect::<Result<_, _>>()?;
         for n_fused in FUSED {
-            let folds = grounds.iter().zip(&fits).map(|(ground, fits)| {
-                ground.answers(fits, &Params { n_fused, ..sized(ground) })
-            });
+            let folds = grounds
+                .iter()
+                .zip(&fits)
+                .map(|(ground, fits)| ground.answers(fits, &Params { n_fused, ..sized(ground) }));
             let folds: Vec<(Answers, f64)> = folds.collect::<Result<_, _>>()?;
             let (delta, f1) = best_delta(params.tail_model, &grounds, &folds);
             let vector_ratio = folds.iter().map(|(_, ratio)| ratio).sum::<f64>() / folds.len() as f64;

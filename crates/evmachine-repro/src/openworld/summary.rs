@@ -20,6 +20,8 @@ pub(super) struct Results<'a> {
     pub(super) rows: &'a [Row],
     /// The pairs that the paper's search tried.
     pub(super) searched: &'a [Candidate],
+    /// Dimensions of the features.
+    pub(super) dimensions: usize,
     /// What it chose, by name.
     pub(super) chosen: &'a [(&'a str, Params)],
     /// Scales and shapes of the paper's EVM with libmr's fit, before any reduction.
@@ -177,7 +179,8 @@ fn chosen(results: &Results<'_>) -> Table {
         vec![(*name).to_owned(), tail, params.n_fused.to_string(), delta]
     };
     Table {
-        caption: "What the paper's search chose (in the paper: tail size 33,998 of 64,817 points, k = 6)".to_owned(),
+        caption: "What the paper's search chose (in the paper: tail size 33,998 of 64,817 points, k = 6)"
+            .to_owned(),
         header: ["", "tail size", "k", "delta"].map(str::to_owned).into(),
         rows: results.chosen.iter().map(line).collect(),
     }

@@ -13,7 +13,7 @@ pub(super) const NNO: [&str; 3] = ["NNO", "NNO, no metric learning", "NNO, unit 
 pub(super) const KDE: &str = "incremental KDE";
 pub(super) const NEAREST: &str = "1-NN, thresholded";
 /// The paper's EVM by the metric that it found poor.
-pub(super) const EUCLIDEAN: &str = "EVM, the paper's, libmr, Euclidean";
+pub(super) const EUCLIDEAN: &str = "EVM, Euclidean, libmr";
 
 /// The paper's EVM with a tail model.
 pub(super) fn paper_name(model: TailModel) -> &'static str {
@@ -87,7 +87,9 @@ pub(super) fn entrants(
 /// The data in another form.
 pub(super) fn formed(data: &Data<'_>, form: Form) -> Result<Data<'static>, ReproError> {
     let length = |row: &[f32]| row.iter().map(|value| f64::from(*value).powi(2)).sum::<f64>().sqrt();
-    let rows = |features: &Features<'_>| (0..features.rows()).map(|row| length(features.row(row))).collect::<Vec<f64>>();
+    let rows = |features: &Features<'_>| {
+        (0..features.rows()).map(|row| length(features.row(row))).collect::<Vec<f64>>()
+    };
     let lengths = rows(&data.train.0);
     let mean = lengths.iter().sum::<f64>() / lengths.len().max(1) as f64;
     let divided = |features: &Features<'_>| -> Result<Features<'static>, ReproError> {

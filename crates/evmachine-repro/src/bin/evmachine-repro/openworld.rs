@@ -164,15 +164,15 @@ impl Arguments {
                 words.extend([flag.to_owned(), value]);
             }
         };
-        let list = |columns: &[ColumnRef]| {
-            Some(columns.iter().map(ToString::to_string).collect::<Vec<_>>().join(","))
-        };
+        // Names as they are typed, not as messages quote them.
+        let typed = |column: &ColumnRef| column.to_string().trim_matches('`').to_owned();
+        let list = |columns: &[ColumnRef]| Some(columns.iter().map(typed).collect::<Vec<_>>().join(","));
         flag("--features", list(&self.columns.features));
-        flag("--label", self.columns.label.as_ref().map(ToString::to_string));
+        flag("--label", self.columns.label.as_ref().map(typed));
         flag("--labels-file", self.columns.labels_file.as_ref().map(file));
         flag("--test", self.test.as_ref().map(file));
         flag("--test-features", list(&self.test_features));
-        flag("--test-label", self.test_label.as_ref().map(ToString::to_string));
+        flag("--test-label", self.test_label.as_ref().map(typed));
         flag("--test-labels-file", self.test_labels_file.as_ref().map(file));
         flag("--name", Some(name.to_owned()));
         words.join(" ")

@@ -3,7 +3,7 @@
 use evmachine::TailModel;
 
 use super::{DECISIONS, IN_FIGURE, Results, Rule, UNKNOWN, evm_name};
-use crate::section::Claim;
+use crate::section::{Claim, Verdict};
 
 pub(super) fn claims(results: &Results<'_>) -> Vec<Claim> {
     let evm = evm_name(TailModel::Libmr);
@@ -30,13 +30,13 @@ pub(super) fn claims(results: &Results<'_>) -> Vec<Claim> {
                 validated(&evm),
                 validated(w_svm)
             ),
-            agrees: gap.abs() < 0.05,
+            verdict: Verdict::of(gap.abs() < 0.05),
             why: format!("Eq. 1 as it is printed has {:.3} and {:.3}.", at(&weibull, UNKNOWN), validated(&weibull)),
         },
         Claim {
             paper: "the slight advantage is the W-SVM's.".to_owned(),
             measured: format!("at the paper's delta the EVM is ahead of it by {gap:.3}."),
-            agrees: gap < 0.0,
+            verdict: Verdict::of(gap < 0.0),
             why: if gap < 0.0 {
                 String::new()
             } else {
@@ -57,7 +57,7 @@ pub(super) fn claims(results: &Results<'_>) -> Vec<Claim> {
                 at(platt, UNKNOWN),
                 at(cap, UNKNOWN)
             ),
-            agrees: ahead(platt) && ahead(cap),
+            verdict: Verdict::of(ahead(platt) && ahead(cap)),
             why: format!(
                 "With validated thresholds {:.3} against {:.3} (the SVM's decision values) and {:.3} with 11: that much of the \
                  lead over the SVM is delta's. NN with CAP keeps every point; its formula is not given in the paper, and a Weibull fit to \
@@ -75,7 +75,7 @@ pub(super) fn claims(results: &Results<'_>) -> Vec<Claim> {
                 loss(w_svm),
                 loss(platt)
             ),
-            agrees: loss(platt) > 1.5 * loss(&evm),
+            verdict: Verdict::of(loss(platt) > 1.5 * loss(&evm)),
             why: format!(
                 "At the paper's delta; with a validated threshold the SVM's decision values fall by {:.3}, the EVM by {:.3}.",
                 results.mean(DECISIONS, Rule::Validated, 0) - validated(DECISIONS),
@@ -85,7 +85,7 @@ pub(super) fn claims(results: &Results<'_>) -> Vec<Claim> {
         Claim {
             paper: "NN with CAP degrades far more rapidly with openness.".to_owned(),
             measured: format!("F1 falls by {:.3} (EVM) and {:.3} (NN with CAP).", loss(&evm), loss(cap)),
-            agrees: loss(cap) > 1.5 * loss(&evm),
+            verdict: Verdict::of(loss(cap) > 1.5 * loss(&evm)),
             why: "Distances reject unknown letters well whatever is fitted to them. The paper's NN with CAP is taken from \
                   the W-SVM paper without its formula, so this may be another one."
                 .to_owned(),
@@ -97,7 +97,7 @@ pub(super) fn claims(results: &Results<'_>) -> Vec<Claim> {
                 ratio(&evm),
                 ratio(&weibull)
             ),
-            agrees: ratio(&evm) < 0.5,
+            verdict: Verdict::of(ratio(&evm) < 0.5),
             why: String::new(),
         },
         Claim {
@@ -111,7 +111,7 @@ pub(super) fn claims(results: &Results<'_>) -> Vec<Claim> {
                 ratio(platt) / ratio(&evm),
                 ratio(w_svm) / ratio(&evm)
             ),
-            agrees: ratio(w_svm) > 10.0 * ratio(&evm),
+            verdict: Verdict::of(ratio(w_svm) > 10.0 * ratio(&evm)),
             why: "What the paper's grid chose is not said; with the C and gamma that cross validation chooses here, machines \
                   hold fewer support vectors than there are points."
                 .to_owned(),

@@ -120,21 +120,19 @@ mod tests {
     #[test]
     fn whitening_sees_past_a_loud_column() {
         // The second column is loud within classes; the first tells them apart.
-        let row = |row: u16| [f32::from(row % 2), f32::from(row * 37 % 101) * 3.0];
-        let features = Features::new((0..200).flat_map(row).collect::<Vec<f32>>(), 2).unwrap();
-        let labels = Labels::new((0..200).map(|row| ["a", "b"][row % 2])).unwrap();
-        let queries = Features::new(
-            (0..40u16).flat_map(|at| [f32::from(at % 2), f32::from(at) * 7.3]).collect::<Vec<f32>>(),
-            2,
-        );
-        let queries = queries.unwrap();
+        let row = |row: u16| [f32::from(row % 2), f32::from(row * 37 % 101) * 30.0];
+        let features = Features::new((0..40).flat_map(row).collect::<Vec<f32>>(), 2).unwrap();
+        let labels = Labels::new((0..40).map(|row| ["a", "b"][row % 2])).unwrap();
+        let query = |at: u16| [f32::from(at % 2), f32::from(at) * 73.0];
+        let queries = Features::new((0..40).flat_map(query).collect::<Vec<f32>>(), 2).unwrap();
         let right = |whitening: f64| {
-            let mut system =
-                NearestThreshold::new(Metric::Euclidean, 1).with_whitening(whitening).with_threshold(-9.0);
+            let plain = NearestThreshold::new(Metric::Euclidean, 1).with_whitening(whitening);
+            let mut system = plain.with_threshold(f64::NEG_INFINITY);
             system.fit(&features, &labels).unwrap();
             let scores = system.scores(&queries).unwrap();
             (0..40).filter(|&at| scores.best(at).0 == at % 2).count()
         };
-        assert!(right(0.5) == 40 && right(0.0) < 40, "{} {}", right(0.5), right(0.0));
+        let (with, without) = (right(0.5), right(0.0));
+        assert!(with >= without + 10, "{with} {without}");
     }
 }

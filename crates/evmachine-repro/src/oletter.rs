@@ -143,7 +143,7 @@ fn tuned_params(
     watch: &Watch<'_>,
 ) -> Result<Params, ReproError> {
     let data = divide(features, labels, letters, settings.every);
-    let options = systems::tune_options(settings.seed);
+    let options = systems::tune_options(settings.seed, settings.every);
     let (features, labels) = &data.train;
     let params = tuned::params(&folder.join(tuned_name(number)), features, labels, &options, watch)?;
     let classes = labels.names().len() as f64;

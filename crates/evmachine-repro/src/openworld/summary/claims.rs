@@ -68,8 +68,8 @@ fn against_nno(results: &Results<'_>) -> Claim {
                 "so it is the metric learning that brings class means ahead"
             };
             format!(
-                "Class means without metric learning have {}, {learning}. These features were made by newer networks (or drawn), \
-                 whose classes lie rounder about their means than those of AlexNet, which cannot be had.",
+                "Class means without metric learning have {}, {learning}. The paper's AlexNet features are not published; these come \
+                 from newer networks, or are drawn.",
                 figures(NNO[1])
             )
         },

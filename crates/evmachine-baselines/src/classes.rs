@@ -1,5 +1,6 @@
 //! Names of classes in the order they were learned.
 
+use evmachine::labels::are_same;
 use evmachine::{Features, Labels};
 
 use crate::error::SystemError;
@@ -24,7 +25,7 @@ impl Classes {
             .names()
             .iter()
             .map(|label| {
-                self.names.iter().position(|name| name == label).unwrap_or_else(|| {
+                self.names.iter().position(|name| are_same(name, label)).unwrap_or_else(|| {
                     self.names.push(label.clone());
                     self.names.len() - 1
                 })

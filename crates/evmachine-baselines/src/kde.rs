@@ -19,8 +19,9 @@ const JUDGED: usize = 100;
 /// are merged (Sillito and Fisher, 2007), so that learning goes on in constant memory.
 ///
 /// The bandwidth is the one of highest leave-one-out likelihood. With classes drawn from a Dirichlet process, a query
-/// is of class c in proportion to `n_c p(x | c)` and of a new class in proportion to `alpha p_0(x)`; with a flat base
-/// density `p_0` that is a threshold on `ln(n_c p(x | c))`, which is set by cross-class validation.
+/// is of class c in proportion to `n_c p(x | c)` and of a new class in proportion to `alpha p_0(x)`: a threshold on
+/// `ln(n_c p(x | c) / p_0(x))`, which is set by cross-class validation. The base density `p_0` is that of all data, as one
+/// Gaussian.
 #[derive(Debug, Clone)]
 pub struct KernelDensity {
     limit: usize,
@@ -52,7 +53,7 @@ impl KernelDensity {
         }
     }
 
-    /// Rejects below this log density instead of one set by cross-class validation.
+    /// Rejects below this log ratio of densities instead of one set by cross-class validation.
     #[must_use]
     pub fn with_threshold(mut self, threshold: f64) -> Self {
         self.fixed = Some(threshold);
@@ -267,7 +268,11 @@ impl System for KernelDensity {
         let points = fitted.standard.apply(queries);
         let rows: Vec<Vec<f64>> = points
             .par_iter()
-            .map(|point| fitted.mixtures.iter().map(|mixture| mixture.log_mass(point)).collect())
+            .map(|point| {
+                // Standardised, all data has mean 0 and variance 1; the constant is that of the kernels.
+                let base = -0.5 * point.iter().map(|value| value * value).sum::<f64>();
+                fitted.mixtures.iter().map(|mixture| mixture.log_mass(point) - base).collect()
+            })
             .collect();
         Ok(Scores::new(fitted.mixtures.len(), &rows))
     }
@@ -317,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn scores_are_log_densities_and_far_queries_unknown() {
+    fn scores_are_log_ratios_of_densities_and_far_queries_unknown() {
         let values: Vec<f32> =
             (0..40u16).map(|row| f32::from(row % 20) / 20.0 + f32::from(row / 20) * 9.0).collect();
         let labels = Labels::new((0..40).map(|row| if row < 20 { "low" } else { "high" })).unwrap();
@@ -335,7 +340,8 @@ mod tests {
                     / fitted.variance.sqrt()
             })
             .sum();
-        assert!((scores.row(0)[0] - sum.ln()).abs() < 1e-12);
+        let base = (-point[0] * point[0] / 2.0).exp();
+        assert!((scores.row(0)[0] - (sum / base).ln()).abs() < 1e-12);
         let decisions: Vec<_> = (0..3).map(|row| scores.decide(row, system.threshold())).collect();
         assert_eq!(decisions, [Some(0), Some(1), None]);
         assert_eq!(system.vectors(), 40);

@@ -6,9 +6,10 @@
 //! | [`ExtremeValueMachine`] | support of the class | below a probability |
 //! | [`WeibullSvm`] | product of two Weibull probabilities, where a one-class model allows it | below a probability |
 //! | [`PlattSvm`] | sigmoid of a one-vs-rest RBF SVM | below a probability |
+//! | [`DecisionSvm`] | decision value of a one-vs-rest RBF SVM | below a decision value |
 //! | [`NearestCap`] | abating probability of the distance to the nearest point of the class | below a probability |
 //! | [`NearestNonOutlier`] | closeness to the class mean in a learned projection | beyond a radius |
-//! | [`KernelDensity`] | log density of the class | below a density |
+//! | [`KernelDensity`] | log density of the class beside that of all data | below a ratio of densities |
 //! | [`OneVsSet`] | place inside the slab of the class | outside all slabs |
 //! | [`NearestThreshold`] | distance to the nearest points of the class | beyond a distance |
 //! | [`OpenSetNearestNeighbor`] | ratio of the distances to the class and to the next one | above a ratio |
@@ -46,7 +47,7 @@ pub use nno::NearestNonOutlier;
 pub use one_vs_set::OneVsSet;
 pub use osnn::OpenSetNearestNeighbor;
 pub use scores::Scores;
-pub use svm::PlattSvm;
+pub use svm::{DecisionSvm, PlattSvm};
 pub use svm_grid::{GridPoint, svm_grid};
 pub use system::System;
 pub use w_svm::WeibullSvm;

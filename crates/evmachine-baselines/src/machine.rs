@@ -125,10 +125,6 @@ impl Machine {
         sum - self.rho
     }
 
-    pub(crate) fn rho(&self) -> f64 {
-        self.rho
-    }
-
     /// Support vectors, both classes.
     pub(crate) fn vectors(&self) -> usize {
         self.support.0 + self.support.1

@@ -6,13 +6,15 @@ use rayon::prelude::*;
 use crate::error::SystemError;
 use crate::neighbors::Neighbors;
 use crate::scores::Scores;
-use crate::system::System;
+use crate::system::{System, at_probability};
 
 /// A probability that abates with the distance to the nearest point of the class and is 0 beyond a radius, so that
 /// what it labels is bounded.
 ///
 /// For each class, the distances of its points to their nearest neighbours within the class are fitted by a Weibull
-/// distribution F, and the radius is the largest of them: `P(C | x) = 1 - F(d)` for d up to the radius, 0 beyond.
+/// distribution F, and the radius is the largest of them: `P(C | x) = 1 - F(d)` for d up to the radius, 0 beyond. The
+/// score is P up to the radius and `1 - d / radius`, which is negative, beyond: rejected at every probability, but still in
+/// order where everything is accepted.
 /// The paper names the system without its formula; this is the model of its Sec. 3 with the density it uses
 /// throughout.
 #[derive(Debug, Clone)]
@@ -35,8 +37,12 @@ impl Cap {
         Ok(Self { weibull, radius: distances.iter().copied().fold(0.0, f64::max) })
     }
 
-    fn probability(&self, distance: f64) -> f64 {
-        if distance > self.radius { 0.0 } else { self.weibull.probability(TailModel::Weibull, distance) }
+    fn score(&self, distance: f64) -> f64 {
+        if distance <= self.radius {
+            self.weibull.probability(TailModel::Weibull, distance)
+        } else {
+            1.0 - distance / self.radius.max(f64::MIN_POSITIVE)
+        }
     }
 }
 
@@ -54,7 +60,7 @@ impl System for NearestCap {
     }
 
     fn fit(&mut self, features: &Features<'_>, labels: &Labels) -> Result<(), SystemError> {
-        let points = Neighbors::fit(&self.metric, features, labels)?;
+        let points = Neighbors::fit(&self.metric, 0.0, features, labels)?;
         // The mean over the point itself, at distance 0, and its nearest neighbour.
         let halves = points.distances(features, 2)?;
         let mut by_class: Vec<Vec<f64>> = vec![Vec::new(); points.classes.len()];
@@ -74,7 +80,7 @@ impl System for NearestCap {
         let points = self.points.as_ref().ok_or_else(|| SystemError::NotFitted { system: self.name() })?;
         let mut rows = points.distances(queries, 1)?;
         for row in &mut rows {
-            row.iter_mut().zip(&self.caps).for_each(|(value, cap)| *value = cap.probability(*value));
+            row.iter_mut().zip(&self.caps).for_each(|(value, cap)| *value = cap.score(*value));
         }
         Ok(Scores::new(self.caps.len(), &rows))
     }
@@ -85,7 +91,7 @@ impl System for NearestCap {
     }
 
     fn threshold_at(&self, delta: f64) -> Option<f64> {
-        Some(delta)
+        Some(at_probability(delta))
     }
 
     fn vectors(&self) -> usize {
@@ -108,8 +114,9 @@ mod tests {
         let cap = PsiModel::fit(TailModel::Weibull, &[1.0, 1.0, 1.5]).unwrap();
         let queries = Features::new(vec![3.5, 4.5, 1.0], 1).unwrap();
         let scores = system.scores(&queries).unwrap();
-        assert_eq!(scores.row(0), [cap.probability(TailModel::Weibull, 1.0), 0.0]);
-        assert_eq!(scores.row(1), [0.0, 0.0], "beyond the radius");
+        assert_eq!(scores.row(0), [cap.probability(TailModel::Weibull, 1.0), 1.0 - 96.5 / 2.0]);
+        assert_eq!(scores.row(1), [1.0 - 2.0 / 1.5, 1.0 - 95.5 / 2.0], "beyond all radii, in order");
+        assert_eq!(scores.decide(1, 1e-9), None);
         assert_eq!(scores.row(2)[0], 1.0);
         assert_eq!(system.vectors(), 6);
     }

@@ -14,6 +14,7 @@ use crate::system::System;
 pub struct NearestThreshold {
     metric: Metric,
     k: usize,
+    whitening: f64,
     fixed: Option<f64>,
     seed: u64,
     threshold: f64,
@@ -24,7 +25,15 @@ impl NearestThreshold {
     /// With `k` neighbours of each class, at least 1.
     #[must_use]
     pub fn new(metric: Metric, k: usize) -> Self {
-        Self { metric, k: k.max(1), fixed: None, seed: 1, threshold: f64::NEG_INFINITY, points: None }
+        let threshold = f64::NEG_INFINITY;
+        Self { metric, k: k.max(1), whitening: 0.0, fixed: None, seed: 1, threshold, points: None }
+    }
+
+    /// Whitens the features first, by this share of the within-class covariance ([`Params::whitening`](evmachine::Params)).
+    #[must_use]
+    pub fn with_whitening(mut self, whitening: f64) -> Self {
+        self.whitening = whitening;
+        self
     }
 
     /// Rejects below this score, which is a distance with its sign turned.
@@ -42,17 +51,20 @@ impl NearestThreshold {
 
 impl System for NearestThreshold {
     fn name(&self) -> String {
-        format!("{}-NN, thresholded", self.k)
+        let whitened = if self.whitening > 0.0 { ", whitened" } else { "" };
+        format!("{}-NN{whitened}, thresholded", self.k)
     }
 
     fn fit(&mut self, features: &Features<'_>, labels: &Labels) -> Result<(), SystemError> {
         self.threshold = match self.fixed {
             Some(threshold) => threshold,
-            None => cross_class::threshold(features, labels, self.seed, || {
-                Self::new(self.metric.clone(), self.k).with_threshold(f64::NEG_INFINITY)
+            None => cross_class::threshold(features, labels, self.seed, || Self {
+                fixed: Some(f64::NEG_INFINITY),
+                points: None,
+                ..self.clone()
             })?,
         };
-        self.points = Some(Neighbors::fit(&self.metric, features, labels)?);
+        self.points = Some(Neighbors::fit(&self.metric, self.whitening, features, labels)?);
         Ok(())
     }
 
@@ -103,5 +115,24 @@ mod tests {
         let scores = system.scores(&queries).unwrap();
         assert_eq!(scores.decide(1, system.threshold()), Some(2));
         assert_eq!((system.vectors(), system.classes().len()), (5, 3));
+    }
+
+    #[test]
+    fn whitening_sees_past_a_loud_column() {
+        // The second column is loud within classes; the first tells them apart.
+        let row = |row: u16| [f32::from(row % 2), f32::from(row * 37 % 101) * 30.0];
+        let features = Features::new((0..40).flat_map(row).collect::<Vec<f32>>(), 2).unwrap();
+        let labels = Labels::new((0..40).map(|row| ["a", "b"][row % 2])).unwrap();
+        let query = |at: u16| [f32::from(at % 2), f32::from(at) * 73.0];
+        let queries = Features::new((0..40).flat_map(query).collect::<Vec<f32>>(), 2).unwrap();
+        let right = |whitening: f64| {
+            let plain = NearestThreshold::new(Metric::Euclidean, 1).with_whitening(whitening);
+            let mut system = plain.with_threshold(f64::NEG_INFINITY);
+            system.fit(&features, &labels).unwrap();
+            let scores = system.scores(&queries).unwrap();
+            (0..40).filter(|&at| scores.best(at).0 == at % 2).count()
+        };
+        let (with, without) = (right(0.5), right(0.0));
+        assert!(with >= without + 10, "{with} {without}");
     }
 }

@@ -17,9 +17,15 @@ pub(crate) struct Neighbors {
 }
 
 impl Neighbors {
-    pub(crate) fn fit(metric: &Metric, features: &Features<'_>, labels: &Labels) -> Result<Self, FitError> {
+    pub(crate) fn fit(
+        metric: &Metric,
+        whitening: f64,
+        features: &Features<'_>,
+        labels: &Labels,
+    ) -> Result<Self, FitError> {
         let params = Params {
             metric: metric.clone(),
+            whitening,
             tail_size: TailSize::Count(1),
             cover_threshold: 1.0,
             refit: Refit::New,

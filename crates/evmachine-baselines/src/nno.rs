@@ -66,8 +66,8 @@ impl NearestNonOutlier {
         Self { metric: MetricLearning::Euclidean, ..Self::new(1) }
     }
 
-    /// Uses this radius, in units of the root mean square of centred features, instead of one set by cross-class
-    /// validation.
+    /// Uses this radius instead of one set by cross-class validation: in units of the root mean square distance of points
+    /// from the mean of their class, or without metric learning of the root mean square of centred features.
     #[must_use]
     pub fn with_tau(mut self, tau: f64) -> Self {
         self.fixed_tau = Some(tau);

@@ -8,8 +8,6 @@ use crate::scores::Scores;
 use crate::svm::OneVsRest;
 use crate::system::System;
 
-/// The cost of the linear machines, LIBSVM's own.
-const COST: f64 = 1.0;
 /// Places that each of the two planes is tried at.
 const PLACES: usize = 48;
 
@@ -22,8 +20,9 @@ const PLACES: usize = 48;
 ///
 /// A query belongs to the class of the highest decision value among those in whose slab it lies, and is unknown outside
 /// of all. A score is e to the decision value inside the slab, and minus the distance from it, in units of w_+, outside.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct OneVsSet {
+    cost: f64,
     classes: Classes,
     fitted: Option<OneVsRest>,
     slabs: Vec<Slab>,
@@ -37,10 +36,10 @@ struct Slab {
 }
 
 impl OneVsSet {
-    /// Columns are scaled to the range from 0 to 1 first.
+    /// With the cost of the linear machines; columns are scaled to the range from 0 to 1 first.
     #[must_use]
-    pub fn new() -> Self {
-        Self::default()
+    pub fn new(cost: f64) -> Self {
+        Self { cost, classes: Classes::default(), fitted: None, slabs: Vec::new() }
     }
 }
 
@@ -89,7 +88,7 @@ impl System for OneVsSet {
     fn fit(&mut self, features: &Features<'_>, labels: &Labels) -> Result<(), SystemError> {
         let mut classes = Classes::default();
         let numbers = classes.learn(features, labels)?;
-        let fitted = OneVsRest::fit(features, &numbers, classes.names.len(), COST, None)?;
+        let fitted = OneVsRest::fit(features, &numbers, classes.names.len(), self.cost, None)?;
         let decisions = fitted.decisions(features);
         self.slabs = (0..classes.names.len())
             .map(|class| {
@@ -158,7 +157,7 @@ mod tests {
         let values: Vec<f32> =
             (0..60u16).map(|row| f32::from(row % 2) * 2.0 + f32::from(row) / 100.0).collect();
         let labels = Labels::new((0..60).map(|row| if row % 2 == 0 { "low" } else { "high" })).unwrap();
-        let mut system = OneVsSet::new();
+        let mut system = OneVsSet::new(1.0);
         system.fit(&Features::new(values, 1).unwrap(), &labels).unwrap();
         let queries = Features::new(vec![0.3, 2.3, 40.0, -40.0], 1).unwrap();
         let scores = system.scores(&queries).unwrap();

@@ -66,7 +66,7 @@ impl System for OpenSetNearestNeighbor {
                 Self::new(self.metric.clone()).with_ratio(1.0)
             })?,
         };
-        self.points = Some(Neighbors::fit(&self.metric, features, labels)?);
+        self.points = Some(Neighbors::fit(&self.metric, 0.0, features, labels)?);
         Ok(())
     }
 

@@ -4,6 +4,10 @@
 //! the log-likelihood of the training labels by stochastic gradients. For one point, with `z_c` = `mu_c` - x:
 //!
 //! `d ln p(y | x) / dW = sum_c (p(c | x) - [c = y]) W z_c z_c^T`
+//!
+//! The length of W grows with the number of steps, and so does every distance. In the end W is scaled such that training
+//! points lie at a root mean square distance of 1 from the mean of their class, so that a radius found with some classes left
+//! out holds for all.
 
 use evmachine::Features;
 use rand::rngs::StdRng;
@@ -63,7 +67,21 @@ impl Projection {
                 }
             }
         }
+        projection.scale(points, classes, means);
         projection
+    }
+
+    fn scale(&mut self, points: &[Vec<f64>], classes: &[usize], means: &[Vec<f64>]) {
+        let projected: Vec<Vec<f64>> = means.par_iter().map(|mean| self.apply(mean)).collect();
+        let squares: Vec<f64> = points
+            .par_iter()
+            .zip(classes)
+            .map(|(point, &class)| squared(&projected[class], &self.apply(point)))
+            .collect();
+        let spread = (squares.iter().sum::<f64>() / points.len().max(1) as f64).sqrt();
+        if spread > 0.0 {
+            self.weights.iter_mut().for_each(|weight| *weight /= spread);
+        }
     }
 
     /// The gradient of the mean log-likelihood of a batch.
@@ -282,9 +300,18 @@ mod tests {
         let learned = Projection::learn(&points, &classes, &means, 2, 7);
         let column = |index: usize| learned.weights[index].hypot(learned.weights[2 + index]);
         assert!(column(0) > 1.5 * column(1), "{:?}", learned.weights);
-        let before = Projection::identity(2);
+        let mut before = Projection::identity(2);
+        before.scale(&points, &classes, &means);
         let gain =
             likelihood(&learned, &points, &classes, &means) - likelihood(&before, &points, &classes, &means);
         assert!(gain > 0.1, "{gain}");
+        for projection in [learned, before] {
+            let distances = points
+                .iter()
+                .zip(&classes)
+                .map(|(point, &class)| squared(&projection.apply(point), &projection.apply(&means[class])));
+            let mean = distances.sum::<f64>() / 200.0;
+            assert!((mean - 1.0).abs() < 1e-9, "{mean}");
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! Scores of classes for queries.
 
 use evmachine::Labels;
+use evmachine::labels::are_same;
 use evmachine_eval::Answers;
 
 /// One row for each query, one column for each class.
@@ -51,8 +52,8 @@ impl Scores {
     /// the query unknown.
     #[must_use]
     pub fn answers(&self, names: &[String], labels: &Labels, threshold: f64) -> Answers {
-        let classes: Vec<Option<usize>> =
-            labels.names().iter().map(|label| names.iter().position(|name| name == label)).collect();
+        let class_of = |label: &String| names.iter().position(|name| are_same(name, label));
+        let classes: Vec<Option<usize>> = labels.names().iter().map(class_of).collect();
         let mut answers = Answers::default();
         for (row, &label) in labels.ids().iter().enumerate() {
             let (best, score) = self.best(row);
@@ -75,5 +76,15 @@ mod tests {
         let answers = scores.answers(&names, &Labels::new(["b", "z"]).unwrap(), 0.3);
         assert_eq!(answers.truth, [Some(1), None]);
         assert_eq!((answers.best, answers.accepted), (vec![1, 0], vec![true, false]));
+    }
+
+    #[test]
+    fn a_label_is_the_class_that_it_names_in_any_format() {
+        let scores = Scores::new(2, &[vec![0.1, 0.7]]);
+        let names = ["2", "true"].map(str::to_owned);
+        for (label, truth) in [("2.0", 0), ("True", 1)] {
+            let answers = scores.answers(&names, &Labels::new([label]).unwrap(), 0.0);
+            assert_eq!(answers.truth, [Some(truth)]);
+        }
     }
 }

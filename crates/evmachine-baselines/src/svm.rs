@@ -9,7 +9,7 @@ use crate::error::SystemError;
 use crate::machine::{Machine, Rbf, rows};
 use crate::scaling::Scaling;
 use crate::scores::Scores;
-use crate::system::System;
+use crate::system::{System, at_probability};
 
 /// Folds of the decision values that sigmoids are fitted to, as in Platt (1999).
 const FOLDS: usize = 3;
@@ -161,10 +161,89 @@ impl System for PlattSvm {
     }
 
     fn threshold_at(&self, delta: f64) -> Option<f64> {
-        Some(delta)
+        Some(at_probability(delta))
     }
 
     fn vectors(&self) -> usize {
         self.fitted.as_ref().map_or(0, OneVsRest::vectors)
+    }
+}
+
+/// The same machines without probabilities: the decision values themselves, for thresholds that are validated.
+#[derive(Debug, Clone)]
+pub struct DecisionSvm {
+    rbf: Rbf,
+    classes: Classes,
+    fitted: Option<OneVsRest>,
+}
+
+impl DecisionSvm {
+    /// With the given cost and gamma; columns are scaled to the range from 0 to 1 first.
+    #[must_use]
+    pub fn new(rbf: Rbf) -> Self {
+        Self { rbf, classes: Classes::default(), fitted: None }
+    }
+}
+
+impl System for DecisionSvm {
+    fn name(&self) -> String {
+        "1-vs-rest RBF SVM, decision values".to_owned()
+    }
+
+    fn fit(&mut self, features: &Features<'_>, labels: &Labels) -> Result<(), SystemError> {
+        let mut classes = Classes::default();
+        let numbers = classes.learn(features, labels)?;
+        let count = classes.names.len();
+        let fitted = OneVsRest::fit(features, &numbers, count, self.rbf.cost, Some(self.rbf.gamma))?;
+        (self.classes, self.fitted) = (classes, Some(fitted));
+        Ok(())
+    }
+
+    fn classes(&self) -> &[String] {
+        &self.classes.names
+    }
+
+    fn scores(&self, queries: &Features<'_>) -> Result<Scores, SystemError> {
+        let fitted = self.fitted.as_ref().ok_or_else(|| SystemError::NotFitted { system: self.name() })?;
+        Ok(Scores::new(fitted.machines.len(), &fitted.decisions(queries)))
+    }
+
+    /// Where every machine says "one of the others".
+    fn threshold(&self) -> f64 {
+        0.0
+    }
+
+    fn vectors(&self) -> usize {
+        self.fitted.as_ref().map_or(0, OneVsRest::vectors)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn decision_values_and_probabilities_have_one_order_within_a_class() {
+        let values: Vec<f32> =
+            (0..60u16).map(|row| f32::from(row % 3) * 3.0 + f32::from(row) / 40.0).collect();
+        let features = Features::new(values, 1).unwrap();
+        let labels = Labels::new((0..60).map(|row| ["a", "b", "c"][row % 3])).unwrap();
+        let rbf = Rbf { cost: 8.0, gamma: 4.0 };
+        let (mut plain, mut platt) = (DecisionSvm::new(rbf), PlattSvm::new(rbf));
+        plain.fit(&features, &labels).unwrap();
+        platt.fit(&features, &labels).unwrap();
+        assert_eq!((plain.vectors(), plain.threshold_at(0.1)), (platt.vectors(), None));
+        let queries = Features::new(vec![0.5, 1.9, 3.6, 7.0], 1).unwrap();
+        let (plain, platt) = (plain.scores(&queries).unwrap(), platt.scores(&queries).unwrap());
+        for class in 0..3 {
+            let column = |scores: &Scores| (0..4).map(|row| scores.row(row)[class]).collect::<Vec<f64>>();
+            let (decisions, probabilities) = (column(&plain), column(&platt));
+            for (a, b) in (0..4).flat_map(|a| (0..4).map(move |b| (a, b))) {
+                let falls = decisions[a] > decisions[b] && probabilities[a] < probabilities[b];
+                assert!(!falls, "{decisions:?} {probabilities:?}");
+            }
+        }
+        let decisions = [0, 2, 3].map(|row| plain.decide(row, 0.0));
+        assert_eq!(decisions, [Some(0), Some(1), Some(2)]);
     }
 }

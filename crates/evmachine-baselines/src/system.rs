@@ -54,6 +54,11 @@ pub trait System: Send + Sync {
     fn vectors(&self) -> usize;
 }
 
+/// The threshold for scores that are probabilities. At 0 everything is accepted, what scores below 0 to be told apart too.
+pub(crate) fn at_probability(delta: f64) -> f64 {
+    if delta > 0.0 { delta } else { f64::NEG_INFINITY }
+}
+
 impl System for Box<dyn System> {
     fn name(&self) -> String {
         self.as_ref().name()

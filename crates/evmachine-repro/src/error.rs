@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use evmachine::tuning::DeriveError;
 use evmachine::{FeatureError, FitError, LabelError, ReduceError};
 use evmachine_baselines::SystemError;
 use evmachine_eval::TuneError;
@@ -21,6 +22,9 @@ pub enum ReproError {
     /// Tuning failed.
     #[error(transparent)]
     Tune(TuneError),
+    /// A model could not be derived from the distances of another.
+    #[error(transparent)]
+    Derive(#[from] DeriveError),
     /// A picture could not be drawn.
     #[error(transparent)]
     Plot(#[from] PlotError),

@@ -14,6 +14,7 @@
 
 pub mod budget;
 mod error;
+mod letter;
 mod log;
 pub mod oletter;
 pub mod openworld;
@@ -27,5 +28,5 @@ mod tuned;
 mod watch;
 
 pub use error::ReproError;
-pub use section::{Claim, Figure, Section, Table, page};
+pub use section::{Claim, Figure, Section, Table, Verdict, page};
 pub use watch::Watch;

@@ -9,11 +9,12 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use evmachine::{Features, Labels, Params, TailSize};
-use evmachine_baselines::{System, cross_class};
-use evmachine_eval::Answers;
+use evmachine_baselines::cross_class;
+use evmachine_eval::{Answers, openness};
 use serde::Serialize;
 
 use crate::error::ReproError;
+use crate::letter;
 use crate::log::Log;
 use crate::section::Section;
 use crate::tuned;
@@ -22,8 +23,8 @@ use crate::watch::Watch;
 pub use draw::{Draw, UNKNOWN, draw};
 pub(crate) use rows::rounded;
 pub use rows::{Row, VectorRow};
-pub(crate) use systems::{Entry, Rule, paper};
-pub use systems::{SVM, Selection, SvmChoice};
+pub(crate) use systems::{Entry, paper};
+pub use systems::{Rule, Selection, SvmChoice};
 
 /// Rows before this one train, the others test: the division that LIBSVM's copy of Letter has.
 pub const TRAINING_ROWS: usize = 15_000;
@@ -68,6 +69,7 @@ pub fn run(
     settings: &Settings,
     watch: &Watch<'_>,
 ) -> Result<Section, ReproError> {
+    let features = &letter::unit(features)?;
     let mut log: Log<Row> = Log::open(folder, "runs.csv", settings)?;
     let mut vectors: Log<VectorRow> = Log::open(folder, "vectors.csv", settings)?;
     let draws: Vec<Vec<Draw>> = (0..settings.draws as u64)
@@ -77,7 +79,7 @@ pub fn run(
     let mut tuned = None;
     for (number, folds) in (1..).zip(&draws) {
         let params = tuned_params(folder, features, labels, settings, &folds[0], number, watch)?;
-        let entries = systems::entries(settings.systems, &params);
+        let entries = systems::entries(settings.systems, &params, number);
         let plan = Plan { features, labels, folds, draw: number, seed: settings.seed, every: settings.every };
         plan.run(&mut log, &entries, watch)?;
         tuned.get_or_insert(params);
@@ -141,7 +143,7 @@ fn tuned_params(
     watch: &Watch<'_>,
 ) -> Result<Params, ReproError> {
     let data = divide(features, labels, letters, settings.every);
-    let options = systems::tune_options(settings.seed);
+    let options = systems::tune_options(settings.seed, settings.every);
     let (features, labels) = &data.train;
     let params = tuned::params(&folder.join(tuned_name(number)), features, labels, &options, watch)?;
     let classes = labels.names().len() as f64;
@@ -180,7 +182,7 @@ fn divide(features: &Features<'_>, labels: &Labels, letters: &Draw, every: usize
     Fold { train: select(&train), test: select(&test), from }
 }
 
-/// One system on one fold, for each number of unknown letters.
+/// One system on one fold, by each rule that it can be told, for each number of unknown letters.
 fn measure(
     entry: &Entry,
     data: &Fold,
@@ -193,12 +195,11 @@ fn measure(
     let clock = Instant::now();
     let mut system = entry.build();
     system.fit(&train.0, &train.1)?;
-    let validation = match entry.rule {
-        Rule::Formula => None,
-        Rule::CrossClass => {
-            let fresh = || entry.build();
-            Some(cross_class::answers(&train.0, &train.1, VALIDATION_FOLDS, seed, fresh)?)
-        }
+    let fresh = || entry.build();
+    let validation = if entry.is_validated() {
+        Some(cross_class::answers(&train.0, &train.1, VALIDATION_FOLDS, seed, fresh)?)
+    } else {
+        None
     };
     let fit_seconds = clock.elapsed().as_secs_f64();
     let clock = Instant::now();
@@ -206,27 +207,22 @@ fn measure(
     let score_seconds = clock.elapsed().as_secs_f64();
     let answers = scores.answers(system.classes(), &test.1, f64::NEG_INFINITY);
     let known = letters.known.len();
-    Ok((0..=letters.unknown.len())
-        .map(|unknown| {
-            let threshold = threshold(system.as_ref(), validation.as_ref(), known, unknown);
+    let costs = |row: Row| row.with_costs(system.vectors(), train.1.len(), fit_seconds, score_seconds);
+    let places = Rule::ALL
+        .into_iter()
+        .flat_map(|rule| (0..=letters.unknown.len()).map(move |unknown| (rule, unknown)));
+    Ok(places
+        .filter_map(|(rule, unknown)| {
+            let threshold = match rule {
+                Rule::Formula => system.threshold_at(openness::delta(known, unknown))?,
+                Rule::Validated => {
+                    cross_class::threshold_for_share(validation.as_ref()?, unknown as f64 / known as f64)
+                }
+            };
             let answers = part(&answers, &data.from, unknown).with_threshold(threshold);
-            Row::new(draw, fold, entry, known, unknown, threshold, &answers).with_costs(
-                system.vectors(),
-                train.1.len(),
-                fit_seconds,
-                score_seconds,
-            )
+            Some(costs(Row::new(draw, fold, &entry.name, (rule, threshold), (known, unknown), &answers)))
         })
         .collect())
-}
-
-fn threshold(system: &dyn System, validation: Option<&Answers>, known: usize, unknown: usize) -> f64 {
-    match validation {
-        Some(answers) => cross_class::threshold_for_share(answers, unknown as f64 / known as f64),
-        None => system
-            .threshold_at(evmachine_eval::openness::delta(known, unknown))
-            .unwrap_or_else(|| system.threshold()),
-    }
 }
 
 /// The answers of the rows that take part.
@@ -249,7 +245,7 @@ fn all_letters(
 ) -> Result<(), ReproError> {
     let rows: Vec<usize> = (0..TRAINING_ROWS.min(labels.len())).step_by(settings.every.max(1)).collect();
     let (features, labels) = (features.select(&rows), labels.select(&rows));
-    let entries = systems::entries(settings.systems, params);
+    let entries = systems::entries(settings.systems, params, 1);
     for (number, entry) in entries.iter().enumerate() {
         if log.rows().iter().any(|row| row.system == entry.name) {
             continue;

@@ -1,13 +1,15 @@
 //! The open-world protocol (Sec. V-B, Fig. 3, Table I): some classes are learned first, more join in steps, and at each
 //! step classes that are not yet known take part in the test.
 
+mod search;
 mod summary;
+mod systems;
 
 use std::path::Path;
 use std::time::Instant;
 
-use evmachine::{Features, Labels, Metric, Params};
-use evmachine_baselines::{ExtremeValueMachine, KernelDensity, NearestNonOutlier, NearestThreshold, System};
+use evmachine::labels::are_same;
+use evmachine::{Features, Labels, Metric, Params, TailModel};
 use evmachine_eval::folds::FoldSizes;
 use evmachine_eval::{Answers, Evaluation, Objective, Search, Space, TuneOptions};
 use rand::SeedableRng;
@@ -15,9 +17,12 @@ use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
 use serde::{Deserialize, Serialize};
 
+use self::search::Candidate;
+use self::systems::{Entrant, Form, formed};
 use crate::error::ReproError;
 use crate::log::Log;
 use crate::oletter::rounded;
+use crate::parameters;
 use crate::section::Section;
 use crate::synthetic::Synthetic;
 use crate::tuned;
@@ -51,6 +56,8 @@ impl Data<'static> {
 pub struct Settings {
     /// What the data is called.
     pub name: String,
+    /// The flags that name the data, for whoever wants to give the command again.
+    pub source: String,
     /// Classes learned first.
     pub initial: usize,
     /// Classes learned in each step.
@@ -59,25 +66,19 @@ pub struct Settings {
     pub most: usize,
     /// Unknown classes are tested in multiples of this.
     pub unknown_step: usize,
+    /// Most unknown classes in a test.
+    pub most_unknown: usize,
     /// The metric of the EVM and of nearest neighbours, by name.
     pub metric: String,
     /// Rank of NNO's projection.
     pub rank: usize,
-    /// Trials of each search for the EVM's parameters.
+    /// Trials of the search for the tuned EVM's parameters.
     pub trials: usize,
     /// Seed of the order of classes and of all that is drawn.
     pub seed: u64,
     /// How the data was drawn, where it was.
     pub synthetic: Option<Synthetic>,
 }
-
-/// Kernels that KDE keeps of a class.
-const KERNELS: usize = 40;
-
-/// The EVM whose k and tail size were searched as in the paper.
-const PAPER: &str = "EVM, paper's search";
-/// The EVM over the tuner's whole space.
-const TUNED: &str = "EVM, tuned";
 
 /// One system at one step with so many unknown classes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -89,6 +90,9 @@ struct Row {
     f1: f64,
     known_accuracy: Option<f64>,
     unknown_accuracy: Option<f64>,
+    /// Known queries named right, were none rejected.
+    closed_accuracy: f64,
+    oscr: Option<f64>,
     vectors: usize,
     points: usize,
     vector_ratio: f64,
@@ -110,8 +114,11 @@ impl Course {
         names.shuffle(&mut StdRng::seed_from_u64(seed));
         let rows = |labels: &Labels| {
             let mut rows = vec![Vec::new(); names.len()];
-            let place: Vec<Option<usize>> =
-                labels.names().iter().map(|label| names.iter().position(|name| name == label)).collect();
+            let place: Vec<Option<usize>> = labels
+                .names()
+                .iter()
+                .map(|label| names.iter().position(|name| are_same(name, label)))
+                .collect();
             for (row, &id) in labels.ids().iter().enumerate() {
                 if let Some(place) = place[id as usize] {
                     rows[place].push(row);
@@ -141,26 +148,51 @@ pub fn run(
         });
     }
     let first = course.train[..settings.initial].concat();
+    let scaled = formed(data, Form::UnitScale)?;
+    let mut searched: Log<Candidate> = Log::open(folder, "search.csv", settings)?;
+    let mut papers = systems::papers(&metric);
+    for (name, form, params) in &mut papers {
+        let own = if *form == Form::UnitScale { &scaled } else { data };
+        let (features, labels) = (own.train.0.select(&first), own.train.1.select(&first));
+        if search::best(searched.rows(), name).is_none() {
+            searched.add(search::search(name, params, &features, &labels, settings.seed, watch)?)?;
+        }
+        if let Some(best) = search::best(searched.rows(), name) {
+            *params = best.params(params, labels.len());
+        }
+    }
+    let libmr = papers.iter().find(|(name, ..)| *name == systems::paper_name(TailModel::Libmr));
     let first = (data.train.0.select(&first), data.train.1.select(&first));
-    let (paper, full) = (tune_options(settings, Space::paper())?, tune_options(settings, Space::full())?);
-    let paper = tuned::best_trial(&folder.join("paper.json"), &first.0, &first.1, &paper, watch)?;
-    let full = tuned::params(&folder.join("tuned.json"), &first.0, &first.1, &full, watch)?;
-    let systems: Vec<Box<dyn System>> = vec![
-        Box::new(ExtremeValueMachine::new(PAPER, paper)),
-        Box::new(ExtremeValueMachine::new(TUNED, full)),
-        Box::new(NearestNonOutlier::new(settings.rank).with_seed(settings.seed)),
-        Box::new(KernelDensity::new(KERNELS).with_seed(settings.seed)),
-        Box::new(NearestThreshold::new(metric, 1).with_seed(settings.seed)),
-    ];
-    let total = systems.len();
-    for (number, mut system) in systems.into_iter().enumerate() {
-        if log.rows().iter().any(|row| row.system == system.name()) {
+    let scales = match libmr {
+        Some((_, Form::Raw, params)) => Some(parameters::scales_and_shapes(params, &first.0, &first.1)?),
+        _ => None,
+    };
+    let tuned =
+        tuned::params(&folder.join("tuned.json"), &first.0, &first.1, &tune_options(settings)?, watch)?;
+    let chosen: Vec<(&str, Params)> =
+        papers.iter().map(|(name, _, params)| (*name, params.clone())).collect();
+    let entrants = systems::entrants(papers, tuned, &metric, settings);
+    let (unit_length, total) = (formed(data, Form::UnitLength)?, entrants.len());
+    for (number, mut entrant) in entrants.into_iter().enumerate() {
+        if log.rows().iter().any(|row| row.system == entrant.name) {
             continue;
         }
-        watch.tell(&system.name(), number, total)?;
-        log.add(measure(system.as_mut(), data, &course, settings, watch)?)?;
+        watch.tell(entrant.name, number, total)?;
+        let own = match entrant.form {
+            Form::Raw => data,
+            Form::UnitLength => &unit_length,
+            Form::UnitScale => &scaled,
+        };
+        log.add(measure(&mut entrant, own, &course, settings, watch)?)?;
     }
-    summary::section(log.rows(), settings, data)
+    let results = summary::Results {
+        rows: log.rows(),
+        searched: searched.rows(),
+        dimensions: data.train.0.columns(),
+        chosen: &chosen,
+        scales,
+    };
+    summary::section(&results, settings, data)
 }
 
 fn metric(settings: &Settings) -> Result<Metric, ReproError> {
@@ -168,12 +200,11 @@ fn metric(settings: &Settings) -> Result<Metric, ReproError> {
         .ok_or_else(|| ReproError::UnknownMetric { name: settings.metric.clone() })
 }
 
-/// Three folds over the first classes, as in the paper; tail sizes are shares of the negatives, which does what the paper's
-/// factor of 1.5 is for.
-fn tune_options(settings: &Settings, space: Space) -> Result<TuneOptions, ReproError> {
+/// The tuner's whole space, on three folds over the first classes, as in the paper.
+fn tune_options(settings: &Settings) -> Result<TuneOptions, ReproError> {
     Ok(TuneOptions {
         base: Params { metric: metric(settings)?, ..Params::paper() },
-        space,
+        space: Space::full(),
         search: Search::Bayesian { trials: settings.trials },
         objective: Objective::F1,
         folds: Some(3),
@@ -185,17 +216,22 @@ fn tune_options(settings: &Settings, space: Space) -> Result<TuneOptions, ReproE
 
 /// A system from its first classes to its last.
 fn measure(
-    system: &mut dyn System,
+    entrant: &mut Entrant,
     data: &Data<'_>,
     course: &Course,
     settings: &Settings,
     watch: &Watch<'_>,
 ) -> Result<Vec<Row>, ReproError> {
+    let Entrant { name, system, .. } = entrant;
     let most = settings.most.min(course.names.len());
+    let asked = course.test.concat();
+    let from: Vec<usize> =
+        (0..course.names.len()).flat_map(|class| vec![class; course.test[class].len()]).collect();
+    let (queries, truth) = (data.test.0.select(&asked), data.test.1.select(&asked));
     let (mut rows, mut known, mut points) = (Vec::new(), 0, 0);
     while known < most {
         let next = if known == 0 { settings.initial } else { known + settings.increment.max(1) }.min(most);
-        watch.tell(&format!("{}, {next} classes", system.name()), known, most)?;
+        watch.tell(&format!("{name}, {next} classes"), known, most)?;
         let batch = course.train[known..next].concat();
         let (features, labels) = (data.train.0.select(&batch), data.train.1.select(&batch));
         let clock = Instant::now();
@@ -207,23 +243,23 @@ fn measure(
         let learn_seconds = clock.elapsed().as_secs_f64();
         (known, points) = (next, points + batch.len());
         let clock = Instant::now();
-        let asked = course.test.concat();
-        let from: Vec<usize> =
-            (0..course.names.len()).flat_map(|class| vec![class; course.test[class].len()]).collect();
-        let scores = system.scores(&data.test.0.select(&asked))?;
+        let scores = system.scores(&queries)?;
         let score_seconds = clock.elapsed().as_secs_f64();
-        let answers = scores.answers(system.classes(), &data.test.1.select(&asked), system.threshold());
-        for unknown in (0..=course.names.len() - known).step_by(settings.unknown_step.max(1)) {
+        let answers = scores.answers(system.classes(), &truth, system.threshold());
+        let most_unknown = settings.most_unknown.min(course.names.len() - known);
+        for unknown in (0..=most_unknown).step_by(settings.unknown_step.max(1)) {
             let part = part(&answers, &from, known + unknown);
             let evaluation = Evaluation::new(&part, known);
             rows.push(Row {
-                system: system.name(),
+                system: (*name).to_owned(),
                 known,
                 unknown,
                 accuracy: rounded(evaluation.accuracy),
                 f1: rounded(evaluation.f1_micro),
                 known_accuracy: evaluation.known_accuracy.map(rounded),
                 unknown_accuracy: evaluation.unknown_accuracy.map(rounded),
+                closed_accuracy: rounded(closed_accuracy(&part)),
+                oscr: evaluation.oscr.map(rounded),
                 vectors: system.vectors(),
                 points,
                 vector_ratio: rounded(system.vectors() as f64 / points.max(1) as f64),
@@ -233,6 +269,14 @@ fn measure(
         }
     }
     Ok(rows)
+}
+
+/// The share of known queries whose best class is theirs.
+fn closed_accuracy(answers: &Answers) -> f64 {
+    let known = answers.truth.iter().flatten().count();
+    let right =
+        answers.truth.iter().zip(&answers.best).filter(|(truth, best)| **truth == Some(**best)).count();
+    right as f64 / known.max(1) as f64
 }
 
 /// The answers about the first so many classes.

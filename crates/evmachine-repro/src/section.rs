@@ -26,9 +26,42 @@ pub struct Claim {
     /// What came out here.
     pub measured: String,
     /// Whether it agrees.
-    pub agrees: bool,
+    pub verdict: Verdict,
     /// Why, where it does not; or what to keep in mind where it does.
     pub why: String,
+}
+
+/// Whether a run agrees with a sentence of the paper.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// It does.
+    Agrees,
+    /// It does not.
+    Differs,
+    /// What the sentence speaks of was not, or could not be, done here.
+    NotComparable,
+}
+
+impl Verdict {
+    pub(crate) fn of(agrees: bool) -> Self {
+        if agrees { Self::Agrees } else { Self::Differs }
+    }
+
+    fn words(self) -> &'static str {
+        match self {
+            Self::Agrees => "Agrees.",
+            Self::Differs => "Does not agree.",
+            Self::NotComparable => "Cannot be compared.",
+        }
+    }
+
+    fn class(self) -> &'static str {
+        match self {
+            Self::Agrees => "agrees",
+            Self::Differs => "differs",
+            Self::NotComparable => "open",
+        }
+    }
 }
 
 /// A figure.
@@ -59,12 +92,6 @@ pub struct Section {
     pub figures: Vec<Figure>,
 }
 
-impl Claim {
-    fn verdict(&self) -> &'static str {
-        if self.agrees { "Agrees." } else { "Does not agree." }
-    }
-}
-
 impl Section {
     /// Writes `summary.md` and the pictures, as SVG and PNG, into the folder.
     pub fn write(&self, folder: &Path) -> Result<(), ReproError> {
@@ -85,12 +112,13 @@ impl Section {
             let _ = write!(page, "\n{paragraph}\n");
         }
         if !self.claims.is_empty() {
-            page.push_str("\n## The paper and this run\n\n");
+            page.push_str(
+                "\n## The paper and this run\n\n| the paper said | we found | why |\n|---|---|---|\n",
+            );
         }
         for claim in &self.claims {
-            let (paper, measured, verdict, why) =
-                (&claim.paper, &claim.measured, claim.verdict(), &claim.why);
-            let _ = writeln!(page, "- The paper: {paper} Here: {measured} **{verdict}** {why}");
+            let (paper, measured, why) = (&claim.paper, &claim.measured, claim.why.trim_end());
+            let _ = writeln!(page, "| {paper} | **{}** {measured} | {why} |", claim.verdict.words());
         }
         for table in &self.tables {
             let _ = write!(page, "\n## {}\n\n| {} |\n|---|", table.caption, table.header.join(" | "));
@@ -117,15 +145,17 @@ impl Section {
             let _ = write!(page, "<p>{}</p>", escaped(paragraph));
         }
         if !self.claims.is_empty() {
-            page.push_str("<table class=\"claims\"><tr><th>The paper</th><th>This run</th><th></th></tr>");
+            page.push_str(
+                "<table class=\"claims\"><tr><th>The paper said</th><th>We found</th><th>Why</th></tr>",
+            );
             for claim in &self.claims {
-                let class = if claim.agrees { "agrees" } else { "differs" };
+                let class = claim.verdict.class();
                 let _ = write!(
                     page,
-                    "<tr><td>{}</td><td>{}</td><td class=\"{class}\"><b>{}</b> {}</td></tr>",
+                    "<tr><td>{}</td><td class=\"{class}\"><b>{}</b> {}</td><td>{}</td></tr>",
                     escaped(&claim.paper),
+                    claim.verdict.words(),
                     escaped(&claim.measured),
-                    claim.verdict(),
                     escaped(&claim.why)
                 );
             }
@@ -171,7 +201,8 @@ vertical-align:top;text-align:left}.numbers td,.numbers th{text-align:right}.num
 
 /// One page with all sections, their pictures inside.
 pub fn page(sections: &[Section]) -> String {
-    let agreeing = sections.iter().flat_map(|section| &section.claims).filter(|claim| claim.agrees).count();
+    let all = sections.iter().flat_map(|section| &section.claims);
+    let agreeing = all.filter(|claim| claim.verdict == Verdict::Agrees).count();
     let claims: usize = sections.iter().map(|section| section.claims.len()).sum();
     let mut page = format!(
         "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><title>The Extreme Value Machine: the \
@@ -199,7 +230,7 @@ mod tests {
             claims: vec![Claim {
                 paper: "96 % with all points.".to_owned(),
                 measured: "95.7 %.".to_owned(),
-                agrees: true,
+                verdict: Verdict::Agrees,
                 why: String::new(),
             }],
             tables: vec![Table {
@@ -211,7 +242,7 @@ mod tests {
         };
         let markdown = section.markdown();
         assert!(markdown.contains("| ratio | accuracy |\n|---|---:|\n| 0.1 | 0.92 |"), "{markdown}");
-        assert!(markdown.contains("- The paper: 96 % with all points. Here: 95.7 %. **Agrees.**"));
+        assert!(markdown.contains("| 96 % with all points. | **Agrees.** 95.7 %. |  |"), "{markdown}");
         let html = page(&[section]);
         assert!(html.contains("Size &amp; accuracy") && html.contains("<td>0.92</td>"));
         assert!(html.contains("Of 1 claims, 1 agree"));

@@ -43,7 +43,7 @@ pub struct Synthetic {
 
 impl Default for Synthetic {
     fn default() -> Self {
-        Self { classes: 200, points: 60, tests: 15, dimensions: 512, rank: 48, spread: 1.2, seed: 1 }
+        Self { classes: 400, points: 60, tests: 15, dimensions: 512, rank: 48, spread: 1.2, seed: 1 }
     }
 }
 

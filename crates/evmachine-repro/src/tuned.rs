@@ -2,9 +2,8 @@
 
 use std::path::Path;
 
-use evmachine::{Features, Labels, Params, Rejection};
-use evmachine_baselines::{ExtremeValueMachine, cross_class};
-use evmachine_eval::{TuneOptions, TuneProgress, Tuned, tune};
+use evmachine::{Features, Labels, Params};
+use evmachine_eval::{TuneOptions, TuneProgress, tune};
 
 use crate::error::ReproError;
 use crate::watch::Watch;
@@ -17,39 +16,6 @@ pub(crate) fn params(
     options: &TuneOptions,
     watch: &Watch<'_>,
 ) -> Result<Params, ReproError> {
-    kept(path, || Ok(search(features, labels, options, watch)?.params))
-}
-
-/// As [`params`], but the best of the trials themselves, neither a preset nor reduced, with the delta at which F1 is best
-/// under cross-class validation.
-pub(crate) fn best_trial(
-    path: &Path,
-    features: &Features<'_>,
-    labels: &Labels,
-    options: &TuneOptions,
-    watch: &Watch<'_>,
-) -> Result<Params, ReproError> {
-    kept(path, || {
-        let tuned = search(features, labels, options, watch)?;
-        let best = tuned.trials.iter().max_by(|a, b| a.mean.total_cmp(&b.mean)).unwrap_or(&tuned.best);
-        let fresh = || ExtremeValueMachine::new("", best.params.clone());
-        let threshold = cross_class::threshold(features, labels, options.seed, fresh)?;
-        let delta = best.params.tail_model.probability_at(threshold);
-        Ok(Params { rejection_threshold: Rejection::Probability(delta), ..best.params.clone() })
-    })
-}
-
-fn search(
-    features: &Features<'_>,
-    labels: &Labels,
-    options: &TuneOptions,
-    watch: &Watch<'_>,
-) -> Result<Tuned, ReproError> {
-    let progress = &mut |at: &TuneProgress<'_>| watch.flow("tuning the EVM", at.done, at.total);
-    Ok(tune(features, labels, options, progress)?)
-}
-
-fn kept(path: &Path, find: impl FnOnce() -> Result<Params, ReproError>) -> Result<Params, ReproError> {
     let damaged =
         |error: serde_json::Error| ReproError::Log { path: path.to_owned(), detail: error.to_string() };
     match std::fs::read_to_string(path) {
@@ -57,7 +23,8 @@ fn kept(path: &Path, find: impl FnOnce() -> Result<Params, ReproError>) -> Resul
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
         Err(error) => return Err(ReproError::file(path)(error)),
     }
-    let params = find()?;
+    let progress = &mut |at: &TuneProgress<'_>| watch.flow("tuning the EVM", at.done, at.total);
+    let params = tune(features, labels, options, progress)?.params;
     let text = serde_json::to_string_pretty(&params).map_err(damaged)? + "\n";
     evmachine_files::write_with_folder(path, text.as_bytes()).map_err(ReproError::file(path))?;
     Ok(params)

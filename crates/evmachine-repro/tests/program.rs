@@ -75,7 +75,7 @@ fn an_experiment_is_run_once_and_read_back_after_that() {
     let command = ["oletter", "--systems", "evm", "--folds", "1", "--every", "25", "-o", "runs"];
     place.ok(&command);
     let first = place.read("runs/runs.csv");
-    assert_eq!(first.lines().count(), 1 + 5 * 12, "five EVMs, 0 to 11 unknown letters");
+    assert_eq!(first.lines().count(), 1 + 5 * 2 * 12, "five EVMs, two rules, 0 to 11 unknown letters");
     place.ok(&command);
     assert_eq!(place.read("runs/runs.csv"), first, "times included");
     let summary = place.read("runs/summary.md");
@@ -92,8 +92,12 @@ fn the_open_world_runs_on_files_and_on_drawn_features() {
     let drawn = ["--synthetic", "--classes", "10", "--points", "12", "--tests", "4", "--dimensions", "64"];
     place.ok(&[&["openworld", "--initial", "6"][..], &drawn, &small].concat());
     let log = place.read("repro/runs/openworld-synthetic/runs.csv");
-    // Known 6, 8, 10; unknown 0, 2, 4, then 0, 2, then 0; five systems.
-    assert_eq!(log.lines().count(), 1 + 5 * 6, "{log}");
+    // Known 6, 8, 10; unknown 0, 2, 4, then 0, 2, then 0; ten systems.
+    assert_eq!(log.lines().count(), 1 + 10 * 6, "{log}");
+    let summary = place.read("repro/runs/openworld-synthetic/summary.md");
+    let again = "openworld --synthetic --classes 10 --points 12 --tests 4 --dimensions 64 --metric cosine --initial 6 \
+                 --increment 2 --most 10 --unknown-step 2 --most-unknown 200 --rank 4 --trials 2 --seed 1`";
+    assert!(summary.contains(again), "{summary}");
     let rows: Vec<String> = (0..40).map(|row| format!("{},{row},{}", row % 4, row * row % 7)).collect();
     std::fs::write(place.path("letters.csv"), rows.join("\n")).unwrap();
     let error = place.fails(3, &["openworld", "letters.csv", "--label", "0", "--initial", "6"]);

@@ -10,6 +10,7 @@ use crate::distance;
 use crate::error::Halt;
 use crate::holdout::spread;
 use crate::model::Evm;
+use crate::params::TailSize;
 use crate::points::Points;
 use crate::progress::{Run, Stage};
 use crate::psi::{FitStatus, PsiModel};
@@ -39,6 +40,18 @@ impl Evm {
             let (d, classes) = (self.dimensions, self.classes.len());
             self.classes[0].tail_size = self.params.tail_size.resolve(d, classes, negatives);
         }
+    }
+
+    /// From its negatives, the tail size of a class that is learned now. A share is one of the rows learned first: classes that
+    /// come later get the count that it came to, the largest, because all of those rows are their negatives.
+    pub(crate) fn tail_size_of_new(&self) -> impl Fn(usize) -> usize + use<> {
+        let (size, d, classes) = (self.params.tail_size, self.dimensions, self.classes.len());
+        let learned = self.classes.iter().filter(|class| class.points_seen > 0).map(|class| class.tail_size);
+        let settled = match size {
+            TailSize::Fraction(_) if !self.is_guessed() => learned.max(),
+            _ => None,
+        };
+        move |negatives| settled.unwrap_or_else(|| size.resolve(d, classes, negatives))
     }
 
     /// Lets go of all tails, and fits every point of a class that is alone.

@@ -135,8 +135,9 @@ pub(crate) fn group<'a>(
 
 /// Resolves the tail size of new classes; returns the classes with data whose size exceeds their negatives.
 pub(crate) fn set_tail_sizes(model: &mut Evm, old_vectors: usize, batch: &Batch<'_>) -> Vec<String> {
-    let (classes, ignored, guessed) = (model.classes.len(), model.ignored.len(), model.is_guessed());
+    let (ignored, guessed) = (model.ignored.len(), model.is_guessed());
     let held = model.points_held() as usize;
+    let new_size = model.tail_size_of_new();
     let mut clipped = Vec::new();
     for (number, (class, range)) in model.classes.iter_mut().zip(&batch.ranges).enumerate() {
         let others = batch.order.len() - range.len() + ignored;
@@ -145,7 +146,7 @@ pub(crate) fn set_tail_sizes(model: &mut Evm, old_vectors: usize, batch: &Batch<
         if class.points_seen == 0 || was_alone {
             let held = if was_alone { 0 } else { held };
             // A share is one of the rows learned from, of which a reduced model holds few.
-            class.tail_size = model.params.tail_size.resolve(model.dimensions, classes, held + others);
+            class.tail_size = new_size(held + others);
         }
         let negatives = old_vectors - class.len() + others;
         if !range.is_empty() && negatives > 0 && class.tail_size > negatives {

@@ -15,7 +15,8 @@ pub const SHAPE_CAP: f64 = 1e5;
 /// How many of the smallest margins are fitted: the paper's tau.
 ///
 /// Resolved for a class when it is first learned, and kept by updates. So the law that batches give the model of
-/// one fit holds for a count; `Auto` and `Fraction` depend on how much data the first batch has.
+/// one fit holds for a count; `Auto` and `Fraction` depend on how much data the first batch has. Classes that come later get
+/// the count that a `Fraction` came to at first; `Auto` follows the number of classes.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TailSize {

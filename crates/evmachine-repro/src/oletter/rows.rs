@@ -3,10 +3,9 @@
 use evmachine_eval::{Answers, Evaluation};
 use serde::{Deserialize, Serialize};
 
-use super::systems::Entry;
-use evmachine_eval::openness::openness;
+use super::systems::Rule;
 
-/// One system, one fold, one number of unknown letters.
+/// One system, one rule for its threshold, one fold, one number of unknown letters.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Row {
     /// Which draw, from 1.
@@ -15,16 +14,14 @@ pub struct Row {
     pub fold: usize,
     /// Which system.
     pub system: String,
+    /// How its threshold was set.
+    pub rule: Rule,
     /// Unknown letters in the test.
     pub unknown: usize,
-    /// Openness.
-    pub openness: f64,
     /// The score below which a letter is unknown.
     pub threshold: f64,
     /// F1, micro over the known letters.
     pub f1: f64,
-    /// The mean of the letters' own F1.
-    pub f1_macro: f64,
     /// Right answers of all.
     pub accuracy: f64,
     /// Known letters accepted and named right.
@@ -49,22 +46,20 @@ impl Row {
     pub(super) fn new(
         draw: usize,
         fold: usize,
-        entry: &Entry,
-        known: usize,
-        unknown: usize,
-        threshold: f64,
+        system: &str,
+        (rule, threshold): (Rule, f64),
+        (known, unknown): (usize, usize),
         answers: &Answers,
     ) -> Self {
         let evaluation = Evaluation::new(answers, known);
         Self {
             draw,
             fold,
-            system: entry.name.clone(),
+            system: system.to_owned(),
+            rule,
             unknown,
-            openness: rounded(openness(known, unknown)),
-            threshold,
+            threshold: rounded(threshold),
             f1: rounded(evaluation.f1_micro),
-            f1_macro: rounded(evaluation.f1_macro),
             accuracy: rounded(evaluation.accuracy),
             known_accuracy: evaluation.known_accuracy.map(rounded),
             unknown_accuracy: evaluation.unknown_accuracy.map(rounded),
@@ -79,14 +74,14 @@ impl Row {
 
     pub(super) fn with_costs(mut self, vectors: usize, points: usize, fit: f64, score: f64) -> Self {
         (self.vectors, self.points) = (vectors, points);
-        (self.fit_seconds, self.score_seconds) = ((fit * 1e3).round() / 1e3, (score * 1e3).round() / 1e3);
+        (self.fit_seconds, self.score_seconds) = ((fit * 1e2).round() / 1e2, (score * 1e2).round() / 1e2);
         self
     }
 }
 
-/// Six digits are more than any of these figures is worth.
+/// More digits than any of these figures is worth.
 pub(crate) fn rounded(value: f64) -> f64 {
-    (value * 1e6).round() / 1e6
+    (value * 1e5).round() / 1e5
 }
 
 /// One system trained on all letters.

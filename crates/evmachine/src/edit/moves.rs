@@ -92,12 +92,12 @@ impl Editor<'_> {
     /// Adds rows to a class, fits them, and has it choose its extreme vectors.
     pub(super) fn put(&mut self, class: usize, rows: &[Row]) -> Result<(), Halt> {
         let model = &mut self.model;
-        let (d, classes) = (model.dimensions, model.classes.len());
-        let negatives = model.points_held() as usize + model.ignored.len();
+        let d = model.dimensions;
+        let new_size = model.tail_size_of_new()(model.points_held() as usize + model.ignored.len());
         let params = &model.params;
         let own = &mut model.classes[class];
         if own.points_seen == 0 {
-            own.tail_size = params.tail_size.resolve(d, classes, negatives);
+            own.tail_size = new_size;
         }
         let moved: HashSet<u64> = rows.iter().map(|row| row.source).collect();
         let vectors = Arc::make_mut(&mut own.vectors);

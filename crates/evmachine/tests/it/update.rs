@@ -50,6 +50,24 @@ fn a_new_class_is_known_afterwards_and_pushes_its_neighbours_back() {
 }
 
 #[test]
+fn a_share_comes_to_one_count_for_all_classes_as_they_come() {
+    let (features, labels) = two();
+    let params = Params { tail_size: TailSize::Fraction(0.25), cover_threshold: 1.0, ..base() };
+    let (mut evm, _) = Evm::fit(&params, &features, &labels).unwrap();
+    for (place, name) in [(4.0, "c"), (8.0, "d")] {
+        let (new, new_labels) = clumps(&[(0.0, place, name)], 40, 2);
+        evm.update(&new, &new_labels).unwrap();
+    }
+    let sizes: Vec<usize> = evm.classes().map(|class| class.tail_size).collect();
+    assert_eq!(sizes, [10; 4], "a quarter of the 40 rows of the other class, for whoever comes later too");
+    // A class that was alone had nothing to take a share of.
+    let (alone, alone_labels) = clumps(&[(0.0, 0.0, "a")], 40, 1);
+    let (mut evm, _) = Evm::fit(&params, &alone, &alone_labels).unwrap();
+    evm.update(&features, &labels).unwrap();
+    assert_eq!(evm.classes().map(|class| class.tail_size).collect::<Vec<_>>(), [10, 20]);
+}
+
+#[test]
 fn refit_policies_touch_what_they_say() {
     let (features, labels) = two();
     // Far away: no tail is affected.

@@ -11,15 +11,15 @@ use evmachine_cli::letter;
 
 /// How few points will do: accuracy against vector ratio on closed-set Letter (Sec. VI)
 ///
-/// Example: evmachine-repro budget --tail-size 75
+/// Example: evmachine-repro budget --tail-size 75 -k 1
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Arguments {
     /// The paper's tau.
-    #[arg(long, value_name = "N", default_value_t = 75)]
+    #[arg(long, value_name = "N", default_value_t = Settings::default().tail_size)]
     tail_size: usize,
 
     /// The paper's k.
-    #[arg(short = 'k', long, visible_alias = "k", value_name = "N", default_value_t = 1)]
+    #[arg(short = 'k', long, visible_alias = "k", value_name = "N", default_value_t = Settings::default().n_fused)]
     n_fused: usize,
 
     #[command(flatten)]
@@ -29,7 +29,8 @@ pub(crate) struct Arguments {
 impl Arguments {
     /// The paper's parameters.
     pub(crate) fn of(output: OutputArguments) -> Self {
-        Self { tail_size: 75, n_fused: 1, output }
+        let Settings { tail_size, n_fused, .. } = Settings::default();
+        Self { tail_size, n_fused, output }
     }
 }
 

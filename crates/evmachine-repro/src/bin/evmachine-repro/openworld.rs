@@ -53,13 +53,17 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "N", default_value_t = 50)]
     increment: usize,
 
-    /// Classes known in the end; all unless given. The others are never learned.
-    #[arg(long, value_name = "N")]
-    most: Option<usize>,
+    /// Classes known in the end, as far as there are so many. The others are never learned.
+    #[arg(long, value_name = "N", default_value_t = 200)]
+    most: usize,
 
     /// Test with 0, N, 2 N, ... unknown classes.
     #[arg(long, value_name = "N", default_value_t = 50)]
     unknown_step: usize,
+
+    /// Most unknown classes in a test.
+    #[arg(long, value_name = "N", default_value_t = 200)]
+    most_unknown: usize,
 
     /// The distance of the EVM and of nearest neighbours: euclidean, cosine, manhattan.
     #[arg(long, value_name = "NAME", default_value = "cosine")]
@@ -69,8 +73,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "N", default_value_t = 64)]
     rank: usize,
 
-    /// Trials of each of the two searches for the EVM's parameters; the paper has 50.
-    #[arg(long, value_name = "N", default_value_t = 20)]
+    /// Trials of the search for the tuned EVM's parameters; the paper has 50 for its own.
+    #[arg(long, value_name = "N", default_value_t = 50)]
     trials: usize,
 
     /// Seed of the order of classes and of all that is drawn.
@@ -124,11 +128,12 @@ impl Arguments {
             name: None,
             initial: 50,
             increment: 50,
-            most: None,
+            most: 200,
             unknown_step: 50,
+            most_unknown: 200,
             metric: "cosine".to_owned(),
             rank: 64,
-            trials: 20,
+            trials: 50,
             seed,
             drawn: SyntheticArguments {
                 synthetic: true,
@@ -140,6 +145,37 @@ impl Arguments {
             columns: DataArguments::default(),
             output,
         }
+    }
+
+    /// The flags that name the data, files without their folders.
+    fn source(&self, name: &str) -> String {
+        let Some(data) = &self.data else {
+            let SyntheticArguments { classes, points, tests, dimensions, .. } = self.drawn;
+            return format!(
+                "--synthetic --classes {classes} --points {points} --tests {tests} --dimensions {dimensions}"
+            );
+        };
+        let file = |path: &PathBuf| {
+            path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned())
+        };
+        let mut words = vec![file(data)];
+        let mut flag = |flag: &str, value: Option<String>| {
+            if let Some(value) = value.filter(|value| !value.is_empty()) {
+                words.extend([flag.to_owned(), value]);
+            }
+        };
+        // Names as they are typed, not as messages quote them.
+        let typed = |column: &ColumnRef| column.to_string().trim_matches('`').to_owned();
+        let list = |columns: &[ColumnRef]| Some(columns.iter().map(typed).collect::<Vec<_>>().join(","));
+        flag("--features", list(&self.columns.features));
+        flag("--label", self.columns.label.as_ref().map(typed));
+        flag("--labels-file", self.columns.labels_file.as_ref().map(file));
+        flag("--test", self.test.as_ref().map(file));
+        flag("--test-features", list(&self.test_features));
+        flag("--test-label", self.test_label.as_ref().map(typed));
+        flag("--test-labels-file", self.test_labels_file.as_ref().map(file));
+        flag("--name", Some(name.to_owned()));
+        words.join(" ")
     }
 
     fn read(&self, console: &Console) -> Result<(String, Data<'static>, Option<Synthetic>), Failure> {
@@ -188,11 +224,13 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<Section, F
     let name = arguments.name.clone().unwrap_or(stem);
     let folder = arguments.output.folder(&format!("openworld-{name}"));
     let settings = Settings {
+        source: arguments.source(&name),
         name,
         initial: arguments.initial,
         increment: arguments.increment,
-        most: arguments.most.unwrap_or(data.train.1.names().len()),
+        most: arguments.most.min(data.train.1.names().len()),
         unknown_step: arguments.unknown_step,
+        most_unknown: arguments.most_unknown,
         metric: arguments.metric.clone(),
         rank: arguments.rank,
         trials: arguments.trials,

@@ -20,6 +20,10 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "N", default_value_t = 2000)]
     rows: usize,
 
+    /// Draws of letters; the first fold of each is searched.
+    #[arg(long, value_name = "N", default_value_t = 2)]
+    draws: usize,
+
     /// Seed of the letters.
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
@@ -29,8 +33,8 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failure> {
-    at_least_one(&[("--rows", arguments.rows)])?;
-    let settings = Settings { rows: arguments.rows, seed: arguments.seed };
+    at_least_one(&[("--rows", arguments.rows), ("--draws", arguments.draws)])?;
+    let settings = Settings { rows: arguments.rows, draws: arguments.draws, seed: arguments.seed };
     let folder = arguments.output.folder("svm-grid");
     let (features, labels) = letter::read()?;
     tell(console, &folder, |watch| svm_grid::run(&folder, &features, &labels, &settings, watch)).map(drop)

@@ -9,10 +9,10 @@
 use cudarc::driver::CudaSlice;
 use evmachine::device::Tails;
 
-use crate::engine::Argument::{Address, Count, Long, Single};
+use crate::engine::Argument::{self, Address, Count, Long, Single};
 use crate::engine::{Digits, Tile};
 use crate::error::Failure;
-use crate::panel::Ranks;
+use crate::panel::{Panel, Ranks};
 use crate::ranks::{Kind, WIDTH};
 use crate::tails::Wanted;
 
@@ -25,11 +25,34 @@ const SAMPLED: usize = 1 << 16;
 const SAMPLE: usize = 16;
 /// Rows that are screened together.
 const ROWS: usize = 1 << 14;
+/// Columns whose mean length is taken as a typical one.
+const TYPICAL: usize = 4096;
 
 pub(crate) fn pays(wanted: &Wanted<'_>) -> bool {
     let columns = wanted.columns.points.count;
     let products = !matches!(wanted.kind, Kind::Differences { .. });
     products && !wanted.is_bounded() && columns >= FEWEST && wanted.longest <= columns / TAIL
+}
+
+pub(crate) fn tails(wanted: &Wanted<'_>, found: &mut Tails) -> Result<(), Failure> {
+    let count = wanted.rows.points.count;
+    let panel = wanted.panel(ROWS.min(count))?;
+    let screen = Screen::new(wanted, panel.rows())?;
+    for first in (0..count).step_by(panel.rows()) {
+        let rows = panel.rows().min(count - first);
+        screen.bound(first, rows)?;
+        let numbers = screen.find(first, rows)?;
+        screen.measure(first, rows, &numbers)?;
+        let address = wanted.engine.address(&screen.ranks, 0);
+        let (stride, columns) = (screen.room, screen.room);
+        panel.select(Ranks { address, stride, columns, wanted: &wanted.rows.sizes, first }, rows)?;
+        let whole = screen.whole(first, rows, &numbers, &panel)?;
+        let before = found.counts.len();
+        panel.finish(rows, found)?;
+        again(wanted, (first, before), &whole, found)?;
+        wanted.advance(rows)?;
+    }
+    Ok(())
 }
 
 /// A sample of the columns.
@@ -40,154 +63,199 @@ struct Sample {
     count: usize,
 }
 
-pub(crate) fn tails(wanted: &Wanted<'_>, found: &mut Tails) -> Result<(), Failure> {
-    let engine = wanted.engine;
-    let (columns, column_classes) = (wanted.columns.points, wanted.columns.classes);
-    let (dimensions, total) = (columns.dimensions, columns.count);
-    let error = 0.5f32.powi(9) + dimensions as f32 * 0.5f32.powi(23);
-    let sample = sampled(wanted)?;
-    // The tail of a row, as a place in the sample, three deviations added.
-    let expected = wanted.longest as f64 * sample.count as f64 / total as f64;
-    let place = (expected + 3.0 * expected.sqrt() + 1.0).ceil() as usize;
-    let room = (3 * wanted.longest + 1024).max(2 * place * total / sample.count).min(total);
-    let panel = wanted.panel(ROWS.min(wanted.rows.points.count))?;
-    let height = panel.rows();
-    let lengths = engine.download(&columns.lengths, total.min(4096))?;
-    let length = lengths.iter().map(|square| square.sqrt()).sum::<f32>() / lengths.len() as f32;
-    let products = engine.room::<f32>(height * WIDTH.max(sample.count))?;
-    let candidates = engine.room::<u32>(height * room)?;
-    let ranks = engine.room::<f32>(height * room)?;
-    let bounds = engine.room::<f32>(height)?;
-    let places = engine.upload(&[&vec![place as u32; height][..]])?;
-    let (counts, whole) = (engine.room::<u32>(height)?, engine.room::<u32>(height)?);
-    let kind = Count(wanted.kind.number());
-    for first in (0..wanted.rows.points.count).step_by(height) {
-        let rows = height.min(wanted.rows.points.count - first);
-        let row_lengths = Address(engine.address(&wanted.rows.points.lengths, first));
-        let row_classes = Address(engine.address(&wanted.rows.classes, first));
-        let product = |columns: (u64, usize)| {
-            let tile = Tile {
-                rows: (wanted.rows.points.at(engine, first), rows),
-                columns,
-                out: engine.address(&products, 0),
-                stride: columns.1,
-            };
-            // SAFETY: rows and columns lie within the points, and the tile within its room.
-            unsafe { engine.product(&tile, dimensions, Digits::Few) }
+/// What the panels have in common, and room for one of them.
+struct Screen<'a> {
+    wanted: &'a Wanted<'a>,
+    sample: Sample,
+    /// Of a product, in units of both lengths.
+    error: f32,
+    /// A typical length of a column.
+    length: f32,
+    /// Candidates that a row may have.
+    room: usize,
+    /// By row, the place in the sample that bounds its tail.
+    places: CudaSlice<u32>,
+    products: CudaSlice<f32>,
+    bounds: CudaSlice<f32>,
+    candidates: CudaSlice<u32>,
+    ranks: CudaSlice<f32>,
+}
+
+impl<'a> Screen<'a> {
+    fn new(wanted: &'a Wanted<'a>, rows: usize) -> Result<Self, Failure> {
+        let engine = wanted.engine;
+        let columns = wanted.columns.points;
+        let sample = sampled(wanted)?;
+        // The tail of a row, as a place in the sample, three deviations added.
+        let expected = wanted.longest as f64 * sample.count as f64 / columns.count as f64;
+        let place = (expected + 3.0 * expected.sqrt() + 1.0).ceil() as usize;
+        let room =
+            (3 * wanted.longest + 1024).max(2 * place * columns.count / sample.count).min(columns.count);
+        let lengths = engine.download(&columns.lengths, columns.count.min(TYPICAL))?;
+        Ok(Self {
+            wanted,
+            error: 0.5f32.powi(9) + columns.dimensions as f32 * 0.5f32.powi(23),
+            length: lengths.iter().map(|square| square.sqrt()).sum::<f32>() / lengths.len() as f32,
+            room,
+            places: engine.upload(&[&vec![place as u32; rows][..]])?,
+            products: engine.room(rows * WIDTH.max(sample.count))?,
+            bounds: engine.room(rows)?,
+            candidates: engine.room(rows * room)?,
+            ranks: engine.room(rows * room)?,
+            sample,
+        })
+    }
+
+    fn kind(&self) -> Argument {
+        Count(self.wanted.kind.number())
+    }
+
+    /// Lengths and classes of the rows from the first on.
+    fn rows_at(&self, first: usize) -> [Argument; 2] {
+        let Wanted { engine, rows, .. } = self.wanted;
+        [Address(engine.address(&rows.points.lengths, first)), Address(engine.address(&rows.classes, first))]
+    }
+
+    /// Rough products of some rows with so many columns at an address.
+    fn product(&self, (first, rows): (usize, usize), columns: (u64, usize)) -> Result<(), Failure> {
+        let Wanted { engine, rows: all, .. } = self.wanted;
+        let tile = Tile {
+            rows: (all.points.at(engine, first), rows),
+            columns,
+            out: engine.address(&self.products, 0),
+            stride: columns.1,
         };
-        product((engine.address(&sample.values, 0), sample.count))?;
-        let products_at = Address(engine.address(&products, 0));
-        let bounds_at = Address(engine.address(&bounds, 0));
+        // SAFETY: rows and columns lie within the points, and the tile within its room.
+        unsafe { engine.product(&tile, all.points.dimensions, Digits::Few) }
+    }
+
+    /// Estimates where the tails of some rows end.
+    fn bound(&self, first: usize, rows: usize) -> Result<(), Failure> {
+        let engine = self.wanted.engine;
+        let sample = &self.sample;
+        self.product((first, rows), (engine.address(&sample.values, 0), sample.count))?;
+        let products = Address(engine.address(&self.products, 0));
+        let bounds = Address(engine.address(&self.bounds, 0));
+        let [lengths, classes] = self.rows_at(first);
         let arguments = [
-            products_at,
+            products,
             Count(sample.count as u32),
             Count(rows as u32),
-            kind,
-            Single(error),
-            row_lengths,
-            row_classes,
+            self.kind(),
+            Single(self.error),
+            lengths,
+            classes,
             Address(engine.address(&sample.lengths, 0)),
             Address(engine.address(&sample.classes, 0)),
         ];
         let blocks = ((sample.count as u32).div_ceil(256), (rows as u32).min(65_535));
         // SAFETY: the tile has `rows` rows of as many columns as the sample.
         unsafe { engine.launch(&engine.kernels.least_ranks, (blocks, (256, 1), 0), &arguments) }?;
+        let counts = engine.room::<u32>(rows)?;
         let arguments = [
-            products_at,
+            products,
             Long(sample.count as u64),
             Count(sample.count as u32),
-            Address(engine.address(&places, 0)),
+            Address(engine.address(&self.places, 0)),
             Count(0),
             Address(0),
             Long(0),
             Address(engine.address(&counts, 0)),
-            bounds_at,
+            bounds,
         ];
         // SAFETY: as above; no tails are written, and there is a bound for each row.
         unsafe {
             engine.launch(&engine.kernels.select_smallest, ((rows as u32, 1), (512, 1), 0), &arguments)
         }?;
-        let arguments = [bounds_at, row_lengths, Count(rows as u32), kind, Single(error), Single(length)];
+        let arguments =
+            [bounds, lengths, Count(rows as u32), self.kind(), Single(self.error), Single(self.length)];
         // SAFETY: there is a bound and a length for each row.
-        unsafe {
-            engine.launch(&engine.kernels.widen, (((rows as u32).div_ceil(256), 1), (256, 1), 0), &arguments)
-        }?;
+        unsafe { engine.launch(&engine.kernels.widen, each(rows, 256), &arguments) }
+    }
 
-        let found_here = engine.zeros(rows)?;
+    /// Finds what may be in the tails of some rows, and returns how much that is for each.
+    fn find(&self, first: usize, rows: usize) -> Result<CudaSlice<u32>, Failure> {
+        let Wanted { engine, columns, .. } = self.wanted;
+        let (total, classes) = (columns.points.count, columns.classes);
+        let [row_lengths, row_classes] = self.rows_at(first);
+        let numbers = engine.zeros(rows)?;
         for column in (0..total).step_by(WIDTH) {
             let width = WIDTH.min(total - column);
-            product((columns.at(engine, column), width))?;
+            self.product((first, rows), (columns.points.at(engine, column), width))?;
             let arguments = [
-                products_at,
+                Address(engine.address(&self.products, 0)),
                 Count(width as u32),
                 Count(rows as u32),
                 Count(column as u32),
-                kind,
-                Single(error),
+                self.kind(),
+                Single(self.error),
                 row_lengths,
                 row_classes,
-                bounds_at,
-                Address(engine.address(&columns.lengths, column)),
-                Address(engine.address(column_classes, column)),
-                Address(engine.address(&candidates, 0)),
-                Count(room as u32),
-                Address(engine.address(&found_here, 0)),
+                Address(engine.address(&self.bounds, 0)),
+                Address(engine.address(&columns.points.lengths, column)),
+                Address(engine.address(classes, column)),
+                Address(engine.address(&self.candidates, 0)),
+                Count(self.room as u32),
+                Address(engine.address(&numbers, 0)),
             ];
-            // SAFETY: the tile has `rows` rows of `width` columns; each row has `room` candidates.
-            unsafe {
-                engine.launch(
-                    &engine.kernels.candidates,
-                    (((rows as u32).div_ceil(8), 1), (256, 1), 0),
-                    &arguments,
-                )
-            }?;
+            // SAFETY: the tile has `rows` rows of `width` columns; each row has room for `room` candidates.
+            unsafe { engine.launch(&engine.kernels.candidates, each(rows, 8), &arguments) }?;
         }
+        Ok(numbers)
+    }
+
+    /// Measures the candidates of some rows.
+    fn measure(&self, first: usize, rows: usize, numbers: &CudaSlice<u32>) -> Result<(), Failure> {
+        let Wanted { engine, rows: all, columns, .. } = self.wanted;
+        let dimensions = columns.points.dimensions;
         let arguments = [
-            Address(wanted.rows.points.at(engine, first)),
-            Address(columns.at(engine, 0)),
+            Address(all.points.at(engine, first)),
+            Address(columns.points.at(engine, 0)),
             Count(dimensions as u32),
-            kind,
-            Address(engine.address(&candidates, 0)),
-            Count(room as u32),
-            Address(engine.address(&found_here, 0)),
-            Address(engine.address(&ranks, 0)),
+            self.kind(),
+            Address(engine.address(&self.candidates, 0)),
+            Count(self.room as u32),
+            Address(engine.address(numbers, 0)),
+            Address(engine.address(&self.ranks, 0)),
         ];
         let shared = (dimensions * size_of::<f32>()) as u32;
         // SAFETY: candidates are columns; there is a rank for each, and shared room for a vector.
-        unsafe { engine.launch(&engine.kernels.measure, ((rows as u32, 1), (256, 1), shared), &arguments) }?;
-        let address = engine.address(&ranks, 0);
-        panel.select(
-            Ranks { address, stride: room, columns: room, wanted: &wanted.rows.sizes, first },
-            rows,
-        )?;
+        unsafe { engine.launch(&engine.kernels.measure, ((rows as u32, 1), (256, 1), shared), &arguments) }
+    }
+
+    /// By row, whether its tail, which the panel has selected, is surely whole; 0 where it is not.
+    fn whole(
+        &self,
+        first: usize,
+        rows: usize,
+        numbers: &CudaSlice<u32>,
+        panel: &Panel<'_>,
+    ) -> Result<Vec<u32>, Failure> {
+        let Wanted { engine, rows: all, .. } = self.wanted;
+        let whole = engine.room::<u32>(rows)?;
         let arguments = [
-            Address(engine.address(&found_here, 0)),
-            Count(room as u32),
+            Address(engine.address(numbers, 0)),
+            Count(self.room as u32),
             Address(engine.address(&panel.counts, 0)),
-            Address(engine.address(&wanted.rows.sizes, first)),
+            Address(engine.address(&all.sizes, first)),
             Address(engine.address(&panel.largest, 0)),
-            bounds_at,
+            Address(engine.address(&self.bounds, 0)),
             Count(rows as u32),
             Address(engine.address(&whole, 0)),
         ];
         // SAFETY: one value for each row.
-        unsafe {
-            engine.launch(
-                &engine.kernels.is_whole,
-                (((rows as u32).div_ceil(256), 1), (256, 1), 0),
-                &arguments,
-            )
-        }?;
-        let before = found.counts.len();
-        panel.finish(rows, found)?;
-        again(wanted, (first, before), &engine.download(&whole, rows)?, found)?;
-        wanted.advance(rows)?;
+        unsafe { engine.launch(&engine.kernels.is_whole, each(rows, 256), &arguments) }?;
+        engine.download(&whole, rows)
     }
-    Ok(())
 }
 
-/// Measures the rows that are not surely whole against all columns. The first of them is such a row of all, and such a one of what
-/// was found.
+/// Blocks of 256 threads, of which each takes so many rows.
+fn each(rows: usize, of_block: u32) -> crate::engine::Shape {
+    (((rows as u32).div_ceil(of_block), 1), (256, 1), 0)
+}
+
+/// Measures the rows that are not surely whole against all columns. The first of `whole` is such a row of all, and such a one of
+/// what was found.
 fn again(
     wanted: &Wanted<'_>,
     (first, before): (usize, usize),
@@ -200,26 +268,23 @@ fn again(
     }
     let rows: Vec<usize> = some.iter().map(|&row| first + row).collect();
     let once_more = wanted.again(&rows)?;
-    let mut kept = std::mem::take(&mut found.values);
     if wanted.work.keep {
         // Tails lie one after the other, and those that were not whole may be longer now.
-        let start = kept.len() - found.counts[before..].iter().map(|&count| count as usize).sum::<usize>();
-        let old = kept.split_off(start);
+        let start = found.values.len() - values_of(&found.counts[before..]);
+        let old = found.values.split_off(start);
         let (mut from, mut new) = (0, 0);
-        for row in 0..whole.len() {
-            let count = found.counts[before + row] as usize;
-            if whole[row] == 0 {
-                let position = some.partition_point(|&other| other < row);
-                let count = once_more.counts[position] as usize;
-                kept.extend_from_slice(&once_more.values[new..new + count]);
+        let mut others = once_more.counts.iter();
+        for (&whole, &count) in whole.iter().zip(&found.counts[before..]) {
+            if whole == 0 {
+                let count = others.next().map_or(0, |&count| count as usize);
+                found.values.extend_from_slice(&once_more.values[new..new + count]);
                 new += count;
             } else {
-                kept.extend_from_slice(&old[from..from + count]);
+                found.values.extend_from_slice(&old[from..from + count as usize]);
             }
-            from += count;
+            from += count as usize;
         }
     }
-    found.values = kept;
     for (position, row) in some.into_iter().enumerate() {
         let at = before + row;
         if let (Some(to), Some(from)) = (found.psi.get_mut(at), once_more.psi.get(position)) {
@@ -228,6 +293,10 @@ fn again(
         (found.counts[at], found.largest[at]) = (once_more.counts[position], once_more.largest[position]);
     }
     Ok(())
+}
+
+fn values_of(counts: &[u32]) -> usize {
+    counts.iter().map(|&count| count as usize).sum()
 }
 
 /// Every so-many-th column.

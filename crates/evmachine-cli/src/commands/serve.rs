@@ -44,7 +44,7 @@ pub(crate) struct Arguments {
     listen: SocketAddr,
 
     /// A file of keys, one a line: `ROLE NAME KEY`, a role being read, label or admin. The environment may hold the same in
-    /// EVMACHINE_KEYS.
+    /// `EVMACHINE_KEYS`.
     #[arg(long, value_name = "FILE")]
     keys: Option<PathBuf>,
 

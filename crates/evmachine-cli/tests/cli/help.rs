@@ -21,6 +21,7 @@ const COMMANDS: [&str; 20] = [
     "plot",
     "export",
     "pool",
+    "serve",
     "completions",
     "man",
 ];

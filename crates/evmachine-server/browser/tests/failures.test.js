@@ -8,18 +8,22 @@ import { setting } from "../setting.js";
 
 const here = setting();
 
-const complaint = (page, words) => page.locator("#complaint", { hasText: words }).waitFor();
-
 test("an answer that does not get through comes back to its place", async () => {
   const { page } = await openPage(here.browser, here.server.address);
+  let isDown = false;
+  await page.route("**/v1/**", (route) => (isDown ? route.abort() : route.continue()));
+  // From here on all requests of the page take that way.
+  await page.reload();
+  await page.locator("#queue-list li").nth(5).waitFor();
   const queue = await queueOf(page);
   await page.keyboard.press("j");
-  await page.route("**/v1/**", (route) => route.abort());
+  isDown = true;
   await page.keyboard.press("i");
-  await complaint(page, "The server does not answer");
+  await page.locator("#complaint", { hasText: "The server does not answer" }).waitFor();
+  await page.waitForFunction((count) => document.querySelectorAll("#queue-list li").length >= count, queue.length);
   assert.deepEqual((await queueOf(page)).slice(0, queue.length), queue);
   assert.equal(await page.locator("#queue-list li").nth(1).locator("[aria-current]").count(), 1);
-  await page.unroute("**/v1/**");
+  isDown = false;
   await page.locator("#notice", { hasText: "The server answers again." }).waitFor();
   assert.equal((await here.server.call("GET", "/v1/status")).events, 0);
   await page.close();
@@ -31,6 +35,8 @@ test("a name that the server does not know comes back to the field", async () =>
   await page.route("**/v1/labels", (route) =>
     route.fulfill({ status: 409, contentType: "application/problem+json", body: JSON.stringify(problem) }),
   );
+  await page.reload();
+  await page.locator("#group .sample").first().waitFor();
   await page.keyboard.press("1");
   await page.getByText('"Qu" is no class yet Similar: Queue.').waitFor();
   const name = await page.locator(".suggestions .name").first().textContent();

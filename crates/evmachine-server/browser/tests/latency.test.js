@@ -68,6 +68,7 @@ function mapOf(total) {
 test("a frame of a map of 100,000 points", async (context) => {
   const { page } = await openPage(here.browser, here.server.address, "decisions");
   await page.route("**/v1/map", (route) => route.fulfill({ contentType: "application/octet-stream", body: mapOf(100_000) }));
+  await page.reload();
   await page.getByRole("link", { name: "Map" }).click();
   await page.getByText("80,000 known samples").waitFor();
   const times = await page.evaluate(async () => {

@@ -1,5 +1,6 @@
 //! A thread that owns a pool, and does one thing after the other with it.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::thread::JoinHandle;
@@ -127,7 +128,7 @@ fn ended() -> Problem {
 }
 
 fn work(mut pool: Pool, queue: &Receiver<Job>, live: Option<&LiveModel>) {
-    let mut next = None;
+    let mut next: Option<Job> = None;
     let mut is_due = live.is_some();
     loop {
         let job = match next.take() {
@@ -141,31 +142,47 @@ fn work(mut pool: Pool, queue: &Receiver<Job>, live: Option<&LiveModel>) {
                 Err(RecvTimeoutError::Disconnected) => return,
             },
         };
-        match job {
-            Job::Call(call) => call(&mut pool),
-            Job::Add(first) => {
-                let mut together = vec![first];
-                let mut rows: usize = together[0].details.len();
-                while rows < TOGETHER {
-                    match queue.try_recv() {
-                        Ok(Job::Add(addition)) if addition.which == together[0].which => {
-                            rows += addition.details.len();
-                            together.push(addition);
-                        }
-                        Ok(other) => {
-                            next = Some(other);
-                            break;
-                        }
-                        Err(_) => break,
-                    }
-                }
-                add(&mut pool, together);
+        if matches!(job, Job::End) {
+            return;
+        }
+        // Work that fails in a way that nobody foresaw takes nothing with it but its own transaction.
+        let done = catch_unwind(AssertUnwindSafe(|| next = execute(&mut pool, queue, job)));
+        if done.is_err() {
+            match Pool::open(pool.folder()) {
+                Ok(opened) => pool = opened,
+                Err(error) => eprintln!("error: {error}"),
             }
-            Job::End => return,
         }
         // However much comes, what is due gets its turn.
         is_due = live.is_some_and(|live| tend(&mut pool, live));
     }
+}
+
+/// Does a job, and returns one that was met and is not done.
+fn execute(pool: &mut Pool, queue: &Receiver<Job>, job: Job) -> Option<Job> {
+    match job {
+        Job::Call(call) => call(pool),
+        Job::Add(first) => {
+            let mut rows: usize = first.details.len();
+            let mut together = vec![first];
+            while rows < TOGETHER {
+                match queue.try_recv() {
+                    Ok(Job::Add(addition)) if addition.which == together[0].which => {
+                        rows += addition.details.len();
+                        together.push(addition);
+                    }
+                    Ok(other) => {
+                        add(pool, together);
+                        return Some(other);
+                    }
+                    Err(_) => break,
+                }
+            }
+            add(pool, together);
+        }
+        Job::End => {}
+    }
+    None
 }
 
 /// Adds all at once; where that fails, one after the other, so that each hears of its own rows.
@@ -196,4 +213,27 @@ fn add_rows(
 ) -> Result<Vec<Outcome>, StoreError> {
     let features = Features::new(values, pool.dimensions())?;
     pool.add(&Run::new(), &features, details, which)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test ends where something unexpected happens")]
+mod tests {
+    use evmachine::{Evm, Labels, Params};
+
+    use super::*;
+
+    #[test]
+    fn a_call_that_panics_takes_nothing_with_it() {
+        let place = tempfile::tempdir().unwrap();
+        let features = Features::new(vec![0.0, 0.1, 0.2, 5.0, 5.1, 5.2], 1).unwrap();
+        let labels = Labels::new(["low", "low", "low", "high", "high", "high"]).unwrap();
+        let (evm, _) = Evm::fit(&Params::paper(), &features, &labels).unwrap();
+        let pool = Pool::create(&place.path().join("pool"), &evm).unwrap();
+        let (store, thread) = Store::open(pool, "test", None).unwrap();
+        let failed = store.call_blocking(|_| -> Result<(), StoreError> { panic!("a mistake of ours") });
+        assert!(failed.is_err());
+        assert_eq!(store.call_blocking(|pool| Ok(pool.dimensions())).unwrap(), 1);
+        store.end();
+        thread.join().unwrap();
+    }
 }

@@ -2,7 +2,7 @@
 
 use crate::Place;
 
-const COMMANDS: [&str; 19] = [
+const COMMANDS: [&str; 20] = [
     "demo",
     "calibrate",
     "train",
@@ -20,6 +20,7 @@ const COMMANDS: [&str; 19] = [
     "plot",
     "export",
     "pool",
+    "serve",
     "completions",
     "man",
 ];

@@ -127,8 +127,11 @@ fn what_makes_no_sense_is_named() {
 #[test]
 fn what_is_no_http_ends_the_connection_and_nothing_else() {
     let running = start();
-    for bytes in [&b"\x16\x03\x01\x02\x00\r\n\r\n"[..], b"GET\r\n\r\n", b"GET / HTTP/1.1\r\nConnection: close\r\nHost: [\r\n\r\n"]
-    {
+    for bytes in [
+        &b"\x16\x03\x01\x02\x00\r\n\r\n"[..],
+        b"GET\r\n\r\n",
+        b"GET / HTTP/1.1\r\nConnection: close\r\nHost: [\r\n\r\n",
+    ] {
         if let Some(reply) = running.client.raw(bytes) {
             assert!((400..500).contains(&reply.status), "{reply:?}");
         }

@@ -3,25 +3,14 @@
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
-import { after, before, test } from "node:test";
+import { test } from "node:test";
 
-import { openPage, startBrowser } from "../browser.js";
-import { startServer } from "../server.js";
+import { openPage } from "../browser.js";
+import { setting } from "../setting.js";
 
 const axe = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const PHONE = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true };
-let server;
-let browser;
-
-before(async () => {
-  server = await startServer();
-  browser = await startBrowser();
-});
-
-after(async () => {
-  await browser?.close();
-  await server?.stop();
-});
+const here = setting();
 
 async function violations(page) {
   // By the protocol, past the page's policy, which lets no script in.
@@ -43,7 +32,7 @@ for (const view of ["queue", "map", "decisions", "history", "health"]) {
     "dark phone": { ...PHONE, colorScheme: "dark" },
   })) {
     test(`${view}, ${name}`, async () => {
-      const { page, errors } = await openPage(browser, server.address, view, options);
+      const { page, errors } = await openPage(here.browser, here.server.address, view, options);
       await settle(page, view);
       assert.deepEqual(await violations(page), []);
       const overflow = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
@@ -56,7 +45,7 @@ for (const view of ["queue", "map", "decisions", "history", "health"]) {
 
 test("the keys, the list of completions, a stray, a cut and a notice", async () => {
   for (const colorScheme of ["light", "dark"]) {
-    const { page } = await openPage(browser, server.address, "queue", { colorScheme });
+    const { page } = await openPage(here.browser, here.server.address, "queue", { colorScheme });
     await page.keyboard.press("?");
     assert.deepEqual(await violations(page), []);
     await page.keyboard.press("Escape");
@@ -75,7 +64,7 @@ test("the keys, the list of completions, a stray, a cut and a notice", async () 
 
 test("why a decision fell", async () => {
   for (const colorScheme of ["light", "dark"]) {
-    const { page } = await openPage(browser, server.address, "decisions", { colorScheme });
+    const { page } = await openPage(here.browser, here.server.address, "decisions", { colorScheme });
     await page.getByRole("button", { name: /^Was wrong/ }).first().click();
     await page.locator("#explanation[open]").waitFor();
     assert.deepEqual(await violations(page), []);
@@ -84,7 +73,7 @@ test("why a decision fell", async () => {
 });
 
 test("single keys can be switched off", async () => {
-  const { page } = await openPage(browser, server.address);
+  const { page } = await openPage(here.browser, here.server.address);
   await page.keyboard.press("?");
   await page.getByLabel("Single keys do these things").uncheck();
   await page.keyboard.press("Escape");

@@ -1,26 +1,15 @@
 // A server that wants keys: the page asks for one, and offers what it lets do.
 
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { test } from "node:test";
 
-import { openPage, startBrowser } from "../browser.js";
-import { startServer } from "../server.js";
+import { openPage } from "../browser.js";
+import { setting } from "../setting.js";
 
 const READ = "read-key-of-rita-0001";
 const LABEL = "label-key-of-lara-0002";
 const DOT = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
-let server;
-let browser;
-
-before(async () => {
-  server = await startServer(`read rita ${READ}\nlabel lara ${LABEL}\n`);
-  browser = await startBrowser();
-});
-
-after(async () => {
-  await browser?.close();
-  await server?.stop();
-});
+const here = setting(`read rita ${READ}\nlabel lara ${LABEL}\n`);
 
 async function enter(page, key) {
   await page.getByLabel("Key", { exact: true }).fill(key);
@@ -28,7 +17,7 @@ async function enter(page, key) {
 }
 
 test("a wrong key is asked for again, a right one is kept for the tab alone", async () => {
-  const { page } = await openPage(browser, server.address, "health");
+  const { page } = await openPage(here.browser, here.server.address, "health");
   await page.getByRole("heading", { name: "A key, please" }).waitFor();
   await enter(page, "a-key-that-is-wrong-00");
   await page.getByRole("heading", { name: "A key, please" }).waitFor();
@@ -41,7 +30,7 @@ test("a wrong key is asked for again, a right one is kept for the tab alone", as
 });
 
 test("a key that reads alone answers nothing", async () => {
-  const { page } = await openPage(browser, server.address, "health");
+  const { page } = await openPage(here.browser, here.server.address, "health");
   await enter(page, READ);
   await page.locator("#progress-words", { hasText: "waiting" }).waitFor();
   await page.getByRole("link", { name: "Queue" }).click();
@@ -53,11 +42,11 @@ test("a key that reads alone answers nothing", async () => {
 });
 
 test("pictures come with the key, and who answered is noted", async () => {
-  const { dimensions } = await server.call("GET", "/v1/status", undefined, READ);
+  const { dimensions } = await here.server.call("GET", "/v1/status", undefined, READ);
   const features = Array.from({ length: 40 }, (_, row) => Array.from({ length: dimensions }, () => 500 + row * 1e-3));
   const pictures = features.map(() => ({ media_type: "image/png", base64: DOT }));
-  await server.call("POST", "/v1/predict", { features, pictures }, READ);
-  const { page, errors } = await openPage(browser, server.address, "health");
+  await here.server.call("POST", "/v1/predict", { features, pictures }, READ);
+  const { page, errors } = await openPage(here.browser, here.server.address, "health");
   await enter(page, LABEL);
   await page.getByRole("link", { name: "Queue" }).click();
   await page.getByRole("button", { name: "More groups" }).click();

@@ -1,24 +1,13 @@
 // How long each verb takes, from the key to the next frame and to the server's answer. Reported; no limit on time is a test.
 
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { test } from "node:test";
 
-import { openPage, queueOf, startBrowser } from "../browser.js";
-import { startServer } from "../server.js";
+import { openPage, queueOf } from "../browser.js";
+import { setting } from "../setting.js";
 
 const TIMES = 8;
-let server;
-let browser;
-
-before(async () => {
-  server = await startServer();
-  browser = await startBrowser();
-});
-
-after(async () => {
-  await browser?.close();
-  await server?.stop();
-});
+const here = setting();
 
 /** Milliseconds from a key to the frame that shows what it did. */
 function timeKey(page, key) {
@@ -45,7 +34,7 @@ const show = (times) => {
 };
 
 test("each verb, from the key to the frame", async (context) => {
-  const { page } = await openPage(browser, server.address);
+  const { page } = await openPage(here.browser, here.server.address);
   for (const [verb, keys] of Object.entries({ name: ["1"], ignore: ["i"], discard: ["d"], skip: ["s"], undo: ["u"], next: ["j"], tick: ["x"], merge: ["m"] })) {
     const times = [];
     const queue = await queueOf(page);
@@ -77,8 +66,9 @@ function mapOf(total) {
 }
 
 test("a frame of a map of 100,000 points", async (context) => {
-  const { page } = await openPage(browser, server.address, "decisions");
+  const { page } = await openPage(here.browser, here.server.address, "decisions");
   await page.route("**/v1/map", (route) => route.fulfill({ contentType: "application/octet-stream", body: mapOf(100_000) }));
+  await page.reload();
   await page.getByRole("link", { name: "Map" }).click();
   await page.getByText("80,000 known samples").waitFor();
   const times = await page.evaluate(async () => {

@@ -1,28 +1,16 @@
 // A sitting from beginning to end, in one browser and with one server, by keyboard where a key is there.
 
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { test } from "node:test";
 
-import { openPage, queueOf, startBrowser } from "../browser.js";
-import { startServer } from "../server.js";
+import { openPage, queueOf } from "../browser.js";
+import { setting } from "../setting.js";
 
-let server;
-let browser;
+const here = setting();
 let page;
 let errors;
 
-before(async () => {
-  server = await startServer();
-  browser = await startBrowser();
-  ({ page, errors } = await openPage(browser, server.address));
-});
-
-after(async () => {
-  await browser?.close();
-  await server?.stop();
-});
-
-const status = () => server.call("GET", "/v1/status");
+const status = () => here.server.call("GET", "/v1/status");
 const title = () => page.locator("#group-title").textContent();
 const size = async () => Number.parseInt((await title()).replaceAll(",", ""), 10);
 const said = (words) => page.locator("#notice", { hasText: words }).waitFor();
@@ -41,6 +29,7 @@ async function until(holds) {
 }
 
 test("groups are there, with drawings, suggestions and what is left", async () => {
+  ({ page, errors } = await openPage(here.browser, here.server.address));
   await page.locator("#queue-list li").nth(6).waitFor();
   const sizes = (await queueOf(page)).map((words) => Number.parseInt(words, 10));
   assert.ok(sizes.length > 5);
@@ -161,7 +150,7 @@ test("text of clients is text, and new samples move nothing", async () => {
   const text = '<img src="x" onerror="window.broken = true">';
   const { dimensions } = await status();
   const features = Array.from({ length: 230 }, (_, row) => Array.from({ length: dimensions }, () => 400 + row * 1e-3));
-  await server.call("POST", "/v1/predict", { features, texts: features.map(() => text) });
+  await here.server.call("POST", "/v1/predict", { features, texts: features.map(() => text) });
   await page.waitForTimeout(2_500);
   assert.deepEqual((await queueOf(page)).slice(0, queue.length), queue);
   await page.reload();
@@ -195,7 +184,7 @@ test("learning makes a version, and the pool shrinks", async () => {
 });
 
 test("was wrong: which row carried a decision, and setting it aside", async () => {
-  await page.goto(`${server.address}/#decisions`);
+  await page.goto(`${here.server.address}/#decisions`);
   const known = page.locator("tr", { has: page.locator(".outcome.known") }).first();
   await known.getByRole("button", { name: "Was wrong" }).click();
   const dialog = page.locator("#explanation");
@@ -208,7 +197,7 @@ test("was wrong: which row carried a decision, and setting it aside", async () =
 });
 
 test("history: compare, undo an event, roll back", async () => {
-  await page.goto(`${server.address}/#history`);
+  await page.goto(`${here.server.address}/#history`);
   await page.getByRole("button", { name: /^Compare/ }).first().click();
   await page.getByText(/Of the last [\d,]+ decisions/).waitFor();
   const old = await status();
@@ -222,7 +211,7 @@ test("history: compare, undo an event, roll back", async () => {
 });
 
 test("the map: a lasso chooses unknowns, which are named, and undone", async () => {
-  await page.goto(`${server.address}/#map`);
+  await page.goto(`${here.server.address}/#map`);
   await page.getByText(/known samples of/).waitFor();
   const box = await page.locator("#view-map canvas").boundingBox();
   await page.mouse.move(box.x + 5, box.y + 5);
@@ -243,7 +232,7 @@ test("the map: a lasso chooses unknowns, which are named, and undone", async () 
 });
 
 test("does it work: facts and the rate over time", async () => {
-  await page.goto(`${server.address}/#health`);
+  await page.goto(`${here.server.address}/#health`);
   await page.getByRole("heading", { name: "Closest stranger" }).waitFor();
   await page.getByRole("heading", { name: "Closest classes" }).waitFor();
   await page.getByRole("img", { name: "Unknown rate over time" }).waitFor();

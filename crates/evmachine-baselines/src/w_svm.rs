@@ -205,7 +205,7 @@ mod tests {
         for (score, reached) in [(-1.2, 1.2), (-7.0, 7.0), (-0.5, 0.5)] {
             let expected = 1.0 - (-(reached / weibull.scale).powf(weibull.shape)).exp();
             assert!((tail.low(score) - expected).abs() < 1e-9, "{score}");
-let direct = -(reached / weibull.scale).powf(weibull.shape);
+            let direct = -(reached / weibull.scale).powf(weibull.shape);
             assert!((tail.ln_not_low(score) / direct - 1.0).abs() < 1e-6, "{score}");
         }
         assert_eq!(tail.low(0.5), 0.0, "more than one unit above the highest of the tail");

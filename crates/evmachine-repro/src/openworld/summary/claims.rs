@@ -206,7 +206,7 @@ fn sizes(results: &Results<'_>) -> Claim {
              with the number of classes."
                 .to_owned()
         } else {
-            "The paper has 1,300 points of a class, here there are 60 to 150: the fewer points, the fewer lie within reach of \
+            "The paper has 1,300 points of a class, these data far fewer: the fewer points, the fewer lie within reach of \
              another. As in the paper, the ratio hardly grows with the number of classes."
                 .to_owned()
         },

@@ -120,9 +120,7 @@ fn divergence(results: &Results<'_>) -> Claim {
     };
     let first = lead(|rows| (!rows.is_empty()).then_some(0)).unwrap_or(f64::NAN);
     let last = lead(|rows| {
-        let open = (0..rows.len())
-            .max_by_key(|&index| (rows[index].unknown.min(rows[index].known), rows[index].known));
-        open
+        (0..rows.len()).max_by_key(|&index| (rows[index].unknown.min(rows[index].known), rows[index].known))
     });
     let last = last.unwrap_or(f64::NAN);
     Claim {

@@ -120,7 +120,8 @@ mod tests {
     #[test]
     fn whitening_sees_past_a_loud_column() {
         // The second column is loud within classes; the first tells them apart.
-        let row = |row: u16| [f32::from(row % 2), f32::from(row * 37 % 101) * 30.0];
+        let row =
+            |row: u16| [f32::from(row % 2) + f32::from(row % 5) / 50.0, f32::from(row * 37 % 101) * 30.0];
         let features = Features::new((0..40).flat_map(row).collect::<Vec<f32>>(), 2).unwrap();
         let labels = Labels::new((0..40).map(|row| ["a", "b"][row % 2])).unwrap();
         let query = |at: u16| [f32::from(at % 2), f32::from(at) * 73.0];
@@ -132,7 +133,7 @@ mod tests {
             let scores = system.scores(&queries).unwrap();
             (0..40).filter(|&at| scores.best(at).0 == at % 2).count()
         };
-        let (with, without) = (right(0.5), right(0.0));
+        let (with, without) = (right(1.0), right(0.0));
         assert!(with >= without + 10, "{with} {without}");
     }
 }

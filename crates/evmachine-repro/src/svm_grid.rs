@@ -130,7 +130,7 @@ impl Logs {
             watch.tell(&format!("draw {draw}: one-class machines"), number, pairs.len())?;
             let answers = validated(features, labels, seed, || WeibullSvm::new(rbf, gamma, nu))?;
             // A third of the letters is unknown in each fold.
-            let f1 = f1(answers.with_threshold(delta(10, 5)), labels);
+            let f1 = f1(&answers.with_threshold(delta(10, 5)), labels);
             let mut whole = WeibullSvm::new(rbf, gamma, nu);
             whole.fit(features, labels)?;
             self.one_class.add(vec![OneClassRow { draw, gamma, nu, f1, vectors: whole.vectors() }])?;
@@ -145,7 +145,7 @@ impl Logs {
             self.linear.add(vec![LinearRow {
                 draw,
                 cost,
-                f1: f1(answers.with_threshold(threshold), labels),
+                f1: f1(&answers.with_threshold(threshold), labels),
             }])?;
         }
         Ok(())
@@ -161,8 +161,8 @@ fn validated<S: System>(
     Ok(cross_class::answers(features, labels, cross_class::FOLDS, seed, fresh)?)
 }
 
-fn f1(answers: Answers, labels: &Labels) -> f64 {
-    Evaluation::new(&answers, labels.names().len()).f1_micro
+fn f1(answers: &Answers, labels: &Labels) -> f64 {
+    Evaluation::new(answers, labels.names().len()).f1_micro
 }
 
 /// What the logs say for a draw. Of one-class machines that are equally good, those with fewest support vectors; of linear

@@ -187,7 +187,14 @@ mod tests {
 
     #[test]
     fn all_pairs_are_tried_and_the_tail_is_a_count_in_proportion_to_the_rows() {
-        let drawn = Synthetic { classes: 9, points: 12, tests: 1, dimensions: 16, ..Synthetic::default() };
+        let drawn = Synthetic {
+            classes: 9,
+            points: 12,
+            tests: 1,
+            dimensions: 64,
+            spread: 0.4,
+            ..Synthetic::default()
+        };
         let (features, labels) = drawn.draw().unwrap().train;
         let watch = |_: &str, _: usize, _: usize| ControlFlow::Continue(());
         let base = Params { tail_model: TailModel::Libmr, ..Params::paper() };

@@ -16,10 +16,9 @@ pub(super) fn claims(results: &Results<'_>) -> Vec<Claim> {
     let at = |system: &str, unknown: usize| results.mean(system, Rule::Formula, unknown);
     let validated = |system: &str| results.mean(system, Rule::Validated, UNKNOWN);
     let loss = |system: &str| at(system, 0) - at(system, UNKNOWN);
-    let ratio = |system: &str| results.ratio(system).unwrap_or(f64::NAN);
     let gap = at(&evm, UNKNOWN) - at(w_svm, UNKNOWN);
     let ahead = |other: &str| [5, UNKNOWN].iter().all(|&unknown| at(&evm, unknown) > at(other, unknown));
-    vec![
+    let mut claims = vec![
         Claim {
             paper: "the EVM is comparable to the W-SVM in F1.".to_owned(),
             measured: format!(
@@ -90,6 +89,17 @@ pub(super) fn claims(results: &Results<'_>) -> Vec<Claim> {
                   the W-SVM paper without its formula, so this may be another one."
                 .to_owned(),
         },
+    ];
+    claims.extend(sizes(results));
+    claims
+}
+
+/// How many vectors are kept.
+fn sizes(results: &Results<'_>) -> [Claim; 2] {
+    let (evm, weibull) = (evm_name(TailModel::Libmr), evm_name(TailModel::Weibull));
+    let [w_svm, platt, _] = IN_FIGURE;
+    let ratio = |system: &str| results.ratio(system).unwrap_or(f64::NAN);
+    [
         Claim {
             paper: "fewer than half of the points are kept as extreme vectors.".to_owned(),
             measured: format!(

@@ -120,9 +120,7 @@ fn divergence(results: &Results<'_>) -> Claim {
     };
     let first = lead(|rows| (!rows.is_empty()).then_some(0)).unwrap_or(f64::NAN);
     let last = lead(|rows| {
-        let open = (0..rows.len())
-            .max_by_key(|&index| (rows[index].unknown.min(rows[index].known), rows[index].known));
-        open
+        (0..rows.len()).max_by_key(|&index| (rows[index].unknown.min(rows[index].known), rows[index].known))
     });
     let last = last.unwrap_or(f64::NAN);
     Claim {
@@ -206,7 +204,7 @@ fn sizes(results: &Results<'_>) -> Claim {
              with the number of classes."
                 .to_owned()
         } else {
-            "The paper has 1,300 points of a class, here there are 60 to 150: the fewer points, the fewer lie within reach of \
+            "The paper has 1,300 points of a class, these data far fewer: the fewer points, the fewer lie within reach of \
              another. As in the paper, the ratio hardly grows with the number of classes."
                 .to_owned()
         },

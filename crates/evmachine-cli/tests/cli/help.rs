@@ -2,7 +2,7 @@
 
 use crate::Place;
 
-const COMMANDS: [&str; 20] = [
+const COMMANDS: [&str; 21] = [
     "demo",
     "calibrate",
     "train",

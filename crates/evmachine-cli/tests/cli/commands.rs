@@ -612,6 +612,6 @@ fn a_risk_in_the_cover_leaves_vectors_out_and_goes_with_no_budget() {
     place.ok(&["reduce", "model", "--cover-threshold", "0.1", "--cover-risk", "2", "-o", "small", "-q"]);
     let train = ["train", "data.csv", "--label", "class", "-o", "model"];
     let error = place.fails(2, &[&train[..], &["--cover-risk=-1"]].concat());
-    assert!(error.contains("cover_risk = -1: must be 0 or a positive number"), "{error}");
+    assert!(error.contains("--cover-risk -1: must be 0 or a positive number"), "{error}");
     place.fails(2, &[&train[..], &["--cover-risk", "1", "--max-total", "5"]].concat());
 }

@@ -28,6 +28,9 @@ use crate::points::Points;
 pub(crate) trait Columns: Send + Sync {
     fn len(&self) -> usize;
 
+    /// Lays out what is not laid out yet, before many threads ask for tiles.
+    fn prepare(&self) {}
+
     /// Lays out the given rows for any number of tiles.
     fn block(&self, rows: &Points<'_>, indices: &[usize]) -> RowBlock;
 

@@ -99,6 +99,7 @@ mod math;
 mod matrix;
 mod metric;
 mod model;
+mod once;
 mod origin;
 mod params;
 mod points;

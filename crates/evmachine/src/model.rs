@@ -14,6 +14,7 @@ use crate::error::FeatureError;
 use crate::ignored::Ignored;
 use crate::labels;
 use crate::metric::MetricError;
+use crate::once;
 use crate::origin::Origins;
 use crate::params::{CheckedParams, TailMemory};
 use crate::points::Points;
@@ -392,7 +393,7 @@ impl Evm {
     }
 
     fn shared_columns(&self) -> &Arc<dyn Columns> {
-        self.cache.columns.get_or_init(|| {
+        once::computed(&self.cache.columns, || {
             let points = self.points();
             let all: Vec<usize> = (0..points.len()).collect();
             distance::columns(&self.params.metric, &points, &all).into()
@@ -400,7 +401,7 @@ impl Evm {
     }
 
     pub(crate) fn lookup(&self) -> &Lookup {
-        self.cache.lookup.get_or_init(|| {
+        let lookup: &Arc<Lookup> = once::computed(&self.cache.lookup, || {
             let model = self.params.tail_model;
             let curves = Curves::new(model, self.pooled_psi().map(|psi| Curve::new(model, &psi)).collect());
             Arc::new(Lookup {
@@ -411,7 +412,8 @@ impl Evm {
                 reach: Reach::of(&self.params.metric, &self.points()),
                 ignored: self.ignored.columns(&self.params.metric, self.dimensions),
             })
-        })
+        });
+        lookup
     }
 }
 

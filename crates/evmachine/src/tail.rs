@@ -203,6 +203,9 @@ pub(crate) fn execute<W: Default, R: Send>(
     problem: &Problem<'_>,
     finish: impl Fn(usize, &[f32], &mut W) -> R + Sync,
 ) -> Result<Vec<R>, Halt> {
+    if plan.executor != Executor::Device {
+        problem.against.iter().for_each(|against| against.columns.prepare());
+    }
     match plan.executor {
         Executor::Stream => stream::execute(plan, problem, finish),
         Executor::Tournament { .. } => tournament::execute(plan, problem, finish),

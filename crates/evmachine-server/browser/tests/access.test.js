@@ -13,6 +13,8 @@ const PHONE = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile:
 const here = setting();
 
 async function violations(page) {
+  // What is still fading in has not its colours yet.
+  await page.evaluate(() => Promise.allSettled(document.getAnimations().map((animation) => animation.finished)));
   // By the protocol, past the page's policy, which lets no script in.
   await page.evaluate(axe);
   const { violations: found } = await page.evaluate(() => globalThis.axe.run());

@@ -5,6 +5,7 @@ use std::sync::OnceLock;
 
 use super::{Columns, RowBlock, Tile};
 use crate::metric::{Metric, MetricError};
+use crate::once;
 use crate::points::Points;
 
 pub(super) struct Later<'a> {
@@ -20,13 +21,17 @@ impl<'a> Later<'a> {
     }
 
     fn columns(&self) -> &dyn Columns {
-        self.columns.get_or_init(|| super::columns(self.metric, self.points, self.order)).as_ref()
+        once::computed(&self.columns, || super::columns(self.metric, self.points, self.order)).as_ref()
     }
 }
 
 impl Columns for Later<'_> {
     fn len(&self) -> usize {
         self.order.len()
+    }
+
+    fn prepare(&self) {
+        self.columns();
     }
 
     fn block(&self, rows: &Points<'_>, indices: &[usize]) -> RowBlock {

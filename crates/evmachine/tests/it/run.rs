@@ -117,3 +117,34 @@ fn watched_calls_count_their_queries_and_answer_as_others_do() {
     assert_eq!((table.rows(), table.columns()), (300, evm.extreme_vector_count()));
     assert_eq!(*last.0.lock().unwrap(), [(Stage::Predict, 300, 300)]);
 }
+
+/// More threads than processors, so that whoever lays out vectors is handed other work meanwhile.
+#[test]
+fn no_thread_waits_for_itself() {
+    use std::sync::mpsc::channel;
+    use std::time::Duration;
+
+    use rayon::prelude::*;
+
+    let (send, done) = channel();
+    std::thread::spawn(move || {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(16).build().unwrap();
+        let values: Vec<f32> = (0..2_600 * 40).map(|i| (i * 7919 % 1009) as f32 / 1009.0).collect();
+        let features = Features::new(values, 40).unwrap();
+        let labels = Labels::new((0..2_600).map(|row| format!("class {}", row % 3))).unwrap();
+        let params = Params { cover_threshold: 1.0, ..Params::paper() };
+        for _ in 0..12 {
+            let answered = pool.install(|| {
+                let (model, _) = Evm::fit(&params, &features, &labels).unwrap();
+                let parts: Vec<usize> = (0..64).map(|part| part * 40).collect();
+                let answers = parts
+                    .into_par_iter()
+                    .map(|first| model.decide(&features.part(first..first + 4)).unwrap());
+                answers.map(|decisions| decisions.len()).sum::<usize>()
+            });
+            assert_eq!(answered, 256);
+        }
+        send.send(()).unwrap();
+    });
+    assert!(done.recv_timeout(Duration::from_secs(120)).is_ok(), "the threads wait for each other");
+}

@@ -6,11 +6,9 @@ use std::sync::OnceLock;
 /// others may meanwhile be handed work that asks for the same value, and would wait for itself. So several may compute
 /// it at once, and the first to finish is heard.
 pub(crate) fn computed<T>(cell: &OnceLock<T>, compute: impl FnOnce() -> T) -> &T {
-    match cell.get() {
-        Some(value) => value,
-        None => {
-            let value = compute();
-            cell.get_or_init(|| value)
-        }
+    if let Some(value) = cell.get() {
+        return value;
     }
+    let value = compute();
+    cell.get_or_init(|| value)
 }

@@ -81,9 +81,7 @@ def suspects(
     params: str,
     threads: int,
     progress: _Progress = None,
-) -> list[
-    tuple[int, int, float, tuple[int, float] | None, float, float, str, tuple[int, int, int] | None, str]
-]: ...
+) -> list[tuple[int, int, float, tuple[int, float] | None, float, float, str, tuple[int, int, int] | None, str]]: ...
 def tune(
     features: _Matrix,
     codes: npt.NDArray[np.int64],

@@ -75,8 +75,8 @@ def suspects(
         As for :meth:`ExtremeValueMachine.fit`.
     y : array-like of shape (n_rows,)
     estimator : ExtremeValueMachine or None, default=None
-        Whose parameters to judge by; it is not changed. ``ExtremeValueMachine.robust()`` unless given, which finds most;
-        ``ExtremeValueMachine.robust(metric="cosine")`` for embeddings.
+        Whose parameters to judge by; it is not changed. ``ExtremeValueMachine.robust()`` unless given, which finds
+        most; ``ExtremeValueMachine.robust(metric="cosine")`` for embeddings.
     ids : sequence of str or int, default=None
         An id for each row, which suspects give back.
 

@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use crate::arrays::{self, Matrix};
 use crate::{failure, parameters, watch};
 
-/// Row, class of its label, P of that, the class that claims it and P of that, lead, margin, how it was fitted, its place in
+/// Row, code of its label, P of that, the class that claims it and P of that, lead, margin, how it was fitted, its place in
 /// the cover as position, size and rows covered, and why.
 type SuspectRow =
     (usize, usize, f64, Option<(usize, f64)>, f64, f64, &'static str, Option<(usize, usize, usize)>, String);
@@ -29,12 +29,14 @@ pub(crate) fn suspects(
     let found = watch::run(py, threads, progress.as_ref(), |run, _| {
         evmachine::suspects(run, &params, &data, &labels)
     })?;
+    // Classes are numbered as they appear, and codes as Python has sorted them.
+    let code = |class: usize| names.iter().position(|name| *name == labels.names()[class]).unwrap_or(class);
     let row = |suspect: Suspect| {
         let why = suspect.reason(&labels);
-        let claim = suspect.claim.map(|claim| (claim.class, claim.probability));
+        let claim = suspect.claim.map(|claim| (code(claim.class), claim.probability));
         let cover = suspect.cover.map(|place| (place.position, place.of, place.covers));
         let Suspect { row, class, probability, lead, margin, status, .. } = suspect;
-        (row, class, probability, claim, lead, margin, status.describe(), cover, why)
+        (row, code(class), probability, claim, lead, margin, status.describe(), cover, why)
     };
     Ok(found.map_err(failure::value)?.into_iter().map(row).collect())
 }

@@ -26,6 +26,12 @@ def test_flipped_labels_lead_and_say_who_claims_them():
     assert [suspect.lead for suspect in found] == sorted((suspect.lead for suspect in found), reverse=True)
 
 
+def test_labels_are_those_that_were_given_whatever_comes_first():
+    names = np.array(["low", "high"])
+    first = suspects(X, names[flipped(31)])[0]
+    assert (first.index, first.label, first.claimed_by) == (31, "high", "low")
+
+
 def test_a_stranger_is_claimed_by_nobody():
     far = X.copy()
     far[17] = [90, -90, 90, -90]

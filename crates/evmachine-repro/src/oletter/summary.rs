@@ -128,8 +128,8 @@ fn text(settings: &Settings, results: &Results<'_>, tuned: &[PathBuf]) -> Vec<St
         let choices: Vec<String> =
             (1..=settings.draws).map(|draw| describe(SvmChoice::of_draw(draw))).collect();
         text.push(format!(
-            "Support vector machines, by draw: {}. `evmachine-repro svm-grid` chose these on the training letters of each \
-             draw's first fold.",
+            "Support vector machines, by draw: {}. `evmachine-repro svm-grid` chose these on the training letters of the \
+             first draw's first fold.",
             choices.join("; ")
         ));
     }

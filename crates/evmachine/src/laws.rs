@@ -7,6 +7,7 @@ use fearless_simd::Level;
 use crate::distance::{self, Tile};
 use crate::level::{self, forced};
 use crate::points::Points;
+use crate::scratch::ScratchFolder;
 use crate::tail::{Against, Bounds, Executor, Problem, Rows};
 use crate::{Evm, Features, Labels, Metric, Params, Report, Run, Stage, TailSize};
 
@@ -171,6 +172,13 @@ fn threads_tiles_memory_and_plans_change_no_byte_of_a_model() {
                 assert_eq!(report.plans[0].executor, executor);
                 assert!(found == expected, "{metric:?} {d} memory {memory} {}", level::name(level));
             }
+            // From a disk, where what is found in seven dimensions would take too much of it.
+            let above = tempfile::tempdir().expect("a folder");
+            let scratch = ScratchFolder::open(above.path().join("scratch")).expect("a folder");
+            let run = Run::new().memory(0).scratch(&scratch);
+            let (found, report) = forced::on(level, 2, || fit(&run, &params, &features, &labels));
+            assert_eq!(report.plans[0].executor, Executor::Blocks { count: 3, once: d > 7 });
+            assert!(found == expected, "{metric:?} {d} from a disk {}", level::name(level));
         }
     }
 }

@@ -226,7 +226,7 @@ class Corrections(ModelFiles):
             names = _rows.names(len(rows), ids, batch, time)
             with Progress(self.verbose) as progress:
                 model, text = _native.ignore(
-                    fitted.model, rows, names, _parameters.threads(self.n_jobs), progress.callback
+                    fitted.model, rows, names, _parameters.means(self), progress.callback
                 )
             return self._adopt_edit(model, text, fitted.classes)
 
@@ -252,7 +252,7 @@ class Corrections(ModelFiles):
                 (said[entry],) = _labels.names_for(fitted.model, new)
             with Progress(self.verbose) as progress:
                 model, text = _native.edit(
-                    fitted.model, json.dumps(said), _parameters.threads(self.n_jobs), progress.callback
+                    fitted.model, json.dumps(said), _parameters.means(self), progress.callback
                 )
             return self._adopt_edit(model, text, classes, stacklevel + 1)
 

@@ -3,6 +3,7 @@
 
 use cudarc::driver::CudaSlice;
 use evmachine::Metric;
+use evmachine::device::Source;
 
 use crate::engine::Argument::{Address, Count, Long};
 use crate::engine::{Digits, Engine, Tile};
@@ -58,9 +59,9 @@ pub(crate) struct Points {
 }
 
 impl Points {
-    pub(crate) fn new(engine: &Engine, parts: &[&[f32]], dimensions: usize) -> Result<Self, Failure> {
-        let values = engine.upload(parts)?;
-        let count = parts.iter().map(|part| part.len()).sum::<usize>() / dimensions;
+    pub(crate) fn new(engine: &Engine, sources: &[&dyn Source], dimensions: usize) -> Result<Self, Failure> {
+        let values = engine.upload_vectors(sources, dimensions)?;
+        let count = sources.iter().map(|source| source.count()).sum::<usize>();
         let lengths = engine.room(count)?;
         let arguments = [
             Address(engine.address(&values, 0)),

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use cudarc::driver::CudaSlice;
-use evmachine::device::{DeviceError, TailWork, Tails, Vectors};
+use evmachine::device::{DeviceError, Source, TailWork, Tails, Vectors};
 
 use crate::engine::Engine;
 use crate::error::Failure;
@@ -29,6 +29,25 @@ pub(crate) struct Rows {
     /// By row, the values of its tail.
     pub(crate) sizes: CudaSlice<u32>,
     bounds: Option<CudaSlice<f32>>,
+}
+
+/// Some of the rows.
+struct Chosen<'a> {
+    rows: &'a dyn Source,
+    some: &'a [usize],
+    dimensions: usize,
+}
+
+impl Source for Chosen<'_> {
+    fn count(&self) -> usize {
+        self.some.len()
+    }
+
+    fn write(&self, first: usize, out: &mut [f32]) {
+        for (&row, out) in self.some[first..].iter().zip(out.chunks_exact_mut(self.dimensions)) {
+            self.rows.write(row, out);
+        }
+    }
 }
 
 /// What is wanted.
@@ -83,7 +102,7 @@ impl Rows {
 
 /// Columns that are not the rows.
 fn others(engine: &Engine, work: &TailWork<'_>) -> Result<(Points, CudaSlice<u32>), Failure> {
-    let values: Vec<&[f32]> = work.columns.iter().map(|part| part.values).collect();
+    let values: Vec<&dyn Source> = work.columns.iter().map(|part| part.values).collect();
     let classes: Vec<&[u32]> = work.columns.iter().map(|part| part.classes).collect();
     Ok((Points::new(engine, &values, work.dimensions)?, engine.upload(&classes)?))
 }
@@ -163,9 +182,8 @@ impl<'a> Wanted<'a> {
 
     /// The tails of some of the rows once more, against all columns, of which nobody is told.
     pub(crate) fn again(&self, some: &[usize]) -> Result<Tails, Failure> {
-        let (work, d) = (self.work, self.work.dimensions);
-        let values: Vec<f32> =
-            some.iter().flat_map(|&row| &work.rows.values[row * d..(row + 1) * d]).copied().collect();
+        let work = self.work;
+        let values = Chosen { rows: work.rows.values, some, dimensions: work.dimensions };
         let classes: Vec<u32> = some.iter().map(|&row| work.rows.classes[row]).collect();
         let rows = Vectors { values: &values, classes: &classes };
         let quiet = |_: usize| ControlFlow::Continue(());

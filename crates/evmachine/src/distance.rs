@@ -4,6 +4,7 @@
 //! built-in metrics, [`pairwise`] calls a user's own function. Both give *ranks*, which order pairs as distances
 //! do ([`Metric::distance_of_rank`]).
 
+mod kept;
 mod kernel;
 mod later;
 mod lines;
@@ -14,6 +15,7 @@ mod panels;
 
 use std::ops::Range;
 
+pub(crate) use self::kept::Kept;
 pub(crate) use self::kernel::GROUP;
 use self::later::Later;
 use self::lines::Lines;
@@ -21,6 +23,7 @@ pub(crate) use self::near::{Near, is_in_registers};
 pub(crate) use self::pairs::Pairs;
 use self::panels::{Kind, Panels};
 
+use crate::device::Source;
 use crate::metric::{Metric, MetricError};
 use crate::points::Points;
 
@@ -37,8 +40,26 @@ pub(crate) trait Columns: Send + Sync {
     /// Ranks of every row of the block with every column of the range.
     fn ranks(&self, block: &RowBlock, columns: Range<usize>, tile: &mut Tile) -> Result<(), MetricError>;
 
-    /// The vectors, one after the other.
-    fn vectors(&self) -> Vec<f32>;
+    /// The vector at a column.
+    fn write_vector(&self, column: usize, out: &mut [f32]);
+}
+
+/// The vectors along the columns.
+pub(crate) struct Vectors<'a> {
+    pub(crate) columns: &'a dyn Columns,
+    pub(crate) dimensions: usize,
+}
+
+impl Source for Vectors<'_> {
+    fn count(&self) -> usize {
+        self.columns.len()
+    }
+
+    fn write(&self, first: usize, out: &mut [f32]) {
+        for (column, out) in (first..).zip(out.chunks_exact_mut(self.dimensions)) {
+            self.columns.write_vector(column, out);
+        }
+    }
 }
 
 /// Rows laid out for one implementation of [`Columns`].

@@ -7,6 +7,8 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
 
+use rayon::prelude::*;
+
 use crate::batch::{self, Batch};
 use crate::distance::{self, Columns};
 use crate::error::{FitError, Halt};
@@ -276,15 +278,15 @@ fn append(model: &mut Evm, batch: &Batch<'_>, fits: Vec<Fit>, points_before: u64
         class.gains.push(1.0);
         class.points_seen += 1;
     }
-    for (class, range) in model.classes.iter_mut().zip(&batch.ranges) {
-        if !range.is_empty() {
+    model.classes.par_iter_mut().zip(&batch.ranges).filter(|(_, range)| !range.is_empty()).for_each(
+        |(class, range)| {
             let new = batch.points.gather(&batch.order[range.clone()]);
-            if class.vectors.is_empty() {
-                class.vectors = Arc::new(new);
+            class.vectors = if class.vectors.is_empty() {
+                Arc::new(new)
             } else {
-                Arc::make_mut(&mut class.vectors).extend(new);
-            }
-        }
-    }
+                Arc::new([&class.vectors[..], &new].concat())
+            };
+        },
+    );
     model.points_seen += batch.order.len() as u64;
 }

@@ -5,14 +5,17 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+import sklearn
 
 from evmachine import _native
 from evmachine._warnings import PrecisionWarning
 
+
+_Number = TypeVar("_Number", bound=np.generic)
 
 #: Memory of NVIDIA devices, as DLPack numbers it: their own, and that which they share with the processor.
 _CUDA = (2, 13)
@@ -76,24 +79,24 @@ def _read(values: Any) -> npt.NDArray[Any]:
     return np.ndarray(shape, np.dtype(f"{_KINDS[code]}{bits // 8}"), data, offset, strides)
 
 
-def like(X: Any, found: npt.NDArray[Any]) -> Any:
+def like(X: Any, found: npt.NDArray[_Number]) -> npt.NDArray[_Number]:
     """What was found for ``X``, as an array of its library on its device, where scikit-learn is to dispatch by arrays.
 
     Text stays in numpy, which alone has arrays of it.
     """
-    import sklearn
-
     if not sklearn.get_config().get("array_api_dispatch") or found.dtype.kind not in "biuf":
         return found
     if isinstance(X, np.ndarray) or not hasattr(X, "__dlpack_device__"):
         return found
     own = getattr(X, "__array_namespace__", None)
     library = own() if own is not None else sys.modules[type(X).__module__.partition(".")[0]]
+    there: npt.NDArray[_Number]
     try:
-        return library.asarray(found, device=X.device)
+        there = library.asarray(found, device=X.device)
     except TypeError:
         with X.device:
-            return library.asarray(found)
+            there = library.asarray(found)
+    return there
 
 
 def matrix(X: Any) -> Any:

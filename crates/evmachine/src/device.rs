@@ -102,7 +102,9 @@ pub struct TailWork<'a> {
     pub dimensions: usize,
     /// Whose tails are wanted.
     pub rows: Vectors<'a>,
-    /// What they are measured against, part after part; none where the rows are the columns.
+    /// Whether they are measured against each other.
+    pub among_themselves: bool,
+    /// What else they are measured against, part after part.
     pub columns: &'a [Vectors<'a>],
     /// Values of a tail by class, not more than there are negatives.
     pub sizes: &'a [usize],

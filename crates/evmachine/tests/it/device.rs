@@ -46,12 +46,17 @@ impl Device for Slow {
     }
 
     fn tails(&self, work: &TailWork<'_>) -> Result<Tails, DeviceError> {
-        self.note(if work.columns.is_empty() { "among themselves" } else { "against others" });
+        if work.among_themselves {
+            self.note("among themselves");
+        }
+        if !work.columns.is_empty() {
+            self.note("against others");
+        }
         let d = work.dimensions;
         let own = [work.rows];
-        let columns: &[Vectors<'_>] = if work.columns.is_empty() { &own } else { work.columns };
+        let own: &[Vectors<'_>] = if work.among_themselves { &own } else { &[] };
         let columns: Vec<(Vec<f32>, &[u32])> =
-            columns.iter().map(|part| (part.values.to_vec(d), part.classes)).collect();
+            own.iter().chain(work.columns).map(|part| (part.values.to_vec(d), part.classes)).collect();
         let values = work.rows.values.to_vec(d);
         let mut found = Tails::default();
         for (row, &class) in work.rows.classes.iter().enumerate() {

@@ -594,9 +594,7 @@ class ExtremeValueMachine(Corrections):
             if reduction is not None:
                 params["reduction"] = reduction
             with Progress(self.verbose) as progress:
-                self._model = model.reduce(
-                    _parameters.to_json(params), _parameters.means(self), progress.callback
-                )
+                self._model = model.reduce(_parameters.to_json(params), _parameters.means(self), progress.callback)
         return self
 
     def set_rejection(
@@ -663,9 +661,7 @@ class ExtremeValueMachine(Corrections):
             found, codes = _labels.encode(y)
             names = _labels.names_for(fitted.model, _labels.join(fitted.classes, found)[1])
             with Progress(self.verbose) as progress:
-                self._model = fitted.model.calibrate(
-                    X, codes, names, _parameters.means(self), progress.callback
-                )
+                self._model = fitted.model.calibrate(X, codes, names, _parameters.means(self), progress.callback)
         return self
 
     def fit_unknowns(self, X: npt.ArrayLike) -> Self:

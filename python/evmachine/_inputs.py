@@ -14,7 +14,6 @@ import sklearn
 from evmachine import _native
 from evmachine._warnings import PrecisionWarning
 
-
 _Number = TypeVar("_Number", bound=np.generic)
 
 #: Memory of NVIDIA devices, as DLPack numbers it: their own, and that which they share with the processor.

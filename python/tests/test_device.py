@@ -22,12 +22,12 @@ def test_a_device_that_was_named_works_or_is_an_error(few, strangers):
         np.testing.assert_array_equal(machine.predict(strangers[0]), expected.predict(strangers[0]))
         np.testing.assert_allclose(machine.predict_proba(X), expected.predict_proba(X), atol=1e-4)
     else:
-        with pytest.raises(RuntimeError, match="device = \"cuda\": .*(not found; install|there is no cuda:0)"):
+        with pytest.raises(RuntimeError, match='device = "cuda": .*(not found; install|there is no cuda:0)'):
             machine.fit(X, y)
-        with pytest.raises(RuntimeError, match="device = \"cuda:7\""):
+        with pytest.raises(RuntimeError, match='device = "cuda:7"'):
             expected.set_params(device="cuda:7").predict(X)
         assert name == "cpu"
-    with pytest.raises(RuntimeError, match="device = \"cuda:99\""):
+    with pytest.raises(RuntimeError, match='device = "cuda:99"'):
         ExtremeValueMachine(device="cuda:99").fit(X, y)
 
 

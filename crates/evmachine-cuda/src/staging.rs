@@ -20,8 +20,8 @@ pub(crate) struct Staging {
 }
 
 impl Staging {
-    /// From so many bytes on it is faster than a plain copy.
-    pub(crate) const LEAST: usize = 8 << 20;
+    /// From so many bytes on it pays: a plain copy waits for whatever is under way.
+    pub(crate) const LEAST: usize = 1 << 20;
     /// Values of a buffer.
     pub(crate) const BUFFER: usize = 8 << 20;
 

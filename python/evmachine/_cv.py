@@ -84,6 +84,9 @@ class ExtremeValueMachineCV(OpenSetClassifier):
         Seed of folds and search.
     n_jobs : int or None, default=None
         Number of threads; ``None`` and -1 are all cores. The result does not depend on it.
+    device : str, default="cpu"
+        What trains the chosen parameters and answers queries, as for :class:`ExtremeValueMachine`. The search, whose
+        folds are small, stays on the processor.
     verbose : int or bool, default=0
         Whether to draw a progress bar, in a terminal or a notebook.
 
@@ -149,6 +152,7 @@ class ExtremeValueMachineCV(OpenSetClassifier):
         unknown_label: Any = "auto",
         random_state: int = 1,
         n_jobs: int | None = None,
+        device: str = "cpu",
         verbose: int | bool = 0,
     ) -> None:
         self.metric = metric
@@ -167,6 +171,7 @@ class ExtremeValueMachineCV(OpenSetClassifier):
         self.unknown_label = unknown_label
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.device = device
         self.verbose = verbose
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -263,7 +268,11 @@ class ExtremeValueMachineCV(OpenSetClassifier):
         found = self._search(X, codes, names, strangers, base, space) if len(classes) > 2 else {}
         params = _parameters.from_json(json.dumps(found["params"])) if found else base
         machine = ExtremeValueMachine(
-            **params, unknown_label=self.unknown_label, n_jobs=self.n_jobs, verbose=self.verbose
+            **params,
+            unknown_label=self.unknown_label,
+            n_jobs=self.n_jobs,
+            device=self.device,
+            verbose=self.verbose,
         )
         # Names are checked here, on the data frame; the machine gets the array.
         machine._adopt_columns(self)
@@ -306,7 +315,7 @@ class ExtremeValueMachineCV(OpenSetClassifier):
                     strangers,
                     _parameters.to_json(base),
                     text,
-                    _parameters.threads(self.n_jobs),
+                    _parameters.means(self),
                     progress.callback,
                 )
             )

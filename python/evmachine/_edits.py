@@ -225,9 +225,7 @@ class Corrections(ModelFiles):
             rows, fitted = self._check_queries(X), self._fitted()
             names = _rows.names(len(rows), ids, batch, time)
             with Progress(self.verbose) as progress:
-                model, text = _native.ignore(
-                    fitted.model, rows, names, _parameters.threads(self.n_jobs), progress.callback
-                )
+                model, text = _native.ignore(fitted.model, rows, names, _parameters.means(self), progress.callback)
             return self._adopt_edit(model, text, fitted.classes)
 
     def _edit_rows(self, edit: str, rows: _Rows, ids: Any, batch: _Batch, *, aside: bool = False) -> EditReport:
@@ -251,9 +249,7 @@ class Corrections(ModelFiles):
                     )
                 (said[entry],) = _labels.names_for(fitted.model, new)
             with Progress(self.verbose) as progress:
-                model, text = _native.edit(
-                    fitted.model, json.dumps(said), _parameters.threads(self.n_jobs), progress.callback
-                )
+                model, text = _native.edit(fitted.model, json.dumps(said), _parameters.means(self), progress.callback)
             return self._adopt_edit(model, text, classes, stacklevel + 1)
 
     def _adopt_edit(

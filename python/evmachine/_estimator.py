@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import warnings
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -139,8 +140,12 @@ class ExtremeValueMachine(Corrections):
         leave no room for -1, the largest that is no class.
     n_jobs : int or None, default=None
         Number of threads; ``None`` and -1 are all cores. The result does not depend on it.
+    device : str, default="cpu"
+        What measures distances, fits tails, chooses extreme vectors and finds supports: "cpu", "cuda" or "cuda:N" for
+        an NVIDIA device, which is an error where it cannot be used, or "auto", which takes a device where there is one
+        and the work is worth sending; ``report_["device"]`` and ``verbose`` say what it took. Not part of the model.
     verbose : int or bool, default=0
-        Whether to draw a progress bar, in a terminal or a notebook.
+        Whether to draw a progress bar, in a terminal or a notebook, and to say on which device a fit is done.
 
     Attributes
     ----------
@@ -173,7 +178,7 @@ class ExtremeValueMachine(Corrections):
     report_ : dict
         What the last ``fit`` or ``partial_fit`` did. ``tune_again`` says why the parameters should be chosen anew, if
         they should, ``tail_memory`` what extreme vectors remember of their tails now, ``times`` the seconds that each
-        stage took.
+        stage took, ``device`` what it was done on.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -241,6 +246,7 @@ class ExtremeValueMachine(Corrections):
         fill: str | npt.ArrayLike | None = None,
         unknown_label: Any = "auto",
         n_jobs: int | None = None,
+        device: str = "cpu",
         verbose: int | bool = 0,
     ) -> None:
         self.metric = metric
@@ -274,6 +280,7 @@ class ExtremeValueMachine(Corrections):
         self.fill = fill
         self.unknown_label = unknown_label
         self.n_jobs = n_jobs
+        self.device = device
         self.verbose = verbose
 
     @classmethod
@@ -461,7 +468,10 @@ class ExtremeValueMachine(Corrections):
             self._refuse_unknowns(y, known is not None)
             unknown = _labels.unknown_label(classes, self.unknown_label)
             _labels.names(classes)
-            kind, count = _labels.type_name(classes), _parameters.threads(self.n_jobs)
+            kind, means = _labels.type_name(classes), _parameters.means(self)
+            device, missing = _native.device_name(means[1])
+            if self.verbose and means[1] != "cpu":
+                print("on the processor: " + missing if missing else f"on {device}", file=sys.stderr)
             with Progress(self.verbose) as progress:
                 # Labels go by number, so that no list of strings is made of them.
                 if known is None:
@@ -476,13 +486,14 @@ class ExtremeValueMachine(Corrections):
                         columns,
                         kind,
                         names,
-                        count,
+                        means,
                         progress.callback,
                     )
                 else:
                     own = _labels.names_for(known, found)
-                    model, text = known.update(X, codes, own, kind, names, count, progress.callback)
+                    model, text = known.update(X, codes, own, kind, names, means, progress.callback)
             report: dict[str, Any] = json.loads(text)
+            report["device"] = device
             concerns = report.pop("concerns")
             # In one step, so that a thread that predicts meanwhile has the old model with its classes or the new one.
             self.__dict__.update(classes_=classes, unknown_label_=unknown, report_=report, _model=model)
@@ -537,7 +548,7 @@ class ExtremeValueMachine(Corrections):
             fitted = self._fitted()
             name, gone = fitted.class_name(label), fitted.classes == label
             with Progress(self.verbose) as progress:
-                model = fitted.model.forget(name, _parameters.threads(self.n_jobs), progress.callback)
+                model = fitted.model.forget(name, _parameters.means(self), progress.callback)
             self.__dict__.update(_model=model, classes_=fitted.classes[~gone])
         return self
 
@@ -583,9 +594,7 @@ class ExtremeValueMachine(Corrections):
             if reduction is not None:
                 params["reduction"] = reduction
             with Progress(self.verbose) as progress:
-                self._model = model.reduce(
-                    _parameters.to_json(params), _parameters.threads(self.n_jobs), progress.callback
-                )
+                self._model = model.reduce(_parameters.to_json(params), _parameters.means(self), progress.callback)
         return self
 
     def set_rejection(
@@ -652,9 +661,7 @@ class ExtremeValueMachine(Corrections):
             found, codes = _labels.encode(y)
             names = _labels.names_for(fitted.model, _labels.join(fitted.classes, found)[1])
             with Progress(self.verbose) as progress:
-                self._model = fitted.model.calibrate(
-                    X, codes, names, _parameters.threads(self.n_jobs), progress.callback
-                )
+                self._model = fitted.model.calibrate(X, codes, names, _parameters.means(self), progress.callback)
         return self
 
     def fit_unknowns(self, X: npt.ArrayLike) -> Self:
@@ -675,7 +682,7 @@ class ExtremeValueMachine(Corrections):
         rows = self._check_queries(X)
         with self._changing():
             with Progress(self.verbose) as progress:
-                self._model = self._model.calibrate_unknowns(rows, _parameters.threads(self.n_jobs), progress.callback)
+                self._model = self._model.calibrate_unknowns(rows, _parameters.means(self), progress.callback)
             self.strangers = _parameters.from_json(self._model.params)["strangers"]
         return self
 

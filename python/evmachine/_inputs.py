@@ -2,21 +2,36 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+import sklearn
 
 from evmachine import _native
 from evmachine._warnings import PrecisionWarning
 
+_Number = TypeVar("_Number", bound=np.generic)
+
+#: Memory of NVIDIA devices, as DLPack numbers it: their own, and that which they share with the processor.
+_CUDA = (2, 13)
+#: Kinds of numbers, as DLPack numbers them, in the letters of numpy. A bfloat16 is the upper half of a float32.
+_KINDS = {0: "i", 1: "u", 2: "f", 6: "b"}
+_BFLOAT = (4, 16)
+
 
 def numbers(values: Any) -> Any:
     """Tensors as arrays: off the device, without gradients, in a type that numpy has. Everything else as it is."""
-    if hasattr(values, "detach") and hasattr(values, "numpy"):
+    if isinstance(values, np.ndarray):
+        return _plain(values)
+    if hasattr(values, "detach"):
         values = values.detach()
+    if _is_on_device(values):
+        return _read(values)
+    if hasattr(values, "detach") and hasattr(values, "numpy"):
         if hasattr(values, "cpu"):
             values = values.cpu()
         if "bfloat16" in str(values.dtype):
@@ -25,14 +40,62 @@ def numbers(values: Any) -> Any:
     if not hasattr(values, "__array__") and hasattr(values, "__dlpack__"):
         try:
             return np.from_dlpack(values)
-        except (BufferError, RuntimeError, TypeError) as error:
-            kind = type(values).__name__
-            raise ValueError(f"a {kind} that numpy cannot read ({error}); copy it to a numpy array first") from None
+        except (BufferError, RuntimeError, TypeError):
+            return _read(values)
+    return _plain(values)
+
+
+def _plain(values: Any) -> Any:
+    """Types that other packages give to numpy, bfloat16 among them, say nothing of what they are."""
     found = getattr(values, "dtype", None)
-    # Types that other packages give to numpy, bfloat16 among them, say nothing of what they are.
     if isinstance(found, np.dtype) and found.kind == "V" and found.names is None:
         return np.asarray(values).astype(np.float32)
     return values
+
+
+def _is_on_device(values: Any) -> bool:
+    try:
+        return hasattr(values, "__dlpack__") and values.__dlpack_device__()[0] in _CUDA
+    except (AttributeError, BufferError, RuntimeError, TypeError, ValueError):
+        # An array that several devices share has no place; it knows itself how to become one of numpy's.
+        return False
+
+
+def _read(values: Any) -> npt.NDArray[Any]:
+    """A copy of a tensor in memory, made once and as soon as whoever computes it has finished."""
+    try:
+        kind, number = values.__dlpack_device__()
+        stream = {"stream": _native.reading_stream(number)} if kind in _CUDA else {}
+        data, shape, strides, offset, code, bits = _native.read_tensor(values.__dlpack__(**stream))
+    except (AttributeError, BufferError, TypeError, ValueError) as error:
+        name = type(values).__name__
+        raise ValueError(f"a {name} that cannot be read ({error}); copy it to a numpy array first") from None
+    if (code, bits) == _BFLOAT:
+        halves = np.ndarray(shape, np.uint16, data, offset, strides)
+        return (halves.astype(np.uint32, order="C") << np.uint32(16)).view(np.float32)
+    if code not in _KINDS:
+        raise ValueError(f"a {type(values).__name__} of something else than numbers")
+    return np.ndarray(shape, np.dtype(f"{_KINDS[code]}{bits // 8}"), data, offset, strides)
+
+
+def like(X: Any, found: npt.NDArray[_Number]) -> npt.NDArray[_Number]:
+    """What was found for ``X``, as an array of its library on its device, where scikit-learn is to dispatch by arrays.
+
+    Text stays in numpy, which alone has arrays of it.
+    """
+    if not sklearn.get_config().get("array_api_dispatch") or found.dtype.kind not in "biuf":
+        return found
+    if isinstance(X, np.ndarray) or not hasattr(X, "__dlpack_device__"):
+        return found
+    own = getattr(X, "__array_namespace__", None)
+    library = own() if own is not None else sys.modules[type(X).__module__.partition(".")[0]]
+    there: npt.NDArray[_Number]
+    try:
+        there = library.asarray(found, device=X.device)
+    except TypeError:
+        with X.device:
+            there = library.asarray(found)
+    return there
 
 
 def matrix(X: Any) -> Any:

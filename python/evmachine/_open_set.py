@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from evmachine import _explanation, _inputs, _labels, _native, _rows
 from evmachine._lock import OneAtATime
-from evmachine._parameters import threads
+from evmachine._parameters import means
 from evmachine._progress import Progress
 
 if TYPE_CHECKING:
@@ -58,6 +58,7 @@ class OpenSetClassifier(OneAtATime, ClassifierMixin, BaseEstimator):
     n_features_in_: int
     feature_names_in_: npt.NDArray[Any]
     n_jobs: int | None
+    device: str
     verbose: int | bool
 
     def _fitted(self) -> Fitted:
@@ -104,7 +105,7 @@ class OpenSetClassifier(OneAtATime, ClassifierMixin, BaseEstimator):
         """As ``_decide``, and what it was decided with."""
         checked, fitted = self._check_queries(X), self._fitted()
         with Progress(self.verbose) as progress:
-            best, accepted, probability, support = fitted.model.decide(checked, threads(self.n_jobs), progress.callback)
+            best, accepted, probability, support = fitted.model.decide(checked, means(self), progress.callback)
         return fitted.positions()[best], accepted, probability, support, fitted
 
     def predict(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
@@ -120,7 +121,7 @@ class OpenSetClassifier(OneAtATime, ClassifierMixin, BaseEstimator):
         """
         best, accepted, _, _, fitted = self._decide_with(X)
         answers = _labels.answers(fitted.classes, fitted.unknown)
-        return answers[np.where(accepted, best, len(fitted.classes))]
+        return _inputs.like(X, answers[np.where(accepted, best, len(fitted.classes))])
 
     def predict_proba(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """P of each class; rows sum to 1, and what may be unknown is spread evenly over all classes.
@@ -162,8 +163,8 @@ class OpenSetClassifier(OneAtATime, ClassifierMixin, BaseEstimator):
     def _distribution(self, X: npt.ArrayLike, if_known: bool) -> npt.NDArray[np.float64]:
         checked, fitted = self._check_queries(X), self._fitted()
         with Progress(self.verbose) as progress:
-            rows = fitted.model.distribution(checked, if_known, threads(self.n_jobs), progress.callback)
-        return fitted.by_class(rows)
+            rows = fitted.model.distribution(checked, if_known, means(self), progress.callback)
+        return _inputs.like(X, fitted.by_class(rows))
 
     def predict_known_proba(self, X: npt.ArrayLike, prior: float = 0.5) -> npt.NDArray[np.float64]:
         """P of each query being of a known class.
@@ -185,7 +186,8 @@ class OpenSetClassifier(OneAtATime, ClassifierMixin, BaseEstimator):
             raise ValueError(f"prior = {prior}: must be above 0 and below 1")
         checked, model = self._check_queries(X), self._native_model()
         with Progress(self.verbose) as progress:
-            return model.probability_known(checked, prior, threads(self.n_jobs), progress.callback)
+            found = model.probability_known(checked, prior, means(self), progress.callback)
+        return _inputs.like(X, found)
 
     def p_values(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """The share of known queries that score no higher: uniform for known queries, small for unknown ones.
@@ -200,7 +202,8 @@ class OpenSetClassifier(OneAtATime, ClassifierMixin, BaseEstimator):
         """
         checked, model = self._check_queries(X), self._native_model()
         with Progress(self.verbose) as progress:
-            return model.p_values(checked, threads(self.n_jobs), progress.callback)
+            found = model.p_values(checked, means(self), progress.callback)
+        return _inputs.like(X, found)
 
     def class_scores(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """P of each class as the paper has it, Eq. 3: rows do not sum to 1, and all are small for an unknown.
@@ -218,8 +221,8 @@ class OpenSetClassifier(OneAtATime, ClassifierMixin, BaseEstimator):
         """
         checked, fitted = self._check_queries(X), self._fitted()
         with Progress(self.verbose) as progress:
-            rows = fitted.model.scores(checked, threads(self.n_jobs), progress.callback)
-        return fitted.by_class(rows)
+            rows = fitted.model.scores(checked, means(self), progress.callback)
+        return _inputs.like(X, fitted.by_class(rows))
 
     def score_samples(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """P of the best class of each query, which ``threshold_`` is compared with: low for unknowns.
@@ -235,7 +238,7 @@ class OpenSetClassifier(OneAtATime, ClassifierMixin, BaseEstimator):
         -------
         ndarray of shape (n_queries,)
         """
-        return self._decide(X)[2]
+        return _inputs.like(X, self._decide(X)[2])
 
     def novelty(self, X: npt.ArrayLike) -> npt.NDArray[np.int64]:
         """+1 for a query of a known class, -1 for an unknown one, as scikit-learn's novelty detectors say it.
@@ -248,7 +251,7 @@ class OpenSetClassifier(OneAtATime, ClassifierMixin, BaseEstimator):
         -------
         ndarray of shape (n_queries,)
         """
-        return np.where(self._decide(X)[1], 1, -1)
+        return _inputs.like(X, np.where(self._decide(X)[1], 1, -1))
 
     def explain(self, X: npt.ArrayLike, n_classes: int = 3) -> list[_explanation.Explanation]:
         """Which training rows spoke for which class, and how far the query is from changing sides.
@@ -267,7 +270,7 @@ class OpenSetClassifier(OneAtATime, ClassifierMixin, BaseEstimator):
             raise ValueError(f"n_classes = {n_classes}: must be at least 1")
         checked, fitted = self._check_queries(X), self._fitted()
         with Progress(self.verbose) as progress:
-            rows = fitted.model.explain(checked, n_classes, threads(self.n_jobs), progress.callback)
+            rows = fitted.model.explain(checked, n_classes, means(self), progress.callback)
         labels = fitted.classes[fitted.positions()].tolist()
         return _explanation.from_rows(rows, labels, fitted.unknown)
 
@@ -287,7 +290,7 @@ class OpenSetClassifier(OneAtATime, ClassifierMixin, BaseEstimator):
         """
         checked, fitted = self._check_queries(X), self._fitted()
         with Progress(self.verbose) as progress:
-            rows = _native.doubt(fitted.model, checked, threads(self.n_jobs), progress.callback)
+            rows = _native.doubt(fitted.model, checked, means(self), progress.callback)
         labels = fitted.classes[fitted.positions()].tolist()
         return _explanation.doubts(rows, labels, fitted.unknown)
 

@@ -148,6 +148,11 @@ _SHARE: float = json.loads(_native.defaults(False, "euclidean"))["rejection_thre
 DEFAULTS.update(from_json(_native.defaults(False, "euclidean")))
 
 
+def means(estimator: Any) -> tuple[int, str]:
+    """What an estimator works with: threads, and the name of a device."""
+    return threads(estimator.n_jobs), str(estimator.device)
+
+
 def threads(n_jobs: int | None) -> int:
     """Number of threads; 0 stands for all cores."""
     if n_jobs is None or n_jobs == -1:

@@ -125,7 +125,7 @@ class UnknownPool:
         """
         rows = self.estimator._check_queries(X)
         if only_unknown:
-            _, accepted, _, _ = self.estimator._model.decide(rows, _parameters.threads(self.estimator.n_jobs))
+            _, accepted, _, _ = self.estimator._model.decide(rows, _parameters.means(self.estimator))
             rows = rows[~accepted]
         return self._pool.add(np.ascontiguousarray(rows))
 
@@ -148,8 +148,8 @@ class UnknownPool:
         """
         if n < 0 or random_state < 0:
             raise ValueError(f"n = {n}, random_state = {random_state}: must not be negative")
-        count = _parameters.threads(self.estimator.n_jobs)
-        rows = self._pool.suggest(self.estimator._model, strategy, random_state, n, count)
+        means = _parameters.means(self.estimator)
+        rows = self._pool.suggest(self.estimator._model, strategy, random_state, n, means)
         return [Suggestion(*row) for row in rows]
 
     def label(self, samples: int | Iterable[int], label: Any) -> None:

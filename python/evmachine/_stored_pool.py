@@ -135,8 +135,8 @@ class StoredPool(UnknownPool):
         self.estimator = estimator
         return estimator
 
-    def _threads(self) -> int:
-        return _parameters.threads(self.estimator.n_jobs)
+    def _means(self) -> tuple[int, str]:
+        return _parameters.means(self.estimator)
 
     def __len__(self) -> int:
         status = self.status()
@@ -187,7 +187,7 @@ class StoredPool(UnknownPool):
         if any(column is not None for column in columns):
             filled = [[None] * len(rows) if column is None else column for column in columns]
             details = list(zip(*filled, strict=True))
-        found = self._store.add(np.ascontiguousarray(rows), details, only_unknown, self._threads())
+        found = self._store.add(np.ascontiguousarray(rows), details, only_unknown, self._means())
         return [number for number, _ in found if number is not None]
 
     def suggest(  # type: ignore[override]
@@ -218,7 +218,7 @@ class StoredPool(UnknownPool):
         labels = _labels.from_names(model.class_names, _label_type(self.estimator), model.label_type)
         label = dict(zip(model.class_names, labels.tolist(), strict=True))
         groups = []
-        for found in json.loads(self._store.next_groups(n, only_new, self._threads())):
+        for found in json.loads(self._store.next_groups(n, only_new, self._means())):
             near = [
                 Neighbor(label.get(one["class"], one["class"]), one["probability"], one["distance"])
                 for one in found["neighbors"]
@@ -240,7 +240,7 @@ class StoredPool(UnknownPool):
             target, numbers = samples.number, _numbers(strike)
         else:
             target, numbers = None, _numbers(samples)
-        return self._store.answer(kind, label, numbers, target, person, self._threads())[1]
+        return self._store.answer(kind, label, numbers, target, person, self._means())[1]
 
     def label(
         self,
@@ -383,7 +383,7 @@ class StoredPool(UnknownPool):
         status = self.status()
         if status["to_learn"] or status["to_ignore"]:
             with Progress(self.estimator.verbose) as progress:
-                _, report = self._store.update(person, self._threads(), progress.callback)
+                _, report = self._store.update(person, self._means(), progress.callback)
             self._follow(self.estimator)
             self.estimator.report_ = json.loads(report) or self.estimator.report_
         return self.estimator

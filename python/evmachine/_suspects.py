@@ -108,7 +108,7 @@ def suspects(
             codes,
             _labels.names(classes),
             machine._library_params(),
-            _parameters.threads(machine.n_jobs),
+            _parameters.means(machine),
             progress.callback,
         )
     labels = classes.tolist()

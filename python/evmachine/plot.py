@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from evmachine import metrics
 from evmachine._open_set import OpenSetClassifier
+from evmachine._parameters import means
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -88,7 +89,8 @@ def psi_contours(
     pad = 0.15 * np.maximum(high - low, 1e-6)
     sides = [np.linspace(low[i] - pad[i], high[i] + pad[i], resolution, dtype=np.float32) for i in (0, 1)]
     cells = np.column_stack([side.ravel() for side in np.meshgrid(*sides)])
-    best, accepted, psi, _ = (part.reshape(resolution, -1) for part in model.decide(np.ascontiguousarray(cells), 0))
+    decided = model.decide(np.ascontiguousarray(cells), means(estimator))
+    best, accepted, psi, _ = (part.reshape(resolution, -1) for part in decided)
     levels = np.linspace(0.0, 1.0, 11)
     filled = ax.contourf(*sides, psi, levels=levels, cmap="Blues", vmax=1.8)
     ax.figure.colorbar(filled, ax=ax, label="largest psi", ticks=levels[::2])

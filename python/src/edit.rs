@@ -5,6 +5,7 @@ use pyo3::prelude::*;
 use serde_json::Value;
 
 use crate::arrays::{self, Matrix};
+use crate::device::Means;
 use crate::model::Model;
 use crate::rows::{self, Names};
 use crate::{failure, watch};
@@ -19,16 +20,16 @@ fn report(before: &Evm, after: &Evm, report: &EditReport) -> PyResult<String> {
 
 /// Makes a correction, given as the library has it in JSON.
 #[pyfunction]
-#[pyo3(signature = (model, edit, threads, progress=None))]
+#[pyo3(signature = (model, edit, means, progress=None))]
 pub(crate) fn edit(
     py: Python<'_>,
     model: &Model,
     edit: &str,
-    threads: usize,
+    means: Means,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<(Model, String)> {
     let edit: Edit = serde_json::from_str(edit).map_err(failure::value)?;
-    let edited = watch::run(py, threads, progress.as_ref(), |run, _| model.evm.edited(run, &edit))?;
+    let edited = watch::run(py, &means, progress.as_ref(), |run, _| model.evm.edited(run, &edit))?;
     let (evm, done) = edited.map_err(failure::value)?;
     let done = report(&model.evm, &evm, &done)?;
     Ok((Model { evm }, done))
@@ -36,17 +37,17 @@ pub(crate) fn edit(
 
 /// Adds samples that are no class.
 #[pyfunction]
-#[pyo3(signature = (model, features, names, threads, progress=None))]
+#[pyo3(signature = (model, features, names, means, progress=None))]
 pub(crate) fn ignore(
     py: Python<'_>,
     model: &Model,
     features: Matrix<'_>,
     names: Names,
-    threads: usize,
+    means: Means,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<(Model, String)> {
     let data = arrays::features(&features)?;
-    let ignored = watch::run(py, threads, progress.as_ref(), |run, _| {
+    let ignored = watch::run(py, &means, progress.as_ref(), |run, _| {
         let mut evm = model.evm.clone();
         evm.ignore_with(run, &data).map(|done| (evm, done))
     })?;

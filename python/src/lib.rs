@@ -6,6 +6,7 @@
 
 mod arrays;
 mod curves;
+mod device;
 mod distribution;
 mod edit;
 mod failure;
@@ -18,6 +19,7 @@ mod reasons;
 mod rows;
 mod store;
 mod suspects;
+mod tensors;
 mod threads;
 mod tune;
 mod watch;
@@ -27,6 +29,8 @@ mod watch;
 mod _native {
     #[pymodule_export]
     use super::curves::{evaluate, oscr_curve};
+    #[pymodule_export]
+    use super::device::device_name;
     #[pymodule_export]
     use super::edit::{edit, ignore};
     #[pymodule_export]
@@ -47,6 +51,8 @@ mod _native {
     use super::store::Store;
     #[pymodule_export]
     use super::suspects::suspects;
+    #[pymodule_export]
+    use super::tensors::{read_tensor, reading_stream};
     #[pymodule_export]
     use super::tune::tune;
 

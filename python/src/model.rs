@@ -11,6 +11,7 @@ use pyo3::types::{PyBytes, PyDict};
 use serde_json::Value;
 
 use crate::arrays::{self, Matrix};
+use crate::device::Means;
 use crate::reasons::{self, ReasonRow};
 use crate::rows::{self, Names};
 use crate::{distribution, failure, parameters, watch};
@@ -54,12 +55,12 @@ impl Model {
         &self,
         py: Python<'py>,
         features: &Matrix<'py>,
-        threads: usize,
+        means: Means,
         progress: Option<&Py<PyAny>>,
         each: impl Fn(&[ClassScore]) -> Vec<f64> + Sync + Send,
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
         let (queries, evm) = (arrays::features(features)?, &self.evm);
-        let rows = watch::run(py, threads, progress, |run, _| {
+        let rows = watch::run(py, &means, progress, |run, _| {
             evm.for_each_query(run, &queries, |_, scores| each(scores)).map(|rows| rows.concat())
         })?
         .map_err(failure::value)?;
@@ -71,12 +72,12 @@ impl Model {
         &self,
         py: Python<'py>,
         features: &Matrix<'py>,
-        threads: usize,
+        means: Means,
         progress: Option<&Py<PyAny>>,
         each: impl Fn(&Decision) -> Option<f64>,
     ) -> PyResult<Bound<'py, PyArray1<f64>>> {
         let (queries, evm) = (arrays::features(features)?, &self.evm);
-        let decisions = watch::run(py, threads, progress, |run, _| evm.decide_with(run, &queries))?
+        let decisions = watch::run(py, &means, progress, |run, _| evm.decide_with(run, &queries))?
             .map_err(failure::value)?;
         if evm.calibration().is_none() {
             return Err(failure::value(CalibrateError::NotCalibrated));
@@ -88,11 +89,11 @@ impl Model {
     fn changed<E: std::fmt::Display + Send>(
         &self,
         py: Python<'_>,
-        threads: usize,
+        means: Means,
         progress: Option<&Py<PyAny>>,
         change: impl FnOnce(&Run<'_>, &mut Evm) -> Result<(), E> + Send,
     ) -> PyResult<Self> {
-        let evm = watch::run(py, threads, progress, |run, _| {
+        let evm = watch::run(py, &means, progress, |run, _| {
             let mut evm = self.evm.clone();
             change(run, &mut evm).map(|()| evm)
         })?;
@@ -113,7 +114,7 @@ impl Model {
     /// Learns; returns the model and the report as JSON.
     #[staticmethod]
     #[pyo3(signature = (
-        params, features, codes, names, ignored, fill, feature_names, label_type, row_names, threads, progress=None
+        params, features, codes, names, ignored, fill, feature_names, label_type, row_names, means, progress=None
     ))]
     #[expect(clippy::too_many_arguments, reason = "data, what to do with it, and how")]
     fn fit<'py>(
@@ -127,7 +128,7 @@ impl Model {
         feature_names: Vec<String>,
         label_type: String,
         row_names: Names,
-        threads: usize,
+        means: Means,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<(Self, String)> {
         let params = parameters::read(params)?;
@@ -137,7 +138,7 @@ impl Model {
             .map(arrays::features)
             .transpose()
             .map_err(|error| failure::value(format!("samples to be ignored: {}", error.value(py))))?;
-        let fitted = watch::run(py, threads, progress.as_ref(), |run, _| match &ignored {
+        let fitted = watch::run(py, &means, progress.as_ref(), |run, _| match &ignored {
             Some(ignored) => Evm::fit_ignoring(run, &params, &data, &labels, ignored),
             None => Evm::fit_with(run, &params, &data, &labels),
         })?;
@@ -151,7 +152,7 @@ impl Model {
     }
 
     /// Learns more; returns the model and the report as JSON.
-    #[pyo3(signature = (features, codes, names, label_type, row_names, threads, progress=None))]
+    #[pyo3(signature = (features, codes, names, label_type, row_names, means, progress=None))]
     #[expect(clippy::too_many_arguments, reason = "data, what to do with it, and how")]
     fn update<'py>(
         &self,
@@ -161,12 +162,12 @@ impl Model {
         names: Vec<String>,
         label_type: String,
         row_names: Names,
-        threads: usize,
+        means: Means,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<(Self, String)> {
         let (data, labels) = (arrays::features(&features)?, arrays::labels(&codes, &names)?);
         let updated =
-            watch::run(py, threads, progress.as_ref(), |run, _| self.evm.updated(run, &data, &labels))?;
+            watch::run(py, &means, progress.as_ref(), |run, _| self.evm.updated(run, &data, &labels))?;
         let (mut evm, report) = updated.map_err(failure::value)?;
         rows::name(&mut evm, self.evm.points_seen(), data.rows(), row_names)?;
         evm.set_label_type(Some(label_type));
@@ -174,27 +175,27 @@ impl Model {
         Ok((Self { evm }, report))
     }
 
-    #[pyo3(signature = (params, threads, progress=None))]
+    #[pyo3(signature = (params, means, progress=None))]
     fn reduce(
         &self,
         py: Python<'_>,
         params: &str,
-        threads: usize,
+        means: Means,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<Self> {
         let params = parameters::read(params)?;
-        self.changed(py, threads, progress.as_ref(), |run, evm| evm.reduce_with(run, &params))
+        self.changed(py, means, progress.as_ref(), |run, evm| evm.reduce_with(run, &params))
     }
 
-    #[pyo3(signature = (name, threads, progress=None))]
+    #[pyo3(signature = (name, means, progress=None))]
     fn forget(
         &self,
         py: Python<'_>,
         name: &str,
-        threads: usize,
+        means: Means,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<Self> {
-        self.changed(py, threads, progress.as_ref(), |run, evm| evm.forget_class_with(run, name))
+        self.changed(py, means, progress.as_ref(), |run, evm| evm.forget_class_with(run, name))
     }
 
     /// Another rule for what is unknown, in the JSON of the parameters.
@@ -206,45 +207,45 @@ impl Model {
     }
 
     /// Sets threshold and probabilities on labelled rows that the model was not trained on.
-    #[pyo3(signature = (features, codes, names, threads, progress=None))]
+    #[pyo3(signature = (features, codes, names, means, progress=None))]
     fn calibrate(
         &self,
         py: Python<'_>,
         features: Matrix<'_>,
         codes: PyReadonlyArray1<'_, i64>,
         names: Vec<String>,
-        threads: usize,
+        means: Means,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<Self> {
         let (data, labels) = (arrays::features(&features)?, arrays::labels(&codes, &names)?);
-        self.changed(py, threads, progress.as_ref(), |run, evm| {
+        self.changed(py, means, progress.as_ref(), |run, evm| {
             evm.calibrate_with(run, &data, &labels).map(|_| ())
         })
     }
 
     /// Learns from rows that are known to be unknown how such rows score.
-    #[pyo3(signature = (features, threads, progress=None))]
+    #[pyo3(signature = (features, means, progress=None))]
     fn calibrate_unknowns(
         &self,
         py: Python<'_>,
         features: Matrix<'_>,
-        threads: usize,
+        means: Means,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<Self> {
         let data = arrays::features(&features)?;
-        self.changed(py, threads, progress.as_ref(), |run, evm| evm.calibrate_unknowns_with(run, &data))
+        self.changed(py, means, progress.as_ref(), |run, evm| evm.calibrate_unknowns_with(run, &data))
     }
 
-    #[pyo3(signature = (features, threads, progress=None))]
+    #[pyo3(signature = (features, means, progress=None))]
     fn decide<'py>(
         &self,
         py: Python<'py>,
         features: Matrix<'py>,
-        threads: usize,
+        means: Means,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<Decisions<'py>> {
         let (queries, evm) = (arrays::features(&features)?, &self.evm);
-        let decisions = watch::run(py, threads, progress.as_ref(), |run, _| evm.decide_with(run, &queries))?
+        let decisions = watch::run(py, &means, progress.as_ref(), |run, _| evm.decide_with(run, &queries))?
             .map_err(failure::value)?;
         let best: Vec<i64> = decisions.iter().map(|decision| number(decision.best() as u64)).collect();
         let accepted: Vec<bool> = decisions.iter().map(|decision| decision.class().is_some()).collect();
@@ -259,71 +260,71 @@ impl Model {
     }
 
     /// The share of known queries that score no higher than each of these.
-    #[pyo3(signature = (features, threads, progress=None))]
+    #[pyo3(signature = (features, means, progress=None))]
     fn p_values<'py>(
         &self,
         py: Python<'py>,
         features: Matrix<'py>,
-        threads: usize,
+        means: Means,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<Bound<'py, PyArray1<f64>>> {
         let each = |decision: &Decision| self.evm.p_value(decision.score());
-        self.calibrated(py, &features, threads, progress.as_ref(), each)
+        self.calibrated(py, &features, means, progress.as_ref(), each)
     }
 
     /// P(known), `prior` being the share of known queries to be expected.
-    #[pyo3(signature = (features, prior, threads, progress=None))]
+    #[pyo3(signature = (features, prior, means, progress=None))]
     fn probability_known<'py>(
         &self,
         py: Python<'py>,
         features: Matrix<'py>,
         prior: f64,
-        threads: usize,
+        means: Means,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<Bound<'py, PyArray1<f64>>> {
         let each = |decision: &Decision| self.evm.probability_known(decision.score(), prior);
-        self.calibrated(py, &features, threads, progress.as_ref(), each)
+        self.calibrated(py, &features, means, progress.as_ref(), each)
     }
 
     /// P of every class: (rows, classes).
-    #[pyo3(signature = (features, threads, progress=None))]
+    #[pyo3(signature = (features, means, progress=None))]
     fn scores<'py>(
         &self,
         py: Python<'py>,
         features: Matrix<'py>,
-        threads: usize,
+        means: Means,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
         let each = |scores: &[ClassScore]| scores.iter().map(ClassScore::probability).collect();
-        self.rows_of(py, &features, threads, progress.as_ref(), each)
+        self.rows_of(py, &features, means, progress.as_ref(), each)
     }
 
     /// P(class), or P(class | known), of every class; each row sums to 1.
-    #[pyo3(signature = (features, if_known, threads, progress=None))]
+    #[pyo3(signature = (features, if_known, means, progress=None))]
     fn distribution<'py>(
         &self,
         py: Python<'py>,
         features: Matrix<'py>,
         if_known: bool,
-        threads: usize,
+        means: Means,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
         let of = if if_known { distribution::given_known } else { distribution::open };
-        self.rows_of(py, &features, threads, progress.as_ref(), |scores| of(&self.evm, scores))
+        self.rows_of(py, &features, means, progress.as_ref(), |scores| of(&self.evm, scores))
     }
 
-    #[pyo3(signature = (features, classes, threads, progress=None))]
+    #[pyo3(signature = (features, classes, means, progress=None))]
     fn explain(
         &self,
         py: Python<'_>,
         features: Matrix<'_>,
         classes: usize,
-        threads: usize,
+        means: Means,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<Vec<ReasonRow>> {
         let (queries, evm) = (arrays::features(&features)?, &self.evm);
         let explanations =
-            watch::run(py, threads, progress.as_ref(), |run, _| evm.explain_with(run, &queries, classes))?;
+            watch::run(py, &means, progress.as_ref(), |run, _| evm.explain_with(run, &queries, classes))?;
         Ok(explanations.map_err(failure::value)?.iter().map(|found| reasons::row(evm, found)).collect())
     }
 

@@ -7,6 +7,7 @@ use numpy::{IntoPyArray, PyArray2, PyArrayMethods};
 use pyo3::prelude::*;
 
 use crate::arrays::{self, Matrix};
+use crate::device::Means;
 use crate::model::Model;
 use crate::{failure, watch};
 
@@ -78,7 +79,7 @@ impl Pool {
         Ok((ids, self.matrix(py, values)?, labels))
     }
 
-    #[pyo3(signature = (model, strategy, seed, count, threads))]
+    #[pyo3(signature = (model, strategy, seed, count, means))]
     fn suggest(
         &self,
         py: Python<'_>,
@@ -86,7 +87,7 @@ impl Pool {
         strategy: &str,
         seed: u64,
         count: usize,
-        threads: usize,
+        means: Means,
     ) -> PyResult<Vec<SuggestionRow>> {
         let strategy = match strategy {
             "groups" => Strategy::Groups,
@@ -102,7 +103,7 @@ impl Pool {
         // A copy, so that the pool can be used from other threads meanwhile.
         let pool = self.lock().clone();
         let found =
-            watch::run(py, threads, None, |run, _| pool.suggest_with(run, &model.evm, strategy, count))?;
+            watch::run(py, &means, None, |run, _| pool.suggest_with(run, &model.evm, strategy, count))?;
         let row = |suggestion: evmachine::Suggestion| {
             (suggestion.sample, suggestion.group, suggestion.score.probability())
         };

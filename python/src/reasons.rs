@@ -4,6 +4,7 @@ use evmachine::{ClassEvidence, Decision, Doubt, Evm, Explanation, Speaker};
 use pyo3::prelude::*;
 
 use crate::arrays::{self, Matrix};
+use crate::device::Means;
 use crate::model::Model;
 use crate::rows::{self, OriginRow};
 use crate::{failure, watch};
@@ -51,16 +52,16 @@ pub(crate) fn row(evm: &Evm, explanation: &Explanation) -> ReasonRow {
 
 /// For each query the row that carries its decision, and the decision without that row.
 #[pyfunction]
-#[pyo3(signature = (model, features, threads, progress=None))]
+#[pyo3(signature = (model, features, means, progress=None))]
 pub(crate) fn doubt(
     py: Python<'_>,
     model: &Model,
     features: Matrix<'_>,
-    threads: usize,
+    means: Means,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Vec<DoubtRow>> {
     let (queries, evm) = (arrays::features(&features)?, &model.evm);
-    let doubts = watch::run(py, threads, progress.as_ref(), |run, _| evm.doubt_with(run, &queries))?
+    let doubts = watch::run(py, &means, progress.as_ref(), |run, _| evm.doubt_with(run, &queries))?
         .map_err(failure::value)?;
     let row =
         |doubt: &Doubt| (decision(&doubt.decision), speaker(evm, &doubt.carrier), decision(&doubt.without));

@@ -13,6 +13,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::arrays::{self, Matrix};
+use crate::device::Means;
 use crate::model::Model;
 use crate::{failure, watch};
 
@@ -68,14 +69,14 @@ impl Store {
     }
 
     /// The number of each row, and whether it was added; nothing for one that is known.
-    #[pyo3(signature = (samples, details, only_unknown, threads))]
+    #[pyo3(signature = (samples, details, only_unknown, means))]
     fn add(
         &self,
         py: Python<'_>,
         samples: Matrix<'_>,
         details: Vec<Detail>,
         only_unknown: bool,
-        threads: usize,
+        means: Means,
     ) -> PyResult<Vec<(Option<SampleId>, bool)>> {
         let features = arrays::features(&samples)?;
         let details: Vec<NewSample> = details
@@ -88,20 +89,20 @@ impl Store {
             })
             .collect();
         let which = if only_unknown { Which::Unknown } else { Which::All };
-        let added = watch::run(py, threads, None, |run, _| self.lock().add(run, &features, &details, which))?;
+        let added = watch::run(py, &means, None, |run, _| self.lock().add(run, &features, &details, which))?;
         let row = |outcome: Outcome| (outcome.sample(), matches!(outcome, Outcome::Added(_)));
         Ok(added.map_err(raised)?.into_iter().map(row).collect())
     }
 
     /// Groups, as JSON.
-    #[pyo3(signature = (count, only_new, threads))]
-    fn next_groups(&self, py: Python<'_>, count: usize, only_new: bool, threads: usize) -> PyResult<String> {
-        let groups = watch::run(py, threads, None, |run, _| self.lock().next_groups(run, count, only_new))?;
+    #[pyo3(signature = (count, only_new, means))]
+    fn next_groups(&self, py: Python<'_>, count: usize, only_new: bool, means: Means) -> PyResult<String> {
+        let groups = watch::run(py, &means, None, |run, _| self.lock().next_groups(run, count, only_new))?;
         json(&groups.map_err(raised)?)
     }
 
     /// An answer to a group or, without one, to samples; the event and how many samples it is about.
-    #[pyo3(signature = (kind, label, samples, group, person, threads))]
+    #[pyo3(signature = (kind, label, samples, group, person, means))]
     #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
     fn answer(
         &self,
@@ -111,7 +112,7 @@ impl Store {
         samples: Vec<SampleId>,
         group: Option<GroupId>,
         person: Option<&str>,
-        threads: usize,
+        means: Means,
     ) -> PyResult<(EventId, usize)> {
         let answer = match kind {
             "label" => Answer::Label(label),
@@ -125,7 +126,7 @@ impl Store {
             None => Target::Samples(&samples),
         };
         let answered =
-            watch::run(py, threads, None, |run, _| self.lock().answer(run, &target, answer, person))?;
+            watch::run(py, &means, None, |run, _| self.lock().answer(run, &target, answer, person))?;
         answered.map_err(raised)
     }
 
@@ -135,15 +136,15 @@ impl Store {
     }
 
     /// The version that was made, and as JSON the report of what was learned, null where nothing was labelled.
-    #[pyo3(signature = (person, threads, progress = None))]
+    #[pyo3(signature = (person, means, progress = None))]
     fn update(
         &self,
         py: Python<'_>,
         person: Option<&str>,
-        threads: usize,
+        means: Means,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<(String, String)> {
-        let learned = watch::run(py, threads, progress.as_ref(), |run, _| self.lock().update(run, person))?;
+        let learned = watch::run(py, &means, progress.as_ref(), |run, _| self.lock().update(run, person))?;
         let learned = learned.map_err(raised)?;
         Ok((learned.version, json(&learned.report)?))
     }

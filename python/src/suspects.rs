@@ -5,6 +5,7 @@ use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
 
 use crate::arrays::{self, Matrix};
+use crate::device::Means;
 use crate::{failure, parameters, watch};
 
 /// Row, code of its label, P of that, the class that claims it and P of that, lead, margin, how it was fitted, its place in
@@ -14,19 +15,19 @@ type SuspectRow =
 
 /// The rows whose labels are in doubt, the most doubtful first.
 #[pyfunction]
-#[pyo3(signature = (features, codes, names, params, threads, progress=None))]
+#[pyo3(signature = (features, codes, names, params, means, progress=None))]
 pub(crate) fn suspects(
     py: Python<'_>,
     features: Matrix<'_>,
     codes: PyReadonlyArray1<'_, i64>,
     names: Vec<String>,
     params: &str,
-    threads: usize,
+    means: Means,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Vec<SuspectRow>> {
     let params = parameters::read(params)?;
     let (data, labels) = (arrays::features(&features)?, arrays::labels(&codes, &names)?);
-    let found = watch::run(py, threads, progress.as_ref(), |run, _| {
+    let found = watch::run(py, &means, progress.as_ref(), |run, _| {
         evmachine::suspects(run, &params, &data, &labels)
     })?;
     // Classes are numbered as they appear, and codes as Python has sorted them.

@@ -10,11 +10,12 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
 use crate::arrays::{self, Matrix};
+use crate::device::Means;
 use crate::{failure, parameters, watch};
 
 /// Searches; `options` and the result are JSON objects whose keys are those of the library.
 #[pyfunction]
-#[pyo3(signature = (features, codes, names, unknowns, params, options, threads, progress=None))]
+#[pyo3(signature = (features, codes, names, unknowns, params, options, means, progress=None))]
 #[expect(clippy::too_many_arguments, reason = "data, what to do with it, and how")]
 pub(crate) fn tune(
     py: Python<'_>,
@@ -24,7 +25,7 @@ pub(crate) fn tune(
     unknowns: Option<Matrix<'_>>,
     params: &str,
     options: &str,
-    threads: usize,
+    means: Means,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<String> {
     let (data, labels) = (arrays::features(&features)?, arrays::labels(&codes, &names)?);
@@ -35,7 +36,7 @@ pub(crate) fn tune(
         let rows = arrays::features(unknowns)?;
         options.unknowns = Some(rows.select(&(0..rows.rows()).collect::<Vec<_>>()));
     }
-    let tuned = watch::run(py, threads, progress.as_ref(), |_, watch| {
+    let tuned = watch::run(py, &means, progress.as_ref(), |_, watch| {
         evmachine_eval::tune(&data, &labels, &options, &mut |at| watch.tuning(at))
     })?;
     findings(&tuned.map_err(failure::value)?)

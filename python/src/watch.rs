@@ -12,6 +12,7 @@ use evmachine_eval::TuneProgress;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
+use crate::device::{self, Means};
 use crate::threads;
 
 /// How long the waiting thread sleeps between looks.
@@ -69,22 +70,26 @@ impl Observer for Watch {
     }
 }
 
-/// Runs the work on `threads` threads. A signal, or an exception of `progress`, stops it and is raised.
+/// Runs the work with the threads and on the device that are asked for. A signal, or an exception of `progress`, stops it and
+/// is raised, and so is what ends the work of a device that was named; where it was not, it is a warning.
 pub(crate) fn run<T: Send>(
     py: Python<'_>,
-    threads: usize,
+    means: &Means,
     progress: Option<&Py<PyAny>>,
     work: impl FnOnce(&Run<'_>, &Watch) -> T + Send,
 ) -> PyResult<T> {
-    let pool = threads::pool(threads)?;
+    let pool = threads::pool(means.threads())?;
+    let device = py.detach(|| device::open(means.device()))?;
     let watch = Watch::default();
-    py.detach(|| {
+    let done = py.detach(|| {
         let (send, receive) = sync_channel(1);
-        let watch = &watch;
+        let (watch, device) = (&watch, device.as_ref());
         pool.in_place_scope(move |scope| {
             scope.spawn(move |_| {
                 // Nobody listens any more only if the waiting thread has panicked.
-                let _ = send.send(work(&Run::new().observer(watch), watch));
+                let run = Run::new().observer(watch);
+                let run = device.map_or(run, |device| run.device(device));
+                let _ = send.send(work(&run, watch));
             });
             let mut raised = None;
             loop {
@@ -102,5 +107,7 @@ pub(crate) fn run<T: Send>(
                 }
             }
         })
-    })
+    })?;
+    device.map_or(Ok(()), |device| device.report(py))?;
+    Ok(done)
 }

@@ -199,7 +199,7 @@ def test_tensors_come_in(few):
         machine = ExtremeValueMachine().fit(tensor, Tensor(codes, "torch.int64"))
         assert machine._model == expected._model, name
         np.testing.assert_array_equal(machine.predict(tensor), expected.predict(X), err_msg=name)
-    with pytest.raises(ValueError, match="a Capsule that numpy cannot read .on a device.; copy it to a numpy array"):
+    with pytest.raises(ValueError, match="a Capsule that cannot be read .on a device.; copy it to a numpy array"):
         expected.predict(Capsule("on a device"))
 
 
@@ -239,7 +239,7 @@ def test_a_contiguous_float32_array_reaches_the_library_itself(few, monkeypatch)
             seen.append(features)
             return _native.Model.fit(params, features, *rest)
 
-    spy = types.SimpleNamespace(check=_native.check, Model=Model)
+    spy = types.SimpleNamespace(check=_native.check, device_name=_native.device_name, Model=Model)
     monkeypatch.setattr(_estimator, "_native", spy)
     ExtremeValueMachine().fit(X, y)
     assert np.shares_memory(seen[0], X) and seen[0].ctypes.data == X.ctypes.data

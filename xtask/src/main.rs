@@ -10,7 +10,8 @@ use std::process::{Command, ExitCode};
 use std::time::Instant;
 
 const USAGE: &str = "usage: cargo xtask test | python | browser | neon | gpu | bench\n\n\
-    test    formatting, clippy, all tests, doc tests, documentation, the page in a browser, the Python package; warnings are errors\n\
+    test    formatting, clippy, all tests, doc tests, documentation, the page in a browser, the Python package, an NVIDIA\n\
+            device where there is one; warnings are errors\n\
     python  the Python package alone: wheel, types, tests, examples, in a fresh virtual environment\n\
     browser the page of the server alone, in Chromium\n\
     neon    the library's unit tests on 64-bit ARM, under an emulator\n\
@@ -19,25 +20,25 @@ const USAGE: &str = "usage: cargo xtask test | python | browser | neon | gpu | b
 
 fn main() -> ExitCode {
     let task = env::args().nth(1);
+    let nothing = |()| Vec::new();
     let done = match task.as_deref() {
-        Some("test") => run(TEST)
-            .and_then(|()| pages())
-            .and_then(|skipped| timed("python", python::test).map(|()| skipped)),
-        Some("python") => program::build().and_then(|()| timed("python", python::test)).map(|()| None),
-        Some("browser") => program::build().and_then(|()| pages()),
-        Some("neon") => run(NEON).map(|()| None),
-        Some("gpu") => run(GPU).map(|()| None),
-        Some("bench") => run(BENCH).map(|()| None),
+        Some("test") => test(),
+        Some("python") => program::build().and_then(|()| timed("python", python::test)).map(nothing),
+        Some("browser") => {
+            program::build().and_then(|()| pages()).map(|skipped| skipped.into_iter().collect())
+        }
+        Some("neon") => run(NEON).map(nothing),
+        Some("gpu") => run(GPU).map(nothing),
+        Some("bench") => run(BENCH).map(nothing),
         _ => {
             eprintln!("{USAGE}");
             return ExitCode::from(2);
         }
     };
     match done {
-        Ok(None) => ExitCode::SUCCESS,
-        Ok(Some(missing)) => {
+        Ok(skipped) => {
             // Last, so that nobody takes it for a test that passed.
-            eprintln!("== SKIPPED: the page was not tested in a browser: {missing}");
+            skipped.iter().for_each(|what| eprintln!("== SKIPPED: {what}"));
             ExitCode::SUCCESS
         }
         Err(reason) => {
@@ -51,11 +52,29 @@ fn run(steps: &[Step]) -> Result<(), String> {
     steps.iter().try_for_each(|step| step.run().map_err(|reason| format!("{}: {reason}", step.what)))
 }
 
+/// Everything; what could not be tested here.
+fn test() -> Result<Vec<String>, String> {
+    run(TEST)?;
+    let mut skipped: Vec<String> = pages()?.into_iter().collect();
+    timed("python", python::test)?;
+    if Path::new(DRIVER).exists() {
+        run(GPU)?;
+    } else {
+        skipped.push(format!("nothing was tested on an NVIDIA device: there is no {DRIVER}"));
+    }
+    Ok(skipped)
+}
+
+/// Where the driver of NVIDIA devices says that it is there.
+const DRIVER: &str = "/proc/driver/nvidia/version";
+
 /// The page in a browser, or what is missing for that.
 fn pages() -> Result<Option<String>, String> {
     match timed("browser", browser::test)? {
         browser::Outcome::Passed => Ok(None),
-        browser::Outcome::Skipped(missing) => Ok(Some(missing)),
+        browser::Outcome::Skipped(missing) => {
+            Ok(Some(format!("the page was not tested in a browser: {missing}")))
+        }
     }
 }
 
@@ -129,7 +148,7 @@ const NEON: &[Step] = &[Step {
     ],
 }];
 
-/// Needs a driver, cuBLAS and NVRTC. `test` leaves these tests out, and counts them as ignored.
+/// Needs a driver, cuBLAS and NVRTC. Without, `cargo test` counts these tests as ignored.
 const GPU: &[Step] = &[Step {
     what: "tests on a device",
     arguments: &[

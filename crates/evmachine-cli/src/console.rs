@@ -2,7 +2,7 @@
 
 use std::io::{self, IsTerminal, Write};
 use std::ops::ControlFlow;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
@@ -22,7 +22,7 @@ pub struct Console {
     terminal: bool,
     /// Bytes.
     memory: Option<usize>,
-    device: Option<Cuda>,
+    device: Option<Arc<Cuda>>,
 }
 
 impl Console {
@@ -32,11 +32,11 @@ impl Console {
 
     /// Has library calls use the device.
     pub(crate) fn use_device(&mut self, device: Cuda) {
-        self.device = Some(device);
+        self.device = Some(Arc::new(device));
     }
 
     /// The device, if one is used.
-    pub(crate) fn device(&self) -> Option<&Cuda> {
+    pub(crate) fn device(&self) -> Option<&Arc<Cuda>> {
         self.device.as_ref()
     }
 
@@ -44,7 +44,7 @@ impl Console {
     pub fn run<'a>(&'a self, progress: &'a Progress) -> Run<'a> {
         let run = Run::new().observer(progress);
         let run = self.memory.map_or(run, |bytes| run.memory(bytes));
-        self.device.as_ref().map_or(run, |device| run.device(device))
+        self.device.as_ref().map_or(run, |device| run.device(device.as_ref()))
     }
 
     /// Bytes that a command may take, where that was said.

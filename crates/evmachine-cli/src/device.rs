@@ -63,7 +63,7 @@ pub(crate) fn open(name: DeviceName, console: &mut Console) -> Result<(), Failur
 
 /// Says that the processor had to take over, if it had to.
 pub(crate) fn close(console: &Console) {
-    if let Some(error) = console.device().and_then(Cuda::failed) {
+    if let Some(error) = console.device().and_then(|device| device.failed()) {
         console.warn(format!("{error}; the processor did the rest"));
     }
 }

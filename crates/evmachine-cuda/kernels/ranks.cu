@@ -38,9 +38,10 @@ __device__ float finished(float value, u32 kind, bool wanted, const float *a, co
     return fmaxf(rank, 0.0f);
 }
 
-// A tile of the square matrix of ranks, which holds values at (first_row, first_column), and its mirror image. Pairs of one
-// class are infinitely far. Blocks of 32 x 8 threads take 32 x 32 values; those below the diagonal have nothing to do.
-extern "C" __global__ void mirror(float *matrix, u64 count, u32 first_row, u32 first_column, u32 rows, u32 columns, u32 kind,
+// A tile of the square matrix of ranks, rows `stride` apart, which holds values at (first_row, first_column), and its mirror
+// image. Pairs of one class are infinitely far. Blocks of 32 x 8 threads take 32 x 32 values; those below the diagonal have
+// nothing to do.
+extern "C" __global__ void mirror(float *matrix, u64 stride, u32 first_row, u32 first_column, u32 rows, u32 columns, u32 kind,
                                   const float *points, const float *lengths, const u32 *classes, u32 dimensions) {
     __shared__ float tile[32][33];
     const u32 top = blockIdx.y * 32, left = blockIdx.x * 32;
@@ -50,7 +51,7 @@ extern "C" __global__ void mirror(float *matrix, u64 count, u32 first_row, u32 f
         const u32 i = first_row + top + step, j = first_column + left + threadIdx.x;
         const bool inside = top + step < rows && left + threadIdx.x < columns;
         const bool wanted = inside && classes[i] != classes[j];
-        const u64 at = (u64)i * count + j;
+        const u64 at = (u64)i * stride + j;
         float rank = finished(inside ? matrix[at] : 0.0f, kind, wanted, points + (u64)i * dimensions,
                               points + (u64)j * dimensions, wanted ? lengths[i] : 0.0f, wanted ? lengths[j] : 0.0f, dimensions);
         tile[step][threadIdx.x] = wanted ? rank : INFINITE;
@@ -60,27 +61,27 @@ extern "C" __global__ void mirror(float *matrix, u64 count, u32 first_row, u32 f
         u32 i = first_row + top + step, j = first_column + left + threadIdx.x;
         if (top + step < rows && left + threadIdx.x < columns) {
             const bool below = diagonal && step > threadIdx.x;
-            matrix[(u64)i * count + j] = below ? tile[threadIdx.x][step] : tile[step][threadIdx.x];
+            matrix[(u64)i * stride + j] = below ? tile[threadIdx.x][step] : tile[step][threadIdx.x];
         }
         i = first_row + top + threadIdx.x;
         j = first_column + left + step;
         if (!diagonal && top + threadIdx.x < rows && left + step < columns) {
-            matrix[(u64)j * count + i] = tile[threadIdx.x][step];
+            matrix[(u64)j * stride + i] = tile[threadIdx.x][step];
         }
     }
 }
 
-// Ranks of some rows with all columns, in place. Pairs of one class, and distances above the bound of their row, are infinitely
-// far; `row_classes` and `bounds` may be null.
-extern "C" __global__ void stripe(float *tile, u64 columns, u32 rows, u32 kind, const float *row_points, const float *row_lengths,
-                                  const u32 *row_classes, const float *bounds, u32 ranks_are_squares,
+// Ranks of some rows, `stride` apart, with some columns, in place. Pairs of one class, and distances above the bound of their
+// row, are infinitely far; `row_classes` and `bounds` may be null.
+extern "C" __global__ void stripe(float *tile, u64 stride, u32 columns, u32 rows, u32 kind, const float *row_points,
+                                  const float *row_lengths, const u32 *row_classes, const float *bounds, u32 ranks_are_squares,
                                   const float *column_points, const float *column_lengths, const u32 *column_classes,
                                   u32 dimensions) {
     const u32 j = blockIdx.x * blockDim.x + threadIdx.x;
     for (u32 i = blockIdx.y; i < rows; i += gridDim.y) {
         const bool inside = j < columns;
         const bool wanted = inside && (!row_classes || row_classes[i] != column_classes[j]);
-        const u64 at = (u64)i * columns + j;
+        const u64 at = (u64)i * stride + j;
         float rank = finished(inside ? tile[at] : 0.0f, kind, wanted, row_points + (u64)i * dimensions,
                               column_points + (u64)j * dimensions, wanted ? row_lengths[i] : 0.0f,
                               wanted ? column_lengths[j] : 0.0f, dimensions);

@@ -3,7 +3,7 @@
 
 use std::ops::ControlFlow;
 
-use evmachine::device::{CoverClass, CoverWork, DeviceError};
+use evmachine::device::{CoverClass, CoverWork, DeviceError, Source};
 
 use crate::engine::Argument::{Address, Count};
 use crate::engine::Engine;
@@ -103,9 +103,9 @@ fn coverage(
         return Ok(());
     }
     let kind = Kind::new(work.metric, work.dimensions);
-    let rows = Points::new(engine, &[&class.points], work.dimensions)?;
-    let targets =
-        class.targets.as_ref().map(|targets| Points::new(engine, &[targets], work.dimensions)).transpose()?;
+    let of = |values: &dyn Source| Points::new(engine, &[values], work.dimensions);
+    let rows = of(class.points)?;
+    let targets = class.targets.map(of).transpose()?;
     let columns = targets.as_ref().unwrap_or(&rows);
     let radii = engine.upload(&[&class.radii[..]])?;
     let limits = class.limits.as_ref().map(|limits| engine.upload(&[&limits[..]])).transpose()?;

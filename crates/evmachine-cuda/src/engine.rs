@@ -1,21 +1,23 @@
-//! A device with its kernels: memory, launches, products.
+//! A device with its kernels, and the engines that work on it: memory, launches, products.
 #![allow(unsafe_code)]
 
 use std::ffi::c_int;
+use std::ops::Deref;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use cudarc::cublas::{self, CudaBlas};
 use cudarc::driver::sys::CUdevice_attribute as Attribute;
 use cudarc::driver::{
-    CudaContext, CudaFunction, CudaModule, CudaSlice, CudaStream, DevicePtr, DeviceRepr, DriverError,
-    LaunchConfig, PushKernelArg,
+    CudaContext, CudaEvent, CudaFunction, CudaModule, CudaSlice, CudaStream, DevicePtr, DeviceRepr,
+    DriverError, LaunchConfig, PushKernelArg,
 };
 use cudarc::nvrtc::{CompileOptions, compile_ptx_with_opts};
-use evmachine::device::DeviceError;
+use evmachine::device::{DeviceError, Source};
 
 use crate::error::{Failure, OpenError};
 use crate::library;
 use crate::memory::Pool;
+use crate::models::Models;
 use crate::staging::Staging;
 
 /// The kernels, one noun a file, compiled for the device when it is opened.
@@ -32,14 +34,31 @@ const SOURCES: [&str; 7] = [
 /// Of what is free, the share that a call may take: the driver and cuBLAS need room of their own.
 const SHARE: f64 = 0.9;
 
-pub(crate) struct Engine {
+/// What is opened once.
+pub(crate) struct Opened {
     pub(crate) name: String,
     context: Arc<CudaContext>,
-    stream: Arc<CudaStream>,
-    blas: CudaBlas,
     pub(crate) kernels: Kernels,
     pub(crate) processors: u32,
+    pub(crate) models: Models,
+}
+
+/// What one call works with.
+pub(crate) struct Engine {
+    opened: Arc<Opened>,
+    stream: Arc<CudaStream>,
+    /// Results come back on it while the other one goes on.
+    results: Arc<CudaStream>,
+    blas: CudaBlas,
     staging: Mutex<Option<Staging>>,
+}
+
+impl Deref for Engine {
+    type Target = Opened;
+
+    fn deref(&self) -> &Opened {
+        &self.opened
+    }
 }
 
 macro_rules! kernels {
@@ -107,8 +126,8 @@ pub(crate) struct Tile {
     pub(crate) stride: usize,
 }
 
-impl Engine {
-    pub(crate) fn open(number: usize) -> Result<Self, OpenError> {
+impl Opened {
+    pub(crate) fn new(number: usize) -> Result<Self, OpenError> {
         library::find()?;
         let count = library::count();
         if number >= count {
@@ -117,10 +136,9 @@ impl Engine {
         let refused = |reason: String| OpenError::Refused { number, reason };
         let driver = |error: DriverError| refused(error.to_string());
         let context = CudaContext::new(number).map_err(driver)?;
-        // SAFETY: all memory of this context is used on one stream, so that no use can overtake another.
+        // SAFETY: the memory of a call is used on one stream, so that no use can overtake another; what another one reads, it reads
+        // behind an event, and models are complete before another call sees them.
         unsafe { context.disable_event_tracking() };
-        let stream = context.new_stream().map_err(driver)?;
-        let blas = CudaBlas::new(stream.clone()).map_err(|error| refused(error.to_string()))?;
         let (major, minor) = context.compute_capability().map_err(driver)?;
         let options = CompileOptions {
             options: vec![format!("--gpu-architecture=compute_{major}{minor}"), "--std=c++17".to_owned()],
@@ -136,7 +154,38 @@ impl Engine {
             .unsigned_abs();
         let name = format!("{} (cuda:{number})", context.name().map_err(driver)?);
         Pool::of(&context).keep().map_err(driver)?;
-        Ok(Self { name, context, stream, blas, kernels, processors, staging: Mutex::default() })
+        Ok(Self { name, context, kernels, processors, models: Models::default() })
+    }
+
+    pub(crate) fn release(&self) -> Result<(), Failure> {
+        Ok(Pool::of(&self.context).release()?)
+    }
+
+    /// A failure as others see it.
+    pub(crate) fn explain(&self, failure: Failure) -> DeviceError {
+        match failure.of(&self.name) {
+            DeviceError::Memory { device, wanted, .. } => {
+                // What is kept for the next call may be what another program lacks.
+                let _ = Pool::of(&self.context).release();
+                let free = self.context.mem_get_info().map_or(0, |(free, _)| free as u64);
+                DeviceError::Memory { device, wanted, free }
+            }
+            error => error,
+        }
+    }
+}
+
+impl Engine {
+    pub(crate) fn new(opened: &Arc<Opened>) -> Result<Self, Failure> {
+        let stream = opened.context.new_stream()?;
+        let results = opened.context.new_stream()?;
+        let blas = CudaBlas::new(stream.clone())?;
+        Ok(Self { opened: opened.clone(), stream, results, blas, staging: Mutex::default() })
+    }
+
+    /// Waits for all that was started.
+    pub(crate) fn finish(&self) -> Result<(), Failure> {
+        Ok(self.stream.synchronize()?)
     }
 
     /// Bytes that a call may still take.
@@ -145,10 +194,6 @@ impl Engine {
         let (free, _) = self.context.mem_get_info()?;
         let spare = Pool::of(&self.context).spare()?;
         Ok(((free + spare) as f64 * SHARE) as usize)
-    }
-
-    pub(crate) fn release(&self) -> Result<(), Failure> {
-        Ok(Pool::of(&self.context).release()?)
     }
 
     /// Room for values, which are whatever they were.
@@ -170,23 +215,58 @@ impl Engine {
         let mut room = self.room::<T>(total)?;
         let mut first = 0;
         for part in parts.iter().filter(|part| !part.is_empty()) {
-            if size_of_val(*part) >= Staging::LEAST {
-                let mut staging = self.staging.lock().unwrap_or_else(PoisonError::into_inner);
-                if staging.is_none() {
-                    *staging = Some(Staging::new(&self.context)?);
-                }
-                // SAFETY: numbers are bytes.
-                let bytes =
-                    unsafe { std::slice::from_raw_parts(part.as_ptr().cast::<u8>(), size_of_val(*part)) };
-                if let Some(staging) = &mut *staging {
-                    staging.upload(&self.stream, bytes, self.address(&room, first))?;
-                }
-            } else {
-                self.stream.memcpy_htod(*part, &mut room.slice_mut(first..first + part.len()))?;
-            }
+            self.stream.memcpy_htod(*part, &mut room.slice_mut(first..first + part.len()))?;
             first += part.len();
         }
         Ok(room)
+    }
+
+    /// Vectors of several sources, one after the other, on the device.
+    pub(crate) fn upload_vectors(
+        &self,
+        sources: &[&dyn Source],
+        dimensions: usize,
+    ) -> Result<CudaSlice<f32>, Failure> {
+        let total: usize = sources.iter().map(|source| source.count()).sum();
+        let mut room = self.room::<f32>(total * dimensions)?;
+        let mut first = 0;
+        for source in sources.iter().filter(|source| source.count() > 0) {
+            let length = source.count() * dimensions;
+            if size_of::<f32>() * length < Staging::LEAST || dimensions > Staging::BUFFER {
+                let values = source.to_vec(dimensions);
+                self.stream.memcpy_htod(&values, &mut room.slice_mut(first..first + length))?;
+            } else {
+                let mut staging = self.staging.lock().unwrap_or_else(PoisonError::into_inner);
+                let staging = match &mut *staging {
+                    Some(staging) => staging,
+                    none => none.insert(Staging::new(&self.context)?),
+                };
+                staging.upload(&self.stream, *source, dimensions, self.address(&room, first))?;
+            }
+            first += length;
+        }
+        Ok(room)
+    }
+
+    /// An event behind all that was started.
+    pub(crate) fn mark(&self) -> Result<CudaEvent, Failure> {
+        Ok(self.stream.record_event(None)?)
+    }
+
+    /// As [`download`](Self::download), of what was there at the event, while what was started since goes on.
+    pub(crate) fn fetch<T: DeviceRepr + Clone + Default>(
+        &self,
+        from: &CudaSlice<T>,
+        count: usize,
+        event: &CudaEvent,
+    ) -> Result<Vec<T>, Failure> {
+        let mut values = vec![T::default(); count];
+        if count > 0 {
+            self.results.wait(event)?;
+            self.results.memcpy_dtoh(&from.slice(..count), &mut values)?;
+            self.results.synchronize()?;
+        }
+        Ok(values)
     }
 
     /// The first values of `from`, in the memory of the processor.
@@ -288,21 +368,5 @@ impl Engine {
             )
         }?;
         Ok(())
-    }
-
-    /// A failure as others see it.
-    pub(crate) fn explain(&self, failure: Failure) -> DeviceError {
-        let device = self.name.clone();
-        match failure {
-            Failure::Device(error) => error,
-            Failure::Memory { wanted } => {
-                // What is kept for the next call may be what another program lacks.
-                let _ = Pool::of(&self.context).release();
-                let free = self.context.mem_get_info().map_or(0, |(free, _)| free as u64);
-                DeviceError::Memory { device, wanted, free }
-            }
-            Failure::Driver(error) => DeviceError::Failed { device, reason: error.to_string() },
-            Failure::Products(error) => DeviceError::Failed { device, reason: error.to_string() },
-        }
     }
 }

@@ -44,6 +44,19 @@ pub(crate) enum Failure {
     Device(DeviceError),
 }
 
+impl Failure {
+    /// As others see it.
+    pub(crate) fn of(self, device: &str) -> DeviceError {
+        let failed = |reason| DeviceError::Failed { device: device.to_owned(), reason };
+        match self {
+            Self::Device(error) => error,
+            Self::Memory { wanted } => DeviceError::Memory { device: device.to_owned(), wanted, free: 0 },
+            Self::Driver(error) => failed(error.to_string()),
+            Self::Products(error) => failed(error.to_string()),
+        }
+    }
+}
+
 impl From<DriverError> for Failure {
     fn from(error: DriverError) -> Self {
         Self::Driver(error)

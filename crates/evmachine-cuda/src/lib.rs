@@ -21,32 +21,40 @@
 //! | fits | Newton steps in `f64`, a block a tail | `panel.rs` |
 //! | covers | bits, and a greedy choice that looks at each pair once | `covers.rs` |
 //! | supports | in `f32`, and in `f64` where it may matter | `supports.rs` |
+//! | models | extreme vectors stay on the device while their model lives | `models.rs` |
 //!
 //! Every sum and every choice has one order, so that a call gives the same bytes whenever it is repeated on one device.
 
 mod covers;
 mod engine;
+mod engines;
 mod error;
 mod library;
 mod memory;
+mod models;
 mod panel;
 mod ranks;
+mod reading;
 mod screen;
 mod staging;
 mod supports;
 mod tails;
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use evmachine::device::{CoverWork, Deliver, Device, DeviceError, SupportWork, TailWork, Tails};
 
 use self::engine::Engine;
+use self::engines::Engines;
+use self::error::Failure;
 pub use self::error::OpenError;
+pub use self::reading::Reader;
 
 /// An NVIDIA device.
 ///
-/// Calls wait for each other. Memory that a call has given back is kept for the next one, until the process ends or
-/// [`release`](Cuda::release) is called.
+/// Calls from several threads run at once, and share the memory of the device. What a call has given back is kept for the next
+/// one, until the process ends or [`release`](Cuda::release) is called, and the extreme vectors of the models asked last stay
+/// there while these live.
 pub struct Cuda {
     name: String,
     /// Multiplications from which on work is taken.
@@ -54,7 +62,7 @@ pub struct Cuda {
     gives_way: bool,
     /// Why it gave way.
     failed: Mutex<Option<DeviceError>>,
-    engine: Mutex<Engine>,
+    engines: Arc<Engines>,
 }
 
 /// From so many multiplications on, sending the work pays, vectors being in the memory of the processor.
@@ -63,9 +71,15 @@ const PAYS: u64 = 1 << 33;
 impl Cuda {
     /// Opens the device of that number, for all work that is asked of it.
     pub fn open(number: usize) -> Result<Self, OpenError> {
-        let engine = Engine::open(number)?;
-        let name = engine.name.clone();
-        Ok(Self { name, least: 0, gives_way: false, failed: Mutex::default(), engine: Mutex::new(engine) })
+        let engines = Arc::new(Engines::open(number)?);
+        let name = engines.opened().name.clone();
+        Ok(Self { name, least: 0, gives_way: false, failed: Mutex::default(), engines })
+    }
+
+    /// The same device, opened once, without what [`where_it_pays`](Self::where_it_pays) says and what has failed.
+    pub fn again(&self) -> Self {
+        let engines = self.engines.clone();
+        Self { name: self.name.clone(), least: 0, gives_way: false, failed: Mutex::default(), engines }
     }
 
     /// Leaves work to the processor that is done sooner there, and all of it once the device has failed.
@@ -78,10 +92,11 @@ impl Cuda {
         self.failed.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Gives the memory that is kept between calls back to the system.
+    /// Gives the memory that is kept between calls, that of models too, back to the system.
     pub fn release(&self) -> Result<(), DeviceError> {
-        let engine = self.engine();
-        engine.release().map_err(|error| engine.explain(error))
+        let opened = self.engines.opened();
+        opened.models.clear();
+        opened.release().map_err(|error| opened.explain(error))
     }
 
     /// How many devices there are; 0 where there is no driver.
@@ -89,9 +104,20 @@ impl Cuda {
         library::count()
     }
 
-    fn engine(&self) -> MutexGuard<'_, Engine> {
-        // A call that panicked has left nothing behind that the next one uses.
-        self.engine.lock().unwrap_or_else(PoisonError::into_inner)
+    fn with_engine<T>(&self, work: impl FnOnce(&Engine) -> Result<T, Failure>) -> Result<T, DeviceError> {
+        let done = self.engines.take().and_then(|engine| work(&engine));
+        done.map_err(|error| self.engines.opened().explain(error))
+    }
+
+    /// Does what needs no model. Where memory is short, models that are kept make room.
+    fn without_models<T>(&self, work: impl Fn(&Engine) -> Result<T, Failure>) -> Result<T, DeviceError> {
+        self.with_engine(|engine| {
+            engine.models.tidy();
+            match work(engine) {
+                Err(Failure::Memory { .. }) if engine.models.clear() => work(engine),
+                done => done,
+            }
+        })
     }
 }
 
@@ -118,17 +144,14 @@ impl Device for Cuda {
     }
 
     fn tails(&self, work: &TailWork<'_>) -> Result<Tails, DeviceError> {
-        let engine = self.engine();
-        tails::tails(&engine, work).map_err(|error| engine.explain(error))
+        self.without_models(|engine| tails::tails(engine, work))
     }
 
     fn covers(&self, work: &CoverWork<'_>) -> Result<Vec<Vec<(u32, u32)>>, DeviceError> {
-        let engine = self.engine();
-        covers::covers(&engine, work).map_err(|error| engine.explain(error))
+        self.without_models(|engine| covers::covers(engine, work))
     }
 
     fn supports(&self, work: &SupportWork<'_>, deliver: &mut Deliver<'_>) -> Result<(), DeviceError> {
-        let engine = self.engine();
-        supports::supports(&engine, work, deliver).map_err(|error| engine.explain(error))
+        self.with_engine(|engine| supports::supports(engine, work, deliver))
     }
 }

@@ -5,12 +5,17 @@ use cudarc::{cublas, driver, nvrtc};
 
 use crate::error::OpenError;
 
-/// Fails for the first library that is missing.
-pub(crate) fn find() -> Result<(), OpenError> {
+pub(crate) fn find_driver() -> Result<(), OpenError> {
     if !is_there(driver::sys::is_culib_present) {
         let remedy = "install the driver of the device, or use the processor (device cpu)";
         return Err(OpenError::NoLibrary { library: "the CUDA driver (libcuda)", remedy });
     }
+    Ok(())
+}
+
+/// Fails for the first library that is missing.
+pub(crate) fn find() -> Result<(), OpenError> {
+    find_driver()?;
     let remedy = "install the CUDA toolkit, or the Python packages nvidia-cublas and nvidia-cuda-nvrtc with their folders in \
                   LD_LIBRARY_PATH; or use the processor (device cpu)";
     if !is_there(cublas::sys::is_culib_present) {

@@ -3,6 +3,7 @@
 
 use cudarc::driver::CudaSlice;
 use evmachine::Metric;
+use evmachine::device::Source;
 
 use crate::engine::Argument::{Address, Count, Long};
 use crate::engine::{Digits, Engine, Tile};
@@ -58,9 +59,9 @@ pub(crate) struct Points {
 }
 
 impl Points {
-    pub(crate) fn new(engine: &Engine, parts: &[&[f32]], dimensions: usize) -> Result<Self, Failure> {
-        let values = engine.upload(parts)?;
-        let count = parts.iter().map(|part| part.len()).sum::<usize>() / dimensions;
+    pub(crate) fn new(engine: &Engine, sources: &[&dyn Source], dimensions: usize) -> Result<Self, Failure> {
+        let values = engine.upload_vectors(sources, dimensions)?;
+        let count = sources.iter().map(|source| source.count()).sum::<usize>();
         let lengths = engine.room(count)?;
         let arguments = [
             Address(engine.address(&values, 0)),
@@ -143,13 +144,26 @@ impl Pairs<'_> {
 
     /// Ranks of some rows with all columns, at `out`.
     pub(crate) fn stripe(&self, (first, rows): (usize, usize), out: &CudaSlice<f32>) -> Result<(), Failure> {
-        let (engine, count) = (self.engine, self.columns.count);
+        let count = self.columns.count;
         self.raw_stripe((first, rows), out)?;
+        self.finish((first, rows), (0, count), self.engine.address(out, 0), count)
+    }
+
+    /// Makes ranks of what [`tile`](Self::tile) has left of some rows and columns.
+    fn finish(
+        &self,
+        (first, rows): (usize, usize),
+        (column, columns): (usize, usize),
+        out: u64,
+        stride: usize,
+    ) -> Result<(), Failure> {
+        let engine = self.engine;
         let of =
             |classes: Option<&CudaSlice<u32>>, at| classes.map_or(0, |classes| engine.address(classes, at));
         let arguments = [
-            Address(engine.address(out, 0)),
-            Long(count as u64),
+            Address(out),
+            Long(stride as u64),
+            Count(columns as u32),
             Count(rows as u32),
             Count(self.kind.number()),
             Address(self.rows.at(engine, first)),
@@ -157,22 +171,27 @@ impl Pairs<'_> {
             Address(of(self.row_classes, first)),
             Address(self.bounds.map_or(0, |bounds| engine.address(bounds, first))),
             Count(u32::from(self.kind.ranks_are_squares())),
-            Address(self.columns.at(engine, 0)),
-            Address(engine.address(&self.columns.lengths, 0)),
-            Address(of(self.column_classes, 0)),
+            Address(self.columns.at(engine, column)),
+            Address(engine.address(&self.columns.lengths, column)),
+            Address(of(self.column_classes, column)),
             Count(self.rows.dimensions as u32),
         ];
-        let blocks = ((count as u32).div_ceil(256), (rows as u32).min(65_535));
-        // SAFETY: `rows` times `count` ranks lie at `out`; lengths, classes and bounds are as many as there are points.
+        let blocks = ((columns as u32).div_ceil(256), (rows as u32).min(65_535));
+        // SAFETY: `rows` rows of `columns` values lie at `out`, `stride` apart; lengths, classes and bounds are as many as there are points.
         unsafe { engine.launch(&engine.kernels.stripe, (blocks, (256, 1), 0), &arguments) }
     }
 
-    /// Ranks of all rows among themselves, each pair measured once. Rows are the columns.
-    pub(crate) fn square(&self, classes: &CudaSlice<u32>) -> Result<CudaSlice<f32>, Failure> {
+    /// How far apart the rows of [`square`](Self::square) are: products are faster where each begins at a whole line.
+    pub(crate) fn stride(columns: usize) -> usize {
+        columns.next_multiple_of(32)
+    }
+
+    /// Ranks of so many rows with all columns. The first of the columns are the rows, and pairs of these are measured once.
+    pub(crate) fn square(&self, count: usize, classes: &CudaSlice<u32>) -> Result<CudaSlice<f32>, Failure> {
         /// Rows and columns of a tile: small enough that the half of a tile on the diagonal is little to waste.
         const SIDE: usize = 2048;
-        let (engine, count) = (self.engine, self.rows.count);
-        let matrix = engine.room::<f32>(count * count)?;
+        let (engine, all, stride) = (self.engine, self.columns.count, Self::stride(self.columns.count));
+        let matrix = engine.room::<f32>(count * stride)?;
         for row in (0..count).step_by(SIDE) {
             let rows = SIDE.min(count - row);
             for column in (row..count).step_by(SIDE) {
@@ -180,12 +199,12 @@ impl Pairs<'_> {
                 self.tile(
                     (row, rows),
                     (column, columns),
-                    engine.address(&matrix, row * count + column),
-                    count,
+                    engine.address(&matrix, row * stride + column),
+                    stride,
                 )?;
                 let arguments = [
                     Address(engine.address(&matrix, 0)),
-                    Long(count as u64),
+                    Long(stride as u64),
                     Count(row as u32),
                     Count(column as u32),
                     Count(rows as u32),
@@ -197,8 +216,17 @@ impl Pairs<'_> {
                     Count(self.rows.dimensions as u32),
                 ];
                 let blocks = ((columns as u32).div_ceil(32), (rows as u32).div_ceil(32));
-                // SAFETY: the tile and its mirror image lie within the matrix, which has `count` rows and columns.
+                // SAFETY: the tile and its mirror image lie within the matrix, which has `count` rows and more columns.
                 unsafe { engine.launch(&engine.kernels.mirror, (blocks, (32, 8), 0), &arguments) }?;
+            }
+        }
+        for row in (0..count).step_by(WIDTH) {
+            let rows = (row, WIDTH.min(count - row));
+            for column in (count..all).step_by(WIDTH) {
+                let columns = (column, WIDTH.min(all - column));
+                let out = engine.address(&matrix, row * stride + column);
+                self.tile(rows, columns, out, stride)?;
+                self.finish(rows, columns, out, stride)?;
             }
         }
         Ok(matrix)

@@ -35,7 +35,7 @@ pub(crate) fn pays(wanted: &Wanted<'_>) -> bool {
 }
 
 pub(crate) fn tails(wanted: &Wanted<'_>, found: &mut Tails) -> Result<(), Failure> {
-    let count = wanted.rows.points.count;
+    let count = wanted.rows.count;
     let panel = wanted.panel(ROWS.min(count))?;
     let screen = Screen::new(wanted, panel.rows())?;
     for first in (0..count).step_by(panel.rows()) {

@@ -3,9 +3,9 @@
 
 use std::ops::ControlFlow;
 
-use cudarc::driver::CudaSlice;
+use cudarc::driver::{CudaEvent, CudaSlice};
 use evmachine::TailModel;
-use evmachine::device::{CurveValues, Deliver, DeviceError, SupportWork, Supports};
+use evmachine::device::{CurveValues, Deliver, DeviceError, Source, SupportModel, SupportWork, Supports};
 
 use crate::engine::Argument::{Address, Count, Long};
 use crate::engine::Engine;
@@ -13,7 +13,7 @@ use crate::error::Failure;
 use crate::panel::number;
 use crate::ranks::{Kind, Pairs, Points};
 
-/// Of the memory, the share that ranks may take.
+/// Of the memory, the share that ranks and results may take.
 const SHARE: usize = 2;
 /// Bytes of ranks beyond which nothing gets faster, and queries of a part.
 const RANKS: usize = 4 << 30;
@@ -21,50 +21,109 @@ const QUERIES: usize = 1 << 16;
 /// Queries for which a block looks up curves once, as the kernel has it.
 const TOGETHER: u32 = 4;
 
+/// While the device works on a part, the processor finishes the part before it and prepares the part behind it.
 pub(crate) fn supports(
     engine: &Engine,
     work: &SupportWork<'_>,
     deliver: &mut Deliver<'_>,
 ) -> Result<(), Failure> {
-    let count = work.queries.len() / work.dimensions;
+    let count = work.queries.count();
+    let model = engine.models.get(engine, work)?;
     if count == 0 {
         return Ok(());
     }
-    let vectors = Points::new(engine, &[work.vectors], work.dimensions)?;
-    let curves = Curves::new(engine, work)?;
+    let (vectors, curves) = (&model.points, &model.curves);
     let bytes = (engine.memory()? / SHARE).min(RANKS);
-    let height = (bytes / (size_of::<f32>() * vectors.count)).clamp(1, QUERIES.min(count));
+    let results = work.fused.map_or(1, |fused| fused * work.model.classes.len());
+    let each = size_of::<f32>() * vectors.count + 2 * size_of::<f64>() * results;
+    let height = (bytes / each).clamp(1, QUERIES.min(count));
     let ranks = engine.room::<f32>(height * vectors.count)?;
     let kind = Kind::new(work.metric, work.dimensions);
-    for part in work.queries.chunks(height * work.dimensions) {
-        let queries = Points::new(engine, &[part], work.dimensions)?;
+    let found = [Found::new(engine, height, results)?, Found::new(engine, height, results)?];
+    let mut waiting: Option<(&Found, usize, CudaEvent)> = None;
+    let mut hand_over = |(found, queries, ready): (&Found, usize, CudaEvent)| -> Result<(), Failure> {
+        let mut supports = found.fetch(engine, queries, work.fused.is_none(), &ready)?;
+        if kind.ranks_are_squares() {
+            supports.nearest.iter_mut().for_each(|rank| *rank = rank.sqrt());
+        }
+        deliver(&supports)?;
+        match (work.watch)(queries) {
+            ControlFlow::Continue(()) => Ok(()),
+            ControlFlow::Break(()) => Err(DeviceError::Stopped.into()),
+        }
+    };
+    for (first, found) in (0..count).step_by(height).zip(found.iter().cycle()) {
+        let part = Part { queries: work.queries, first, count: height.min(count - first) };
+        let queries = Points::new(engine, &[&part], work.dimensions)?;
         let pairs = Pairs {
             engine,
             kind,
             rows: &queries,
-            columns: &vectors,
+            columns: vectors,
             row_classes: None,
             column_classes: None,
             bounds: None,
         };
-        let mut found = match work.fused {
-            None => curves.best(work, &pairs, &ranks)?,
-            Some(fused) => curves.largest(work, fused, &pairs, &ranks)?,
-        };
-        if kind.ranks_are_squares() {
-            found.nearest.iter_mut().for_each(|rank| *rank = rank.sqrt());
+        match work.fused {
+            None => curves.best(work, &pairs, &ranks, found)?,
+            Some(fused) => curves.largest(work, fused, &pairs, &ranks, found)?,
         }
-        deliver(&found)?;
-        if (work.watch)(queries.count) == ControlFlow::Break(()) {
-            return Err(DeviceError::Stopped.into());
+        if let Some(before) = waiting.replace((found, queries.count, engine.mark()?)) {
+            hand_over(before)?;
         }
     }
-    Ok(())
+    waiting.map_or(Ok(()), hand_over)
+}
+
+/// Some of the queries.
+struct Part<'a> {
+    queries: &'a dyn Source,
+    first: usize,
+    count: usize,
+}
+
+impl Source for Part<'_> {
+    fn count(&self) -> usize {
+        self.count
+    }
+
+    fn write(&self, first: usize, out: &mut [f32]) {
+        self.queries.write(self.first + first, out);
+    }
+}
+
+/// Room for what is found for the queries of a part.
+struct Found {
+    /// Supports of a query.
+    each: usize,
+    supports: CudaSlice<f64>,
+    places: CudaSlice<u32>,
+    nearest: CudaSlice<f32>,
+}
+
+impl Found {
+    fn new(engine: &Engine, queries: usize, each: usize) -> Result<Self, Failure> {
+        let (supports, places) = (engine.room(queries * each)?, engine.room(queries)?);
+        Ok(Self { each, supports, places, nearest: engine.room(queries)? })
+    }
+
+    fn fetch(
+        &self,
+        engine: &Engine,
+        queries: usize,
+        places: bool,
+        ready: &CudaEvent,
+    ) -> Result<Supports, Failure> {
+        Ok(Supports {
+            values: engine.fetch(&self.supports, queries * self.each, ready)?,
+            places: engine.fetch(&self.places, if places { queries } else { 0 }, ready)?,
+            nearest: engine.fetch(&self.nearest, queries, ready)?,
+        })
+    }
 }
 
 /// The curves of the extreme vectors.
-struct Curves<'a> {
-    engine: &'a Engine,
+pub(crate) struct Curves {
     count: usize,
     /// Three values each.
     exact: CudaSlice<f64>,
@@ -74,16 +133,15 @@ struct Curves<'a> {
     first: CudaSlice<u32>,
 }
 
-impl<'a> Curves<'a> {
-    fn new(engine: &'a Engine, work: &SupportWork<'_>) -> Result<Self, Failure> {
+impl Curves {
+    pub(crate) fn new(engine: &Engine, model: &SupportModel) -> Result<Self, Failure> {
         let exact: Vec<f64> =
-            work.curves.iter().flat_map(|curve| [curve.shape, curve.inverse_scale, curve.end]).collect();
-        let rough: Vec<f32> = work.curves.iter().flat_map(|curve| rough(work.model, curve)).collect();
-        let ends = work.classes.iter().map(|class| class.end as u32);
+            model.curves.iter().flat_map(|curve| [curve.shape, curve.inverse_scale, curve.end]).collect();
+        let rough: Vec<f32> = model.curves.iter().flat_map(|curve| rough(model.tail_model, curve)).collect();
+        let ends = model.classes.iter().map(|class| class.end as u32);
         let first: Vec<u32> = std::iter::once(0).chain(ends).collect();
         Ok(Self {
-            engine,
-            count: work.curves.len(),
+            count: model.curves.len(),
             exact: engine.upload(&[&exact[..]])?,
             rough: engine.upload(&[&rough[..]])?,
             first: engine.upload(&[&first[..]])?,
@@ -96,16 +154,15 @@ impl<'a> Curves<'a> {
         work: &SupportWork<'_>,
         pairs: &Pairs<'_>,
         values: &CudaSlice<f32>,
-    ) -> Result<Supports, Failure> {
-        let (engine, queries) = (self.engine, pairs.rows.count);
+        found: &Found,
+    ) -> Result<(), Failure> {
+        let (engine, queries) = (pairs.engine, pairs.rows.count);
         pairs.raw_stripe((0, queries), values)?;
-        let (supports, places) = (engine.room::<f64>(queries)?, engine.room::<u32>(queries)?);
-        let nearest = engine.room::<f32>(queries)?;
         let arguments = [
             Address(engine.address(values, 0)),
             Long(self.count as u64),
             Count(u32::from(pairs.kind.ranks_are_squares())),
-            Count(number(work.model)),
+            Count(number(work.model.tail_model)),
             Count(pairs.kind.number()),
             Address(pairs.rows.at(engine, 0)),
             Address(engine.address(&pairs.rows.lengths, 0)),
@@ -115,18 +172,13 @@ impl<'a> Curves<'a> {
             Count(queries as u32),
             Address(engine.address(&self.exact, 0)),
             Address(engine.address(&self.rough, 0)),
-            Address(engine.address(&supports, 0)),
-            Address(engine.address(&places, 0)),
-            Address(engine.address(&nearest, 0)),
+            Address(engine.address(&found.supports, 0)),
+            Address(engine.address(&found.places, 0)),
+            Address(engine.address(&found.nearest, 0)),
         ];
         let blocks = (queries as u32).div_ceil(TOGETHER);
         // SAFETY: a value for each query and curve, and a place for each query's results.
-        unsafe { engine.launch(&engine.kernels.best_support, ((blocks, 1), (256, 1), 0), &arguments) }?;
-        Ok(Supports {
-            values: engine.download(&supports, queries)?,
-            places: engine.download(&places, queries)?,
-            nearest: engine.download(&nearest, queries)?,
-        })
+        unsafe { engine.launch(&engine.kernels.best_support, ((blocks, 1), (256, 1), 0), &arguments) }
     }
 
     /// The largest supports of each class of each query, and the rank of its nearest extreme vector.
@@ -136,30 +188,24 @@ impl<'a> Curves<'a> {
         fused: usize,
         pairs: &Pairs<'_>,
         ranks: &CudaSlice<f32>,
-    ) -> Result<Supports, Failure> {
-        let (engine, queries) = (self.engine, pairs.rows.count);
+        found: &Found,
+    ) -> Result<(), Failure> {
+        let (engine, queries) = (pairs.engine, pairs.rows.count);
         pairs.stripe((0, queries), ranks)?;
-        let count = queries * work.classes.len() * fused;
-        let (values, nearest) = (engine.room::<f64>(count)?, engine.room::<f32>(queries)?);
         let arguments = [
             Address(engine.address(ranks, 0)),
             Long(self.count as u64),
             Count(u32::from(pairs.kind.ranks_are_squares())),
-            Count(number(work.model)),
+            Count(number(work.model.tail_model)),
             Address(engine.address(&self.exact, 0)),
             Address(engine.address(&self.first, 0)),
-            Count(work.classes.len() as u32),
+            Count(work.model.classes.len() as u32),
             Count(fused as u32),
-            Address(engine.address(&values, 0)),
-            Address(engine.address(&nearest, 0)),
+            Address(engine.address(&found.supports, 0)),
+            Address(engine.address(&found.nearest, 0)),
         ];
         // SAFETY: a rank for each query and curve, and `fused` values for each class of each query.
-        unsafe { engine.launch(&engine.kernels.supports, ((queries as u32, 1), (256, 1), 0), &arguments) }?;
-        Ok(Supports {
-            values: engine.download(&values, count)?,
-            places: Vec::new(),
-            nearest: engine.download(&nearest, queries)?,
-        })
+        unsafe { engine.launch(&engine.kernels.supports, ((queries as u32, 1), (256, 1), 0), &arguments) }
     }
 }
 

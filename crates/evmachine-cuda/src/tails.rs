@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use cudarc::driver::CudaSlice;
-use evmachine::device::{DeviceError, TailWork, Tails, Vectors};
+use evmachine::device::{DeviceError, Source, TailWork, Tails, Vectors};
 
 use crate::engine::Engine;
 use crate::error::Failure;
@@ -22,13 +22,34 @@ pub(crate) struct Columns<'a> {
     pub(crate) classes: &'a CudaSlice<u32>,
 }
 
-/// Rows whose tails are wanted, on the device.
+/// Rows whose tails are wanted, on the device; where they are measured against each other, with the columns behind them.
 pub(crate) struct Rows {
+    /// How many they are.
+    pub(crate) count: usize,
     pub(crate) points: Points,
     pub(crate) classes: CudaSlice<u32>,
     /// By row, the values of its tail.
     pub(crate) sizes: CudaSlice<u32>,
     bounds: Option<CudaSlice<f32>>,
+}
+
+/// Some of the rows.
+struct Chosen<'a> {
+    rows: &'a dyn Source,
+    some: &'a [usize],
+    dimensions: usize,
+}
+
+impl Source for Chosen<'_> {
+    fn count(&self) -> usize {
+        self.some.len()
+    }
+
+    fn write(&self, first: usize, out: &mut [f32]) {
+        for (&row, out) in self.some[first..].iter().zip(out.chunks_exact_mut(self.dimensions)) {
+            self.rows.write(row, out);
+        }
+    }
 }
 
 /// What is wanted.
@@ -48,7 +69,7 @@ pub(crate) fn tails(engine: &Engine, work: &TailWork<'_>) -> Result<Tails, Failu
         return Ok(found);
     }
     let rows = Rows::new(engine, work, work.rows, work.bounds)?;
-    let others = if work.columns.is_empty() { None } else { Some(others(engine, work)?) };
+    let others = if work.among_themselves { None } else { Some(others(engine, work)?) };
     let (points, classes) =
         others.as_ref().map_or((&rows.points, &rows.classes), |(points, classes)| (points, classes));
     let longest = work.rows.classes.iter().map(|&class| work.sizes[class as usize]).max().unwrap_or(0);
@@ -56,7 +77,7 @@ pub(crate) fn tails(engine: &Engine, work: &TailWork<'_>) -> Result<Tails, Failu
     let wanted = Wanted { engine, work, kind, rows: &rows, columns: Columns { points, classes }, longest };
     if screen::pays(&wanted) {
         screen::tails(&wanted, &mut found)?;
-    } else if work.columns.is_empty() && wanted.square_bytes() <= engine.memory()? / SHARE {
+    } else if work.among_themselves && wanted.square_bytes() <= engine.memory()? / SHARE {
         wanted.by_square(&mut found)?;
     } else {
         wanted.by_stripes(&mut found)?;
@@ -72,9 +93,14 @@ impl Rows {
         bounds: Option<&[f32]>,
     ) -> Result<Self, Failure> {
         let sizes: Vec<u32> = rows.classes.iter().map(|&class| work.sizes[class as usize] as u32).collect();
+        let behind = if work.among_themselves { work.columns } else { &[] };
+        let all = || std::iter::once(&rows).chain(behind);
+        let values: Vec<&dyn Source> = all().map(|part| part.values).collect();
+        let classes: Vec<&[u32]> = all().map(|part| part.classes).collect();
         Ok(Self {
-            points: Points::new(engine, &[rows.values], work.dimensions)?,
-            classes: engine.upload(&[rows.classes])?,
+            count: rows.classes.len(),
+            points: Points::new(engine, &values, work.dimensions)?,
+            classes: engine.upload(&classes)?,
             sizes: engine.upload(&[&sizes])?,
             bounds: bounds.map(|bounds| engine.upload(&[bounds])).transpose()?,
         })
@@ -83,15 +109,15 @@ impl Rows {
 
 /// Columns that are not the rows.
 fn others(engine: &Engine, work: &TailWork<'_>) -> Result<(Points, CudaSlice<u32>), Failure> {
-    let values: Vec<&[f32]> = work.columns.iter().map(|part| part.values).collect();
+    let values: Vec<&dyn Source> = work.columns.iter().map(|part| part.values).collect();
     let classes: Vec<&[u32]> = work.columns.iter().map(|part| part.classes).collect();
     Ok((Points::new(engine, &values, work.dimensions)?, engine.upload(&classes)?))
 }
 
 impl<'a> Wanted<'a> {
     fn square_bytes(&self) -> usize {
-        let count = self.rows.points.count;
-        count.saturating_mul(count).saturating_mul(size_of::<f32>())
+        let stride = Pairs::stride(self.columns.points.count);
+        self.rows.count.saturating_mul(stride).saturating_mul(size_of::<f32>())
     }
 
     pub(crate) fn is_bounded(&self) -> bool {
@@ -123,18 +149,16 @@ impl<'a> Wanted<'a> {
         }
     }
 
-    /// All ranks at once, each pair measured once.
+    /// All ranks at once, each pair of rows measured once.
     fn by_square(&self, found: &mut Tails) -> Result<(), Failure> {
-        let count = self.rows.points.count;
-        let matrix = self.pairs().square(&self.rows.classes)?;
+        let (count, columns) = (self.rows.count, self.columns.points.count);
+        let stride = Pairs::stride(columns);
+        let matrix = self.pairs().square(count, &self.rows.classes)?;
         let panel = self.panel(count)?;
         for first in (0..count).step_by(panel.rows()) {
             let rows = panel.rows().min(count - first);
-            let address = self.engine.address(&matrix, first * count);
-            panel.select(
-                Ranks { address, stride: count, columns: count, wanted: &self.rows.sizes, first },
-                rows,
-            )?;
+            let address = self.engine.address(&matrix, first * stride);
+            panel.select(Ranks { address, stride, columns, wanted: &self.rows.sizes, first }, rows)?;
             panel.finish(rows, found)?;
             self.advance(rows)?;
         }
@@ -144,7 +168,7 @@ impl<'a> Wanted<'a> {
     /// As many rows at once as memory allows.
     fn by_stripes(&self, found: &mut Tails) -> Result<(), Failure> {
         let pairs = self.pairs();
-        let (count, columns) = (pairs.rows.count, pairs.columns.count);
+        let (count, columns) = (self.rows.count, pairs.columns.count);
         let bytes = (self.engine.memory()? / SHARE).min(STRIPE);
         let panel = self.panel((bytes / (size_of::<f32>() * columns)).clamp(1, count))?;
         let height = panel.rows();
@@ -163,13 +187,12 @@ impl<'a> Wanted<'a> {
 
     /// The tails of some of the rows once more, against all columns, of which nobody is told.
     pub(crate) fn again(&self, some: &[usize]) -> Result<Tails, Failure> {
-        let (work, d) = (self.work, self.work.dimensions);
-        let values: Vec<f32> =
-            some.iter().flat_map(|&row| &work.rows.values[row * d..(row + 1) * d]).copied().collect();
+        let work = self.work;
+        let values = Chosen { rows: work.rows.values, some, dimensions: work.dimensions };
         let classes: Vec<u32> = some.iter().map(|&row| work.rows.classes[row]).collect();
         let rows = Vectors { values: &values, classes: &classes };
         let quiet = |_: usize| ControlFlow::Continue(());
-        let work = TailWork { watch: &quiet, rows, columns: work.columns, bounds: None, ..*work };
+        let work = TailWork { watch: &quiet, rows, among_themselves: false, bounds: None, ..*work };
         let rows = Rows::new(self.engine, &work, rows, None)?;
         let columns = Columns { ..self.columns };
         let mut found = Tails::default();

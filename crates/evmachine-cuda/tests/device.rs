@@ -2,8 +2,10 @@
 //!
 //! All of it needs a device: `cargo xtask gpu` runs it, and fails where there is none.
 
+use cudarc::driver::{CudaContext, DevicePtr};
+use evmachine::device::{CoverClass, CoverWork, Device, DeviceError, Source};
 use evmachine::{Evm, Features, Labels, Metric, Params, Run, TailMemory, TailModel, TailSize};
-use evmachine_cuda::Cuda;
+use evmachine_cuda::{Cuda, Reader};
 
 const NO_DEVICE: &str = "needs an NVIDIA device; `cargo xtask gpu` runs it";
 
@@ -175,6 +177,139 @@ fn a_call_that_is_stopped_ends_and_the_next_one_works() {
     let stopped = Evm::fit_with(&run, &Params::paper(), &features, &labels);
     assert_eq!(stopped.unwrap_err(), evmachine::FitError::Stopped);
     Evm::fit_with(&Run::new().device(&device), &Params::paper(), &features, &labels).unwrap();
+}
+
+/// A model of its own for each seed, and queries for it.
+fn model(seed: usize) -> (Evm, Features<'static>) {
+    let (values, labels) = drawn(5 + seed, 1_200 + 10 * seed, 48, 0.9, 0.0);
+    let (features, labels) = (Features::new(values, 48).unwrap(), Labels::new(labels).unwrap());
+    let (model, _) = Evm::fit(&paper(Metric::Cosine, TailModel::Libmr, 100), &features, &labels).unwrap();
+    (model, Features::new(drawn(9 + seed, 300, 48, 1.2, 0.0).0, 48).unwrap())
+}
+
+fn assert_decides(model: &Evm, queries: &Features<'_>, run: &Run<'_>, what: &str) {
+    let (here, there) = (model.decide(queries).unwrap(), model.decide_with(run, queries).unwrap());
+    for (row, (here, there)) in here.iter().zip(&there).enumerate() {
+        assert_eq!((here.class(), here.best()), (there.class(), there.best()), "{what}, row {row}");
+        let (a, b) = (here.score().support, there.score().support);
+        assert!((a - b).abs() <= 1e-4 * (1.0 + a.abs()) || a == b, "{what}, row {row}: {a} {b}");
+    }
+}
+
+#[test]
+#[ignore = "needs an NVIDIA device; `cargo xtask gpu` runs it"]
+fn queries_of_many_parts_and_buffers_come_out_in_order() {
+    let device = Cuda::open(0).expect(NO_DEVICE);
+    let run = Run::new().device(&device);
+    let (count, d) = (150_000, 300);
+    let (values, labels) = drawn(8, 2_000, d, 1.0, 0.0);
+    let (features, labels) = (Features::new(values, d).unwrap(), Labels::new(labels).unwrap());
+    for metric in [Metric::Cosine, Metric::Euclidean] {
+        let params = paper(metric, TailModel::Weibull, 100);
+        let (model, _) = Evm::fit(&params, &features, &labels).unwrap();
+        let queries = Features::new(drawn(11, count, d, 1.5, 0.0).0, d).unwrap();
+        let decisions = model.decide_with(&run, &queries).unwrap();
+        let probabilities = model.probabilities_with(&run, &queries).unwrap();
+        assert_eq!((decisions.len(), probabilities.len()), (count, count * 8));
+        let sample: Vec<usize> = (0..count).step_by(97).chain([65_535, 65_536, 131_071, 131_072]).collect();
+        let few = queries.select(&sample);
+        let (here, classes) = (model.decide(&few).unwrap(), model.probabilities(&few).unwrap());
+        for (at, &row) in sample.iter().enumerate() {
+            assert_eq!((here[at].class(), here[at].best()), (decisions[row].class(), decisions[row].best()));
+            for (a, b) in classes[at * 8..][..8].iter().zip(&probabilities[row * 8..][..8]) {
+                assert!((a - b).abs() < 1e-4, "row {row}: {a} {b}");
+            }
+        }
+    }
+}
+
+#[test]
+#[ignore = "needs an NVIDIA device; `cargo xtask gpu` runs it"]
+fn models_that_stay_on_the_device_are_told_apart() {
+    let device = Cuda::open(0).expect(NO_DEVICE);
+    let run = Run::new().device(&device);
+    let mut models: Vec<(Evm, Features<'static>)> = (0..3).map(model).collect();
+    for turn in 0..4 {
+        for (number, (model, queries)) in models.iter().enumerate() {
+            assert_decides(model, queries, &run, &format!("turn {turn}, model {number}"));
+        }
+        // One goes, and another may lie where it lay.
+        models.remove(0);
+        models.push(model(3 + turn));
+    }
+    let (evm, queries) = &mut models[0];
+    let (values, labels) = drawn(4, 500, 48, 0.9, 0.0);
+    evm.update(&Features::new(values, 48).unwrap(), &Labels::new(labels).unwrap()).unwrap();
+    assert_decides(evm, queries, &run, "learned more");
+    device.release().unwrap();
+    assert_decides(evm, queries, &run, "released");
+}
+
+#[test]
+#[ignore = "needs an NVIDIA device; `cargo xtask gpu` runs it"]
+fn calls_from_many_threads_neither_wait_for_themselves_nor_disturb_each_other() {
+    use rayon::prelude::*;
+    let device = Cuda::open(0).expect(NO_DEVICE);
+    let run = Run::new().device(&device);
+    let params = paper(Metric::Cosine, TailModel::Libmr, 100);
+    let sets: Vec<(Features<'static>, Labels)> = (0..12)
+        .map(|seed| {
+            let (values, labels) = drawn(4 + seed % 3, 6_000, 400, 0.9, 0.0);
+            (Features::new(values, 400).unwrap(), Labels::new(labels).unwrap())
+        })
+        .collect();
+    let fit = |(features, labels): &(Features<'static>, Labels)| {
+        let (model, _) = Evm::fit_with(&run, &params, features, labels).unwrap();
+        let decisions = model.decide_with(&run, features).unwrap();
+        (model, decisions.iter().map(|decision| decision.score().support).collect::<Vec<f64>>())
+    };
+    let alone: Vec<_> = sets.iter().map(fit).collect();
+    let together: Vec<_> = sets.par_iter().map(fit).collect();
+    assert!(alone == together, "the same bytes, whoever else is at work");
+}
+
+#[test]
+#[ignore = "needs an NVIDIA device; `cargo xtask gpu` runs it"]
+fn what_does_not_fit_the_memory_is_an_error_and_the_next_call_works() {
+    struct Zeros(usize);
+    impl Source for Zeros {
+        fn count(&self) -> usize {
+            self.0
+        }
+        fn write(&self, _: usize, out: &mut [f32]) {
+            out.fill(0.0);
+        }
+    }
+    let device = Cuda::open(0).expect(NO_DEVICE);
+    // Two bits for each of 4 million squared pairs are 4 TB.
+    let points = Zeros(4_000_000);
+    let class = CoverClass { points: &points, targets: None, radii: vec![0.0; points.0], limits: None };
+    let watch = |_: usize| std::ops::ControlFlow::Continue(());
+    let work = CoverWork { metric: &Metric::Euclidean, dimensions: 1, classes: &[class], watch: &watch };
+    match device.covers(&work).unwrap_err() {
+        DeviceError::Memory { wanted, free, .. } => assert!(wanted > free && free > 0, "{wanted} {free}"),
+        other => panic!("{other}"),
+    }
+    assert!(device.failed().is_none(), "whoever asked for the device by name is told");
+    let (evm, queries) = model(0);
+    assert_decides(&evm, &queries, &Run::new().device(&device), "after that");
+}
+
+#[test]
+#[ignore = "needs an NVIDIA device; `cargo xtask gpu` runs it"]
+fn what_lies_on_the_device_is_read_whole() {
+    // More than two buffers, and not a whole number of them.
+    let bytes: Vec<u8> = (0..77_000_003u32).map(|at| (at.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+    let reader = Reader::open(0).expect(NO_DEVICE);
+    assert_ne!(reader.stream(), 0);
+    let stream = CudaContext::new(0).unwrap().default_stream();
+    let there = stream.clone_htod(&bytes).unwrap();
+    stream.synchronize().unwrap();
+    let mut read = vec![0; bytes.len()];
+    // SAFETY: so many bytes lie there, and whoever wrote them has finished.
+    #[allow(unsafe_code)]
+    unsafe { reader.read(there.device_ptr(&stream).0, &mut read) }.unwrap();
+    assert!(read == bytes);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use evmachine::{Features, Observer, Run, Stage};
+use evmachine::{Features, Observer, Stage};
 use evmachine_openworld::StoreError;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -149,7 +149,7 @@ fn learn_anyway(
 }
 
 fn learn(service: &Service, progress: &Progress, person: Option<&str>) -> Result<LastLearning, StoreError> {
-    let run = Run::new().observer(progress);
+    let run = service.run().observer(progress);
     let (lesson, (_, before_waiting)) =
         service.writer.call_blocking(|pool| Ok((pool.lesson()?, pool.waiting()?)))?;
     let version = service.learning.install(|| lesson.learn(&run))?;

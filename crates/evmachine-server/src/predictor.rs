@@ -4,11 +4,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 
+use evmachine::device::Device;
 use evmachine::{Decision, Evm, Features, PredictError};
 use tokio::sync::oneshot;
 
 use crate::live::{Live, LiveModel};
 use crate::problem::Problem;
+use crate::service::run_on;
 
 /// Requests that may wait; more are refused.
 const WAITING: usize = 4096;
@@ -37,8 +39,15 @@ pub(crate) struct Predictor {
 }
 
 impl Predictor {
-    pub(crate) fn start(live: &Arc<LiveModel>, threads: usize) -> Result<Self, std::io::Error> {
-        Ok(Self { small: lane("predict", live, threads)?, large: lane("predict-large", live, threads)? })
+    pub(crate) fn start(
+        live: &Arc<LiveModel>,
+        device: Option<Arc<dyn Device>>,
+        threads: usize,
+    ) -> Result<Self, std::io::Error> {
+        Ok(Self {
+            small: lane("predict", live, device.clone(), threads)?,
+            large: lane("predict-large", live, device, threads)?,
+        })
     }
 
     /// Decides for `values`, which are whole finite rows of the model's dimension.
@@ -54,7 +63,12 @@ impl Predictor {
     }
 }
 
-fn lane(name: &str, live: &Arc<LiveModel>, threads: usize) -> Result<SyncSender<Query>, std::io::Error> {
+fn lane(
+    name: &str,
+    live: &Arc<LiveModel>,
+    device: Option<Arc<dyn Device>>,
+    threads: usize,
+) -> Result<SyncSender<Query>, std::io::Error> {
     let (sender, queue) = sync_channel(WAITING);
     let workers = rayon::ThreadPoolBuilder::new()
         .num_threads(threads)
@@ -65,11 +79,18 @@ fn lane(name: &str, live: &Arc<LiveModel>, threads: usize) -> Result<SyncSender<
         .build()
         .map_err(std::io::Error::other)?;
     let live = live.clone();
-    std::thread::Builder::new().name(name.to_owned()).spawn(move || work(queue, &live, &workers))?;
+    std::thread::Builder::new()
+        .name(name.to_owned())
+        .spawn(move || work(queue, &live, device.as_ref(), &workers))?;
     Ok(sender)
 }
 
-fn work(queue: Receiver<Query>, live: &LiveModel, workers: &rayon::ThreadPool) {
+fn work(
+    queue: Receiver<Query>,
+    live: &LiveModel,
+    device: Option<&Arc<dyn Device>>,
+    workers: &rayon::ThreadPool,
+) {
     // One of the workers itself, so that a single row is not handed from thread to thread.
     workers.install(move || {
         let mut next = None;
@@ -87,16 +108,16 @@ fn work(queue: Receiver<Query>, live: &LiveModel, workers: &rayon::ThreadPool) {
                 together.push(query);
             }
             // A mistake of ours costs these requests, not those that come.
-            let _ = catch_unwind(AssertUnwindSafe(|| answer(&live.get(), together)));
+            let _ = catch_unwind(AssertUnwindSafe(|| answer(&live.get(), device, together)));
         }
     });
 }
 
-fn answer(live: &Arc<Live>, together: Vec<Query>) {
+fn answer(live: &Arc<Live>, device: Option<&Arc<dyn Device>>, together: Vec<Query>) {
     if together.len() > 1 {
         let values: Vec<f32> = together.iter().flat_map(|query| query.values.iter().copied()).collect();
         // A row that the metric refuses is told to its own request, below.
-        if let Ok(decisions) = decide(&live.model, &values) {
+        if let Ok(decisions) = decide(&live.model, device, &values) {
             let mut decisions = decisions.into_iter();
             for Query { values, rows, done } in together {
                 let own = decisions.by_ref().take(rows).collect();
@@ -106,11 +127,15 @@ fn answer(live: &Arc<Live>, together: Vec<Query>) {
         }
     }
     for Query { values, done, .. } in together {
-        let decided = decide(&live.model, &values);
+        let decided = decide(&live.model, device, &values);
         let _ = done.send(decided.map(|decisions| Decided { live: live.clone(), values, decisions }));
     }
 }
 
-fn decide(model: &Evm, values: &[f32]) -> Result<Vec<Decision>, PredictError> {
-    model.decide(&Features::new(values, model.dimensions())?)
+fn decide(
+    model: &Evm,
+    device: Option<&Arc<dyn Device>>,
+    values: &[f32],
+) -> Result<Vec<Decision>, PredictError> {
+    model.decide_with(&run_on(device), &Features::new(values, model.dimensions())?)
 }

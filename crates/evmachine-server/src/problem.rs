@@ -93,7 +93,10 @@ impl IntoResponse for Problem {
 
 impl From<PredictError> for Problem {
     fn from(error: PredictError) -> Self {
-        Self::unsuitable(error.to_string())
+        match error {
+            PredictError::Device(error) => Self::unavailable(error.to_string()),
+            error => Self::unsuitable(error.to_string()),
+        }
     }
 }
 

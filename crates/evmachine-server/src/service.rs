@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use evmachine::Run;
+use evmachine::device::Device;
+use evmachine::{Features, PredictError, Run};
 use evmachine_openworld::Pool;
 
 use crate::guard::Guard;
@@ -32,6 +33,7 @@ pub(crate) struct Service {
     pub(crate) learner: Learner,
     /// The threads that learn, which give way to those that predict.
     pub(crate) learning: rayon::ThreadPool,
+    device: Option<Arc<dyn Device>>,
     pub(crate) metrics: Metrics,
     pub(crate) sizes: Sizes,
     pub(crate) pairs: Pairs,
@@ -60,7 +62,11 @@ impl Service {
         let (writer, writing) = Store::open(pool, "write", Some(live.clone()))?;
         let (reader, reading) = Store::open(Pool::open(&settings.pool)?, "read", None)?;
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
-        let predictor = Predictor::start(&live, threads).map_err(StartError::Threads)?;
+        let device = settings.device.clone();
+        // Laid out, or brought to the device, before others ask it.
+        let nothing = Features::new(Vec::new(), dimensions).map_err(PredictError::from)?;
+        live.get().model.decide_with(&run_on(device.as_ref()), &nothing)?;
+        let predictor = Predictor::start(&live, device.clone(), threads).map_err(StartError::Threads)?;
         let learning = rayon::ThreadPoolBuilder::new()
             .num_threads(threads)
             .thread_name(|number| format!("learn-{number}"))
@@ -75,6 +81,7 @@ impl Service {
             recent: Recent::new(dimensions),
             learner: Learner::default(),
             learning,
+            device,
             metrics: Metrics::default(),
             sizes: Sizes::default(),
             pairs: Pairs::default(),
@@ -86,6 +93,11 @@ impl Service {
             demo: settings.demo,
         };
         Ok((Arc::new(service), vec![writing, reading]))
+    }
+
+    /// How what takes long is done.
+    pub(crate) fn run(&self) -> Run<'_> {
+        run_on(self.device.as_ref())
     }
 
     /// Does what takes longer than a route may hold a thread of the runtime.
@@ -106,6 +118,11 @@ impl Service {
         self.writer.end();
         self.reader.end();
     }
+}
+
+/// A call that uses the device, if there is one.
+pub(crate) fn run_on(device: Option<&Arc<dyn Device>>) -> Run<'_> {
+    device.map_or(Run::new(), |device| Run::new().device(device.as_ref()))
 }
 
 /// Lowers the priority of this thread, where the system lets each thread have its own.

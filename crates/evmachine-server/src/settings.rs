@@ -2,6 +2,9 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
+
+use evmachine::device::Device;
 
 use crate::keys::Keys;
 
@@ -23,6 +26,8 @@ pub struct Settings {
     pub model_name: String,
     /// Whether the page says that this is a demonstration.
     pub demo: bool,
+    /// What decides and learns, where it takes the work; it keeps the live model. Without, the processor does.
+    pub device: Option<Arc<dyn Device>>,
     /// How much it takes.
     pub limits: Limits,
 }
@@ -58,6 +63,7 @@ impl Settings {
             backups: None,
             model_name: "evmachine".to_owned(),
             demo: false,
+            device: None,
             limits: Limits::default(),
         }
     }
@@ -94,6 +100,9 @@ pub enum StartError {
     /// The pool cannot be opened.
     #[error(transparent)]
     Pool(#[from] evmachine_openworld::StoreError),
+    /// The live model cannot be asked.
+    #[error("the live model cannot be used: {0}")]
+    Model(#[from] evmachine::PredictError),
     /// Threads could not be started.
     #[error("no threads: {0}")]
     Threads(std::io::Error),

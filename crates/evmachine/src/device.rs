@@ -1,9 +1,11 @@
 //! The seam at which another device takes over what costs most: tails with their fits, covers, and supports.
 //!
-//! A [`Device`] gets plain vectors, ready for the metric, and gives back what the processor would have found, but for the
-//! rounding of distances. It is handed to a call by [`Run::device`](crate::Run::device).
+//! A [`Device`] has vectors written, ready for the metric, where it can take them from, and gives back what the processor would
+//! have found, but for the rounding of distances. It is handed to a call by [`Run::device`](crate::Run::device).
 
+use std::fmt;
 use std::ops::{ControlFlow, Range};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -44,7 +46,8 @@ pub trait Device: Send + Sync {
         Err(DeviceError::NotAsked { device: self.name().to_owned() })
     }
 
-    /// The largest supports of queries, handed to `deliver` in parts, in order.
+    /// The largest supports of queries, handed to `deliver` in parts, in order. Without any queries, the model is made ready for the
+    /// next call.
     fn supports(&self, work: &SupportWork<'_>, deliver: &mut Deliver<'_>) -> Result<(), DeviceError> {
         let _ = (work, deliver);
         Err(DeviceError::NotAsked { device: self.name().to_owned() })
@@ -60,6 +63,12 @@ pub enum WorkKind {
     Covers,
     /// [`Device::supports`]
     Supports,
+}
+
+impl fmt::Debug for dyn Device + '_ {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_tuple("Device").field(&self.name()).finish()
+    }
 }
 
 /// What the device found, or nothing where it failed and gives way.
@@ -80,11 +89,28 @@ pub type Watch<'a> = dyn Fn(usize) -> ControlFlow<()> + Sync + 'a;
 /// Takes the supports of the next queries.
 pub type Deliver<'a> = dyn FnMut(&Supports) -> Result<(), DeviceError> + 'a;
 
-/// Vectors in a row, and the class of each.
-#[derive(Debug, Clone, Copy)]
+/// Vectors that are made ready for the metric, of unit length for cosine, on their way to a device. No copy of all of them is
+/// made in between.
+pub trait Source: Send + Sync {
+    /// How many there are.
+    fn count(&self) -> usize;
+
+    /// Writes the vectors from the first given one on, one after the other, as many as there is room for.
+    fn write(&self, first: usize, out: &mut [f32]);
+
+    /// All of them, of so many dimensions.
+    fn to_vec(&self, dimensions: usize) -> Vec<f32> {
+        let mut values = vec![0.0; self.count() * dimensions];
+        self.write(0, &mut values);
+        values
+    }
+}
+
+/// Vectors, and the class of each.
+#[derive(Clone, Copy)]
 pub struct Vectors<'a> {
-    /// One after the other, of unit length for cosine.
-    pub values: &'a [f32],
+    /// The vectors.
+    pub values: &'a dyn Source,
     /// As many as there are vectors; [`NO_CLASS`] is another class than all others.
     pub classes: &'a [u32],
 }
@@ -100,7 +126,9 @@ pub struct TailWork<'a> {
     pub dimensions: usize,
     /// Whose tails are wanted.
     pub rows: Vectors<'a>,
-    /// What they are measured against, part after part; none where the rows are the columns.
+    /// Whether they are measured against each other.
+    pub among_themselves: bool,
+    /// What else they are measured against, part after part.
     pub columns: &'a [Vectors<'a>],
     /// Values of a tail by class, not more than there are negatives.
     pub sizes: &'a [usize],
@@ -151,12 +179,12 @@ pub struct CoverWork<'a> {
 }
 
 /// Points of a class that are to cover each other.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct CoverClass<'a> {
     /// Those that may be chosen.
-    pub points: std::borrow::Cow<'a, [f32]>,
+    pub points: &'a dyn Source,
     /// Those that are to be covered, where they lie elsewhere.
-    pub targets: Option<std::borrow::Cow<'a, [f32]>>,
+    pub targets: Option<&'a dyn Source>,
     /// By point, the largest distance that it covers; negative for none but itself.
     pub radii: Vec<f32>,
     /// By target, the distance from which on it is not covered.
@@ -169,20 +197,28 @@ pub struct SupportWork<'a> {
     pub metric: &'a Metric,
     /// Length of a vector.
     pub dimensions: usize,
-    /// Queries, one after the other.
-    pub queries: &'a [f32],
-    /// Extreme vectors, one after the other, class after class.
-    pub vectors: &'a [f32],
-    /// The curve of each.
-    pub curves: &'a [CurveValues],
-    /// Which kind of curve.
-    pub model: TailModel,
-    /// By class, its extreme vectors.
-    pub classes: &'a [Range<usize>],
+    /// Queries.
+    pub queries: &'a dyn Source,
+    /// What supports them.
+    pub model: &'a Arc<SupportModel>,
     /// The k largest of each class, or, where there is none, the one largest of all.
     pub fused: Option<usize>,
     /// Counts queries.
     pub watch: &'a Watch<'a>,
+}
+
+/// Extreme vectors and their curves. They never change: what a device makes of them holds for as long as the [`Arc`] lives, and
+/// [`Weak`](std::sync::Weak) tells whether it does.
+#[non_exhaustive]
+pub struct SupportModel {
+    /// Extreme vectors, class after class.
+    pub vectors: Arc<dyn Source>,
+    /// The curve of each.
+    pub curves: Vec<CurveValues>,
+    /// Which kind of curve.
+    pub tail_model: TailModel,
+    /// By class, its extreme vectors.
+    pub classes: Vec<Range<usize>>,
 }
 
 /// Shape, inverse scale and end of a curve.

@@ -5,6 +5,7 @@
 //! do ([`Metric::distance_of_rank`]).
 
 mod by_tile;
+mod kept;
 mod kernel;
 mod later;
 mod lines;
@@ -16,6 +17,7 @@ mod panels;
 use std::ops::Range;
 
 use self::by_tile::ByTile;
+pub(crate) use self::kept::Kept;
 pub(crate) use self::kernel::GROUP;
 use self::later::Later;
 use self::lines::Lines;
@@ -23,6 +25,7 @@ pub(crate) use self::near::{Near, is_in_registers};
 pub(crate) use self::pairs::Pairs;
 use self::panels::{Kind, Panels};
 
+use crate::device::Source;
 use crate::metric::{Metric, MetricError};
 use crate::points::Points;
 
@@ -39,8 +42,26 @@ pub(crate) trait Columns: Send + Sync {
     /// Ranks of every row of the block with every column of the range.
     fn ranks(&self, block: &RowBlock, columns: Range<usize>, tile: &mut Tile) -> Result<(), MetricError>;
 
-    /// The vectors, one after the other.
-    fn vectors(&self) -> Vec<f32>;
+    /// The vector at a column.
+    fn write_vector(&self, column: usize, out: &mut [f32]);
+}
+
+/// The vectors along the columns.
+pub(crate) struct Vectors<'a> {
+    pub(crate) columns: &'a dyn Columns,
+    pub(crate) dimensions: usize,
+}
+
+impl Source for Vectors<'_> {
+    fn count(&self) -> usize {
+        self.columns.len()
+    }
+
+    fn write(&self, first: usize, out: &mut [f32]) {
+        for (column, out) in (first..).zip(out.chunks_exact_mut(self.dimensions)) {
+            self.columns.write_vector(column, out);
+        }
+    }
 }
 
 /// Rows laid out for one implementation of [`Columns`].

@@ -89,6 +89,7 @@ impl Evm {
         let scores = self.for_each_query(run, queries, |_, scores| scores.to_vec())?;
         let testimony = self.testimony(run, queries)?;
         let lookup = self.lookup();
+        lookup.columns.prepare();
         let sources: Vec<u64> = self.extreme_vectors().map(|vector| vector.source).collect();
         let meter = run.meter(Stage::Explain, points.len());
         let explain = |tile: &mut Tile, row: usize| -> Result<Explanation, Halt> {

@@ -7,12 +7,14 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
 
+use rayon::prelude::*;
+
 use crate::batch::{self, Batch};
 use crate::distance::{self, Columns};
 use crate::error::{FitError, Halt};
 use crate::features::Features;
 use crate::labels::Labels;
-use crate::model::{Cache, Evm};
+use crate::model::{Cache, ClassModel, Evm};
 use crate::params::{CheckedParams, TailMemory};
 use crate::progress::{Run, Stage};
 use crate::psi::{FitStatus, PsiModel};
@@ -330,17 +332,17 @@ fn append(model: &mut Evm, batch: &Batch<'_>, fits: Vec<Fit>, points_before: u64
     model.points_seen += batch.order.len() as u64;
 }
 
-/// Gives some classes the vectors of their new points.
+/// Gives some classes, in order, the vectors of their new points.
 pub(crate) fn take_vectors(model: &mut Evm, batch: &Batch<'_>, classes: &[usize]) {
-    for &number in classes {
-        let (class, range) = (&mut model.classes[number], &batch.ranges[number]);
-        if !range.is_empty() {
-            let new = batch.points.gather(&batch.order[range.clone()]);
-            if class.vectors.is_empty() {
-                class.vectors = Arc::new(new);
-            } else {
-                Arc::make_mut(&mut class.vectors).extend(new);
-            }
-        }
-    }
+    let wanted = |(number, _): &(usize, &mut ClassModel)| {
+        !batch.ranges[*number].is_empty() && classes.binary_search(number).is_ok()
+    };
+    model.classes.par_iter_mut().enumerate().filter(wanted).for_each(|(number, class)| {
+        let new = batch.points.gather(&batch.order[batch.ranges[number].clone()]);
+        class.vectors = if class.vectors.is_empty() {
+            Arc::new(new)
+        } else {
+            Arc::new([&class.vectors[..], &new].concat())
+        };
+    });
 }

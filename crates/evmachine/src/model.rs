@@ -9,7 +9,8 @@ use serde::Serialize;
 use crate::aside::Aside;
 use crate::calibration::Calibration;
 use crate::curve::{Curve, Curves};
-use crate::distance::{self, Columns};
+use crate::device::SupportModel;
+use crate::distance::{Columns, Kept};
 use crate::error::FeatureError;
 use crate::ignored::Ignored;
 use crate::labels;
@@ -89,8 +90,9 @@ impl ClassModel {
 /// What is computed once for a model, when it is first needed.
 #[derive(Clone, Default)]
 pub(crate) struct Cache {
-    columns: OnceLock<Arc<dyn Columns>>,
+    columns: OnceLock<Arc<Kept>>,
     lookup: OnceLock<Arc<Lookup>>,
+    supports: OnceLock<Arc<SupportModel>>,
 }
 
 impl std::fmt::Debug for Cache {
@@ -382,21 +384,33 @@ impl Evm {
         self.classes.iter().flat_map(|class| &class.psi).map(move |psi| sums.pooled(model, psi, rho))
     }
 
-    /// All extreme vectors, laid out.
+    /// All extreme vectors.
     pub(crate) fn columns(&self) -> &dyn Columns {
         self.shared_columns().as_ref()
     }
 
     /// Whether they are laid out already.
     pub(crate) fn has_columns(&self) -> bool {
-        self.cache.columns.get().is_some()
+        self.cache.columns.get().is_some_and(|columns| columns.is_laid_out())
     }
 
-    fn shared_columns(&self) -> &Arc<dyn Columns> {
+    fn shared_columns(&self) -> &Arc<Kept> {
         once::computed(&self.cache.columns, || {
-            let points = self.points();
-            let all: Vec<usize> = (0..points.len()).collect();
-            distance::columns(&self.params.metric, &points, &all).into()
+            let vectors = self.classes.iter().map(|class| class.vectors.clone()).collect();
+            Arc::new(Kept::new(&self.params.metric, self.dimensions, vectors))
+        })
+    }
+
+    /// What a device needs for decisions, and may keep.
+    pub(crate) fn support_model(&self) -> &Arc<SupportModel> {
+        let lookup = self.lookup();
+        once::computed(&self.cache.supports, || {
+            Arc::new(SupportModel {
+                vectors: self.shared_columns().clone(),
+                curves: lookup.curves.values(),
+                tail_model: self.params.tail_model,
+                classes: lookup.ranges.clone(),
+            })
         })
     }
 

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use rayon::prelude::*;
 
+use crate::device::Source;
 use crate::error::FeatureError;
 use crate::features::{Features, LARGEST};
 use crate::metric::Metric;
@@ -133,14 +134,6 @@ impl<'a> Points<'a> {
         }
     }
 
-    /// All rows, ready, one after the other.
-    pub(crate) fn all(&self) -> Cow<'_, [f32]> {
-        match &self.values {
-            Values::Whole(values) if self.inverse_norms.is_empty() => Cow::Borrowed(values),
-            _ => Cow::Owned(self.gather(&(0..self.len()).collect::<Vec<_>>())),
-        }
-    }
-
     /// The given rows, ready, in the given order.
     pub(crate) fn gather(&self, indices: &[usize]) -> Vec<f32> {
         let mut values = vec![0.0; indices.len() * self.dimensions];
@@ -159,6 +152,36 @@ fn inverse_norms(values: &[f32], dimensions: usize, metric: &Metric) -> Vec<f64>
     }
     let rows = values.par_chunks_exact(dimensions).with_min_len(SHARE.div_ceil(dimensions));
     rows.map(inverse_norm).collect()
+}
+
+impl Source for Points<'_> {
+    fn count(&self) -> usize {
+        self.len()
+    }
+
+    fn write(&self, first: usize, out: &mut [f32]) {
+        for (index, row) in (first..).zip(out.chunks_exact_mut(self.dimensions)) {
+            self.write_row(index, row);
+        }
+    }
+}
+
+/// Some of the points, in the given order.
+pub(crate) struct Picked<'a> {
+    pub(crate) points: &'a Points<'a>,
+    pub(crate) indices: &'a [usize],
+}
+
+impl Source for Picked<'_> {
+    fn count(&self) -> usize {
+        self.indices.len()
+    }
+
+    fn write(&self, first: usize, out: &mut [f32]) {
+        for (&index, row) in self.indices[first..].iter().zip(out.chunks_exact_mut(self.points.dimensions)) {
+            self.points.write_row(index, row);
+        }
+    }
 }
 
 /// `1 / ||x||`; infinite for an all-zero vector.

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use rayon::prelude::*;
+
 use crate::batch::Batch;
 use crate::cover::{self, Candidates, Cover, Target};
 use crate::curve::Curve;
@@ -137,14 +139,21 @@ impl Evm {
         let covers = cover::choose(run, &self.params.metric, self.params.reduction, target, &candidates)?;
         drop(candidates);
         for (&class, cover) in classes.iter().zip(&covers) {
-            let class = &mut self.classes[class];
+            let class = &self.classes[class];
             let mut kept = vec![false; class.len()];
             cover.order.iter().for_each(|&position| kept[position] = true);
             for (psi, _) in class.psi.iter().zip(&kept).filter(|(_, kept)| !**kept) {
                 self.dropped.add(psi);
             }
-            *class = class.select(cover, self.dimensions);
         }
+        let mut chosen: Vec<Option<&Cover>> = vec![None; self.classes.len()];
+        classes.iter().zip(&covers).for_each(|(&class, cover)| chosen[class] = Some(cover));
+        // On all threads: what is not kept may be gigabytes, and giving them back to the system takes its time.
+        self.classes.par_iter_mut().zip(chosen).for_each(|(class, cover)| {
+            if let Some(cover) = cover {
+                *class = class.select(cover, self.dimensions);
+            }
+        });
         Ok(covers)
     }
 }
@@ -172,13 +181,18 @@ impl Originals<'_> {
 impl ClassModel {
     fn select(&mut self, cover: &Cover, d: usize) -> Self {
         let order = &cover.order;
+        let vectors = if order.iter().copied().eq(0..self.len()) {
+            self.vectors.clone()
+        } else {
+            let mut vectors = Vec::with_capacity(order.len() * d);
+            order.iter().for_each(|&i| vectors.extend_from_slice(&self.vectors[i * d..(i + 1) * d]));
+            Arc::new(vectors)
+        };
         Self {
             name: std::mem::take(&mut self.name),
             tail_size: self.tail_size,
             points_seen: self.points_seen,
-            vectors: Arc::new(
-                order.iter().flat_map(|&i| &self.vectors[i * d..(i + 1) * d]).copied().collect(),
-            ),
+            vectors,
             psi: order.iter().map(|&i| self.psi[i]).collect(),
             sources: order.iter().map(|&i| self.sources[i]).collect(),
             gains: cover.gains.clone(),

@@ -15,15 +15,16 @@
 //! the same bytes. Parts are small: below its bound a row finds about as many values in a block as the block has of its tail.
 //!
 //! ```
-//! use evmachine::device::{FitRule, TailWork, Vectors};
-//! use evmachine::steps::Task;
+//! use evmachine::device::{self, FitRule, TailWork};
+//! use evmachine::steps::{Plain, Task, Vectors};
 //! use evmachine::{Metric, Run, TailModel};
 //!
 //! let (values, classes) = ([0.0, 0.5, 2.0, 2.5, 7.0, 7.25], [0, 0, 1, 1, 2, 2]);
 //! let work = TailWork {
 //!     metric: &Metric::Euclidean,
 //!     dimensions: 1,
-//!     rows: Vectors { values: &values, classes: &classes },
+//!     rows: device::Vectors { values: &Plain { values: &values, dimensions: 1 }, classes: &classes },
+//!     among_themselves: true,
 //!     columns: &[],
 //!     sizes: &[2, 2, 2],
 //!     bounds: None,
@@ -50,7 +51,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::device::{FitRule, NO_CLASS, TailWork, Vectors};
+use crate::device::{self, FitRule, NO_CLASS, Source, TailWork};
 use crate::error::Halt;
 use crate::level;
 use crate::metric::Metric;
@@ -90,6 +91,34 @@ struct Rule {
     sampled: usize,
 }
 
+/// Vectors that are ready for the metric, one after the other, and the class of each.
+#[derive(Debug, Clone, Copy)]
+pub struct Vectors<'a> {
+    /// Of unit length for cosine.
+    pub values: &'a [f32],
+    /// As many as there are vectors.
+    pub classes: &'a [u32],
+}
+
+/// Vectors that lie one after the other, as a [`Source`].
+#[derive(Debug, Clone, Copy)]
+pub struct Plain<'a> {
+    /// All values.
+    pub values: &'a [f32],
+    /// Of a vector.
+    pub dimensions: usize,
+}
+
+impl Source for Plain<'_> {
+    fn count(&self) -> usize {
+        self.values.len() / self.dimensions
+    }
+
+    fn write(&self, first: usize, out: &mut [f32]) {
+        out.copy_from_slice(&self.values[first * self.dimensions..][..out.len()]);
+    }
+}
+
 /// Rows of a block, and where their tails end, if that is known ([`Task::bounds`]).
 pub type Block<'a> = (Vectors<'a>, Option<&'a [f32]>);
 
@@ -97,12 +126,12 @@ impl Task {
     /// What the steps of this work share. The sample is the same whenever it is drawn.
     pub fn new(work: &TailWork<'_>) -> Self {
         let d = work.dimensions.max(1);
-        let own = [work.rows];
-        let parts: &[Vectors<'_>] = if work.columns.is_empty() { &own } else { work.columns };
+        let itself = work.among_themselves.then_some(&work.rows);
+        let parts: Vec<&device::Vectors<'_>> = itself.into_iter().chain(work.columns).collect();
         let count: usize = parts.iter().map(|part| part.classes.len()).sum();
         let sampled = Bounding::size(count);
         let (mut sample, mut sample_classes) = (Vec::new(), Vec::new());
-        let mut chosen: Vec<(u32, &[f32])> = (0..sampled)
+        let mut chosen: Vec<(u32, Vec<f32>)> = (0..sampled)
             .filter_map(|position| {
                 let mut at = position * count / sampled;
                 let part = parts.iter().find(|part| {
@@ -110,13 +139,15 @@ impl Task {
                     at -= if here { 0 } else { part.classes.len() };
                     here
                 })?;
-                Some((part.classes[at], &part.values[at * d..(at + 1) * d]))
+                let mut vector = vec![0.0; d];
+                part.values.write(at, &mut vector);
+                Some((part.classes[at], vector))
             })
             .collect();
         chosen.sort_by_key(|(class, _)| *class);
         for (class, vector) in chosen {
             sample_classes.push(class);
-            sample.extend_from_slice(vector);
+            sample.extend(vector);
         }
         let mut counts = vec![0usize; work.sizes.len()];
         for &class in parts.iter().flat_map(|part| part.classes).filter(|class| **class != NO_CLASS) {

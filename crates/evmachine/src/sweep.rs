@@ -109,6 +109,7 @@ impl Evm {
                 return Ok(found);
             }
         }
+        lookup.columns.prepare();
         let block_rows = run.block_rows(all.len());
         // A block that is alone is shared by all threads.
         let parts = if all.len() <= block_rows { rayon::current_num_threads() } else { 1 };
@@ -176,22 +177,15 @@ impl Swept<'_> {
         D: Fn(&Supports, usize) -> A + Sync,
     {
         let evm = self.evm;
-        let lookup = evm.lookup();
         let all: Vec<usize> = (0..self.points.len()).collect();
-        let queries = self.points.all();
-        let vectors = evm.points().gather(&(0..evm.extreme_vector_count()).collect::<Vec<_>>());
-        let curves = lookup.curves.values();
         let watch = |rows| {
             if meter.advance(rows).is_err() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
         let work = SupportWork {
             metric: &evm.params.metric,
             dimensions: evm.dimensions,
-            queries: &queries,
-            vectors: &vectors,
-            curves: &curves,
-            model: evm.params.tail_model,
-            classes: &lookup.ranges,
+            queries: self.points,
+            model: evm.support_model(),
             fused: sweep.fused,
             watch: &watch,
         };

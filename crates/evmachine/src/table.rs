@@ -79,6 +79,7 @@ impl Evm {
     ) -> Result<DistanceTable, PredictError> {
         let points = self.query_points(queries)?;
         let lookup = self.lookup();
+        lookup.columns.prepare();
         let columns = lookup.columns.len();
         let metric = &self.params.metric;
         let mut distances = vec![0.0; points.len() * columns];

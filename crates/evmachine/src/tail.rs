@@ -71,7 +71,7 @@ pub(crate) struct Rows<'a> {
     pub(crate) classes: &'a [u32],
     /// Largest rank of interest for each of `indices`; larger ones may be left out.
     pub(crate) bounds: Option<&'a [f32]>,
-    /// Whether these very points, in this order, are also the columns.
+    /// Whether these very points, in this order, are also the columns of the last that they are measured against.
     pub(crate) are_columns: bool,
 }
 

@@ -3,9 +3,11 @@
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
+use evmachine::device::Device;
 use evmachine::{Evm, Features, Params};
 use evmachine_openworld::Pool;
 use evmachine_server::{Asker, Keys, Limits, Server, Settings};
@@ -105,7 +107,9 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
     {
         Pool::create(&folder, &model::load(path)?)?;
     }
-    let server = Server::start(&settings(arguments, folder)?)?;
+    let mut settings = settings(arguments, folder)?;
+    settings.device = console.device().map(|device| device.clone() as Arc<dyn Device>);
+    let server = Server::start(&settings)?;
     let address = format!("http://{}", server.address());
     print(&address);
     console.say("Ctrl-C ends it");

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::{Extension, Json};
-use evmachine::{Edit, Evm, Features, Run};
+use evmachine::{Edit, Evm, Features};
 use evmachine_openworld::EventId;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -103,9 +103,9 @@ async fn correct(
     let correction = service.writer.call(move |pool| pool.correction(edit)).await?;
     let version = service
         .blocking(move || {
-            let made = shared.learning.install(|| correction.make(&Run::new(), description))?;
+            let made = shared.learning.install(|| correction.make(&shared.run(), description))?;
             // Laid out before others ask it.
-            made.model().decide(&Features::new(Vec::new(), shared.dimensions)?)?;
+            made.model().decide_with(&shared.run(), &Features::new(Vec::new(), shared.dimensions)?)?;
             Ok(made)
         })
         .await?;

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::extract::State;
 use axum::{Extension, Json};
-use evmachine::{Decision, Evm, Features, Run};
+use evmachine::{Decision, Evm, Features};
 use evmachine_openworld::EventId;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -219,7 +219,7 @@ pub(crate) async fn compare(
         let recent = service.recent.last(count.unwrap_or(usize::MAX));
         let values: Vec<f32> = recent.iter().flat_map(|decision| decision.features.iter().copied()).collect();
         let features = Features::new(values, service.dimensions)?;
-        let decide = |model: &Evm| service.learning.install(|| model.decide_with(&Run::new(), &features));
+        let decide = |model: &Evm| service.learning.install(|| model.decide_with(&service.run(), &features));
         let (before, after) = (decide(&old)?, decide(&new)?);
         let sides = before
             .iter()

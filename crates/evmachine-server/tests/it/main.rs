@@ -5,12 +5,14 @@
 //! - `inference`: the Open Inference Protocol and Label Studio;
 //! - `safety`: keys, roles, limits, hosts and origins;
 //! - `killed`: what was acknowledged survives servers that are killed;
-//! - `faults`: disks that cannot be written.
+//! - `faults`: disks that cannot be written;
+//! - `device`: a device that decides, and one that fails.
 
 #![allow(clippy::unwrap_used, reason = "a test ends where something unexpected happens")]
 
 mod bodies;
 mod client;
+mod device;
 mod faults;
 mod inference;
 mod killed;

@@ -3,10 +3,9 @@
 use std::ops::ControlFlow;
 
 use super::{Candidates, Cover, Resources, radii};
-use crate::device::{CoverClass, CoverWork, Device, WorkKind, unless_given_way};
+use crate::device::{CoverClass, CoverWork, Device, Source, WorkKind, unless_given_way};
 use crate::error::Halt;
 use crate::metric::Metric;
-use crate::points::Points;
 use crate::progress::Run;
 
 /// The device that takes the covers of the classes, if there is one. Risks are weighed on the processor.
@@ -34,8 +33,8 @@ pub(super) fn covers(
             let distances =
                 |ranks: &Vec<f32>| ranks.iter().map(|&rank| metric.distance_of_rank(rank)).collect();
             CoverClass {
-                points: class.points.all(),
-                targets: class.originals.as_ref().map(Points::all),
+                points: &class.points,
+                targets: class.originals.as_ref().map(|originals| originals as &dyn Source),
                 radii: radii(class, threshold),
                 limits: class.strangers.as_ref().map(distances),
             }

@@ -42,7 +42,7 @@ impl Columns for Later<'_> {
         self.columns().ranks(block, columns, tile)
     }
 
-    fn vectors(&self) -> Vec<f32> {
-        self.points.gather(self.order)
+    fn write_vector(&self, column: usize, out: &mut [f32]) {
+        self.points.write_row(self.order[column], out);
     }
 }

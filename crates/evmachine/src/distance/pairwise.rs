@@ -47,7 +47,7 @@ impl Columns for Pairwise {
         Ok(())
     }
 
-    fn vectors(&self) -> Vec<f32> {
-        self.values.clone()
+    fn write_vector(&self, column: usize, out: &mut [f32]) {
+        out.copy_from_slice(&self.values[column * self.dimensions..][..self.dimensions]);
     }
 }

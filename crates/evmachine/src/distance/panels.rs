@@ -155,16 +155,11 @@ impl Columns for Panels {
         Ok(())
     }
 
-    fn vectors(&self) -> Vec<f32> {
-        let d = self.dimensions;
-        let mut vectors = vec![0.0; self.count * d];
-        vectors.par_chunks_exact_mut(d).enumerate().for_each(|(at, vector)| {
-            let lane = &self.values[at / PANEL * PANEL * d + at % PANEL..];
-            for (value, &packed) in vector.iter_mut().zip(lane.iter().step_by(PANEL)) {
-                *value = packed;
-            }
-        });
-        vectors
+    fn write_vector(&self, column: usize, out: &mut [f32]) {
+        let lane = &self.values[column / PANEL * PANEL * self.dimensions + column % PANEL..];
+        for (value, &packed) in out.iter_mut().zip(lane.iter().step_by(PANEL)) {
+            *value = packed;
+        }
     }
 }
 

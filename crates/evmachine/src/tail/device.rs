@@ -7,9 +7,11 @@ use rayon::prelude::*;
 
 use super::Problem;
 use crate::device::{FitRule, NO_CLASS, TailWork, Tails, Vectors, unless_given_way};
+use crate::distance;
 use crate::error::Halt;
 use crate::model::OPEN_TAIL;
 use crate::params::{Params, TailMemory};
+use crate::points::Picked;
 use crate::psi::PsiModel;
 
 /// Whole tails, handed to `finish` on the threads of the processor; `None` where the device gave way.
@@ -62,9 +64,8 @@ fn ask(problem: &Problem<'_>, fit: Option<FitRule>, keep: bool) -> Result<Option
     let Some(device) = problem.device() else { return Ok(None) };
     let rows = problem.rows;
     let meter = problem.run.meter(problem.stage, rows.indices.len());
-    let values = rows.points.gather(rows.indices);
-    let same = rows.are_columns && problem.against.len() == 1;
-    let others: Vec<(Vec<f32>, Vec<u32>)> = if same { Vec::new() } else { columns(problem) };
+    let values = Picked { points: rows.points, indices: rows.indices };
+    let others = columns(problem);
     let columns: Vec<Vectors<'_>> =
         others.iter().map(|(values, classes)| Vectors { values, classes }).collect();
     let sizes: Vec<usize> = (0..problem.sizes.len()).map(|class| problem.size(class as u32)).collect();
@@ -78,6 +79,7 @@ fn ask(problem: &Problem<'_>, fit: Option<FitRule>, keep: bool) -> Result<Option
         metric: problem.metric,
         dimensions: rows.points.dimensions(),
         rows: Vectors { values: &values, classes: rows.classes },
+        among_themselves: rows.are_columns,
         columns: &columns,
         sizes: &sizes,
         bounds: bounds.as_deref(),
@@ -88,14 +90,16 @@ fn ask(problem: &Problem<'_>, fit: Option<FitRule>, keep: bool) -> Result<Option
     Ok(unless_given_way(device, device.tails(&work))?)
 }
 
-/// The columns, part after part, with the class of each.
-fn columns(problem: &Problem<'_>) -> Vec<(Vec<f32>, Vec<u32>)> {
-    let parts = problem.against.iter().map(|against| {
+/// The columns that are not the rows, part after part, with the class of each.
+fn columns<'a>(problem: &Problem<'a>) -> Vec<(distance::Vectors<'a>, Vec<u32>)> {
+    let count = problem.against.len() - usize::from(problem.rows.are_columns);
+    let parts = problem.against[..count].iter().map(|against| {
         let mut classes = vec![NO_CLASS; against.columns.len()];
         for (class, own) in (0..).zip(against.own) {
             classes[own.clone()].fill(class);
         }
-        (against.columns.vectors(), classes)
+        let dimensions = problem.rows.points.dimensions();
+        (distance::Vectors { columns: against.columns, dimensions }, classes)
     });
     parts.collect()
 }

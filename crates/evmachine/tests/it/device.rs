@@ -1,9 +1,10 @@
 //! The seam for other devices: whatever stands behind it, the road around it is the same.
 
-use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, Weak};
 
 use evmachine::device::{
-    CoverWork, Deliver, Device, DeviceError, SupportWork, Supports, TailWork, Tails, Vectors,
+    CoverWork, Deliver, Device, DeviceError, SupportModel, SupportWork, Supports, TailWork, Tails, Vectors,
 };
 use evmachine::{
     Evm, Features, FitError, Labels, Metric, Params, PredictError, PsiModel, Run, TailMemory, TailModel,
@@ -15,6 +16,8 @@ use evmachine::{
 struct Slow {
     /// What it was asked for.
     asked: Mutex<Vec<&'static str>>,
+    /// The models of which it was asked.
+    models: Mutex<Vec<Weak<SupportModel>>>,
 }
 
 impl Slow {
@@ -43,16 +46,24 @@ impl Device for Slow {
     }
 
     fn tails(&self, work: &TailWork<'_>) -> Result<Tails, DeviceError> {
-        self.note(if work.columns.is_empty() { "among themselves" } else { "against others" });
+        if work.among_themselves {
+            self.note("among themselves");
+        }
+        if !work.columns.is_empty() {
+            self.note("against others");
+        }
         let d = work.dimensions;
         let own = [work.rows];
-        let columns: &[Vectors<'_>] = if work.columns.is_empty() { &own } else { work.columns };
+        let own: &[Vectors<'_>] = if work.among_themselves { &own } else { &[] };
+        let columns: Vec<(Vec<f32>, &[u32])> =
+            own.iter().chain(work.columns).map(|part| (part.values.to_vec(d), part.classes)).collect();
+        let values = work.rows.values.to_vec(d);
         let mut found = Tails::default();
         for (row, &class) in work.rows.classes.iter().enumerate() {
-            let vector = &work.rows.values[row * d..(row + 1) * d];
+            let vector = &values[row * d..(row + 1) * d];
             let mut tail: Vec<f32> = columns
                 .iter()
-                .flat_map(|part| part.values.chunks_exact(d).zip(part.classes))
+                .flat_map(|(values, classes)| values.chunks_exact(d).zip(*classes))
                 .filter(|(_, other)| **other != class)
                 .map(|(other, _)| distance(work.metric, vector, other))
                 .filter(|distance| work.bounds.is_none_or(|bounds| *distance <= bounds[row]))
@@ -78,9 +89,10 @@ impl Device for Slow {
         let d = work.dimensions;
         let cover = |class: &evmachine::device::CoverClass<'_>| {
             let count = class.radii.len();
-            let targets = class.targets.as_ref().unwrap_or(&class.points);
+            let points = class.points.to_vec(d);
+            let targets = class.targets.map_or(points.clone(), |targets| targets.to_vec(d));
             let covers = |i: usize, j: usize| {
-                let apart = distance(work.metric, &class.points[i * d..][..d], &targets[j * d..][..d]);
+                let apart = distance(work.metric, &points[i * d..][..d], &targets[j * d..][..d]);
                 i == j
                     || apart <= class.radii[i] && class.limits.as_ref().is_none_or(|limits| apart < limits[j])
             };
@@ -99,13 +111,15 @@ impl Device for Slow {
 
     fn supports(&self, work: &SupportWork<'_>, deliver: &mut Deliver<'_>) -> Result<(), DeviceError> {
         self.note(if work.fused.is_some() { "supports of classes" } else { "best support" });
+        self.models.lock().unwrap().push(std::sync::Arc::downgrade(work.model));
         let d = work.dimensions;
-        for query in work.queries.chunks_exact(d) {
+        let vectors = work.model.vectors.to_vec(d);
+        for query in work.queries.to_vec(d).chunks_exact(d) {
             let distances: Vec<f32> =
-                work.vectors.chunks_exact(d).map(|vector| distance(work.metric, query, vector)).collect();
+                vectors.chunks_exact(d).map(|vector| distance(work.metric, query, vector)).collect();
             let support = |at: usize| {
-                let (curve, distance) = (&work.curves[at], f64::from(distances[at]));
-                match work.model {
+                let (curve, distance) = (&work.model.curves[at], f64::from(distances[at]));
+                match work.model.tail_model {
                     TailModel::Weibull => -curve.shape * (distance * curve.inverse_scale).ln(),
                     TailModel::Libmr => {
                         curve.shape * ((curve.end - distance).max(0.0) * curve.inverse_scale).ln()
@@ -122,7 +136,7 @@ impl Device for Slow {
                 }
                 Some(fused) => {
                     let mut values = Vec::new();
-                    for class in work.classes {
+                    for class in &work.model.classes {
                         let mut own: Vec<f64> = class.clone().map(support).collect();
                         own.sort_unstable_by(|a, b| b.total_cmp(a));
                         own.resize(own.len().max(fused), f64::NEG_INFINITY);
@@ -293,4 +307,124 @@ fn whoever_watches_can_stop_a_device() {
     let stop = |_: evmachine::Stage, _: u64, _: u64| std::ops::ControlFlow::Break(());
     let run = Run::new().device(&slow).observer(&stop);
     assert_eq!(Evm::fit_with(&run, &Params::paper(), &features, &labels).unwrap_err(), FitError::Stopped);
+}
+
+/// Runs out of memory at the call of a number; predictions, after their first queries.
+struct Failing {
+    slow: Slow,
+    calls: AtomicUsize,
+    fails_at: usize,
+    gives_way: bool,
+}
+
+impl Failing {
+    fn new(fails_at: usize, gives_way: bool) -> Self {
+        Self { slow: Slow::default(), calls: AtomicUsize::new(0), fails_at, gives_way }
+    }
+
+    fn error() -> DeviceError {
+        DeviceError::Memory { device: "failing".to_owned(), wanted: 2, free: 1 }
+    }
+
+    fn fails(&self) -> bool {
+        self.calls.fetch_add(1, Ordering::Relaxed) == self.fails_at
+    }
+}
+
+impl Device for Failing {
+    fn name(&self) -> &'static str {
+        "failing"
+    }
+    fn takes(&self, _: u64) -> bool {
+        true
+    }
+    fn gives_way(&self, _: &DeviceError) -> bool {
+        self.gives_way
+    }
+    fn tails(&self, work: &TailWork<'_>) -> Result<Tails, DeviceError> {
+        if self.fails() { Err(Self::error()) } else { self.slow.tails(work) }
+    }
+    fn covers(&self, work: &CoverWork<'_>) -> Result<Vec<Vec<(u32, u32)>>, DeviceError> {
+        if self.fails() { Err(Self::error()) } else { self.slow.covers(work) }
+    }
+    fn supports(&self, work: &SupportWork<'_>, deliver: &mut Deliver<'_>) -> Result<(), DeviceError> {
+        if !self.fails() {
+            return self.slow.supports(work, deliver);
+        }
+        let mut left = 3;
+        self.slow.supports(work, &mut |supports| {
+            if left == 0 {
+                return Err(Self::error());
+            }
+            left -= 1;
+            deliver(supports)
+        })
+    }
+}
+
+#[test]
+fn a_device_that_fails_half_way_leaves_nothing_half_done() {
+    let params = Params { tail_size: TailSize::Count(25), tail_memory: TailMemory::Max, ..Params::paper() };
+    let ((features, labels), (more, more_labels)) = (drawn(160, 5, 3), drawn(60, 5, 11));
+    let (queries, _) = drawn(50, 5, 21);
+    let (first, _) = Evm::fit(&params, &features, &labels).unwrap();
+    let mut second = first.clone();
+    second.update(&more, &more_labels).unwrap();
+
+    // What fails in an update is told, and the model is as it was; where the device gives way, the processor does the rest.
+    let calls = |work: &dyn Fn(&Run<'_>)| {
+        let counting = Failing::new(usize::MAX, false);
+        work(&Run::new().device(&counting));
+        counting.calls.into_inner()
+    };
+    let count = calls(&|run| drop(first.updated(run, &more, &more_labels).unwrap()));
+    assert!(count >= 3, "tails, refit and cover: {count}");
+    for fails_at in 0..count {
+        let failing = Failing::new(fails_at, false);
+        let mut model = first.clone();
+        let failed = model.update_with(&Run::new().device(&failing), &more, &more_labels).unwrap_err();
+        assert_eq!(failed, FitError::Device(Failing::error()), "call {fails_at}");
+        assert_eq!(model, first, "call {fails_at}");
+        let giving = Failing::new(fails_at, true);
+        model.update_with(&Run::new().device(&giving), &more, &more_labels).unwrap();
+        assert_alike(&second, &model);
+    }
+    let failing = Failing::new(0, false);
+    let failed = second.decide_with(&Run::new().device(&failing), &queries).unwrap_err();
+    assert_eq!(failed, PredictError::Device(Failing::error()));
+    let giving = Failing::new(0, true);
+    let run = Run::new().device(&giving);
+    assert_eq!(second.decide_with(&run, &queries).unwrap(), second.decide(&queries).unwrap());
+}
+
+#[test]
+fn a_device_can_tell_models_apart_for_as_long_as_they_live() {
+    let ((features, labels), (queries, _)) = (drawn(160, 5, 3), drawn(7, 5, 21));
+    let slow = Slow::default();
+    let run = Run::new().device(&slow);
+    let (model, _) = Evm::fit(&Params::paper(), &features, &labels).unwrap();
+    model.decide_with(&run, &queries).unwrap();
+    model.probabilities_with(&run, &queries).unwrap();
+    let copy = model.clone();
+    copy.decide_with(&run, &queries).unwrap();
+    let mut grown = model.clone();
+    grown.update(&queries, &Labels::new(["new"; 7]).unwrap()).unwrap();
+    grown.decide_with(&run, &queries).unwrap();
+    let seen = slow.models.lock().unwrap();
+    let [first, again, copied, other] = &seen[..] else { panic!("{} models", seen.len()) };
+    assert!(first.ptr_eq(again) && first.ptr_eq(copied) && !first.ptr_eq(other));
+    drop(model);
+    assert_eq!((first.strong_count(), other.strong_count()), (1, 1), "the copy has it still");
+    drop((copy, grown));
+    assert_eq!((first.strong_count(), other.strong_count()), (0, 0));
+}
+
+#[test]
+fn without_queries_a_device_is_asked_for_nothing_but_the_model() {
+    let (features, labels) = drawn(160, 5, 3);
+    let slow = Slow::default();
+    let (model, _) = Evm::fit(&Params::paper(), &features, &labels).unwrap();
+    let nothing = Features::new(Vec::new(), 5).unwrap();
+    assert!(model.decide_with(&Run::new().device(&slow), &nothing).unwrap().is_empty());
+    assert_eq!(slow.models.lock().unwrap().len(), 1);
 }

@@ -3,8 +3,8 @@
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use evmachine::device::{Device, DeviceError, NO_CLASS, TailWork, Tails, Vectors, WorkKind};
-use evmachine::steps::{self, Found, StepError, Task};
+use evmachine::device::{self, Device, DeviceError, NO_CLASS, TailWork, Tails, WorkKind};
+use evmachine::steps::{self, Found, Plain, StepError, Task, Vectors};
 use evmachine::{Evm, Features, Labels, Metric, Params, PsiModel, Run, TailMemory, TailSize};
 use proptest::prelude::*;
 
@@ -26,17 +26,14 @@ impl Workers {
     fn found(&self, work: &TailWork<'_>) -> Result<(Found, Vec<Option<PsiModel>>), StepError> {
         let task = Task::from_bytes(&Task::new(work).to_bytes())?;
         let run = Run::new();
-        let part = |vectors: Vectors<'_>, rows: Range<usize>| {
-            let d = work.dimensions;
-            let (values, classes) = (vectors.values, vectors.classes);
-            (values[rows.start * d..rows.end * d].to_vec(), classes[rows].to_vec())
+        let part = |vectors: device::Vectors<'_>, rows: Range<usize>| {
+            let mut values = vec![0.0; rows.len() * work.dimensions];
+            vectors.values.write(rows.start, &mut values);
+            (values, vectors.classes[rows].to_vec())
         };
-        let cut = |vectors: Vectors<'_>| -> Vec<(Vec<f32>, Vec<u32>)> {
+        let cut = |vectors: device::Vectors<'_>| -> Vec<(Vec<f32>, Vec<u32>)> {
             let blocks = steps::blocks(vectors.classes.len(), self.blocks);
             blocks.into_iter().map(|rows| part(vectors, rows)).collect()
-        };
-        let view = |(values, classes): &'_ (Vec<f32>, Vec<u32>)| -> (Vec<f32>, Vec<u32>) {
-            (values.clone(), classes.clone())
         };
         let rows = cut(work.rows);
         let given: Vec<Option<Vec<f32>>> = match work.bounds {
@@ -53,23 +50,21 @@ impl Workers {
             let (values, classes) = &rows[at];
             (Vectors { values, classes }, given[at].as_deref())
         };
-        let columns: Vec<(Vec<f32>, Vec<u32>)> = if work.columns.is_empty() {
-            rows.iter().map(view).collect()
-        } else {
-            work.columns.iter().flat_map(|part| cut(*part)).collect()
-        };
+        let others: Vec<(Vec<f32>, Vec<u32>)> = work.columns.iter().flat_map(|part| cut(*part)).collect();
+        let mut columns = others.clone();
         let mut parts: Vec<Vec<Found>> = vec![Vec::new(); rows.len()];
-        let mut pairs: Vec<(usize, usize)> = if work.columns.is_empty() {
-            (0..rows.len()).flat_map(|a| (a..rows.len()).map(move |b| (a, b))).collect()
-        } else {
-            (0..rows.len()).flat_map(|a| (0..columns.len()).map(move |b| (a, b))).collect()
-        };
+        let all = (0..rows.len()).flat_map(|a| (0..others.len()).map(move |b| (a, b, true)));
+        let mut pairs: Vec<(usize, usize, bool)> = all.collect();
+        if work.among_themselves {
+            pairs.extend((0..rows.len()).flat_map(|a| (a..rows.len()).map(move |b| (a, b, false))));
+            columns.extend(rows.iter().cloned());
+        }
         let mut random = Random(self.seed);
         pairs.sort_by_cached_key(|_| random.next().to_bits());
-        for (a, b) in pairs {
+        for (a, b, other) in pairs {
             self.meetings.fetch_add(1, Ordering::Relaxed);
-            if !work.columns.is_empty() {
-                let (values, classes) = &columns[b];
+            if other {
+                let (values, classes) = &others[b];
                 parts[a].push(task.gather(&run, block(a), Vectors { values, classes })?);
                 continue;
             }
@@ -234,7 +229,8 @@ fn what_a_step_cannot_work_with_is_named() {
     let work = TailWork {
         metric: &Metric::Euclidean,
         dimensions: 1,
-        rows: Vectors { values: &values, classes: &classes },
+        rows: device::Vectors { values: &Plain { values: &values, dimensions: 1 }, classes: &classes },
+        among_themselves: true,
         columns: &[],
         sizes: &[2, 2],
         bounds: None,
@@ -243,7 +239,7 @@ fn what_a_step_cannot_work_with_is_named() {
         watch: &|_| std::ops::ControlFlow::Continue(()),
     };
     let task = Task::new(&work);
-    let (run, rows) = (Run::new(), work.rows);
+    let (run, rows) = (Run::new(), Vectors { values: &values, classes: &classes });
     let bytes = task.to_bytes();
     assert_eq!(Task::from_bytes(&bytes), Ok(task.clone()));
     for length in 0..bytes.len() {

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -95,14 +95,40 @@ def read_table(source: str, table: Any, rule: Rule) -> Shard | Refused:
         return Refused(f"{source}: which column holds the labels? Say label='...' of {', '.join(table.column_names)}")
     if rule.label not in table.column_names:
         return Refused(f"{source}: there is no column {rule.label!r} of labels; it has {', '.join(table.column_names)}")
-    found = table.column(rule.label)
-    if found.null_count:
-        row = next(row for row, value in enumerate(found, 1) if not value.is_valid)
-        return Refused(f"{source}, row {row}: the label is missing; leave the row out")
     try:
-        return _checked(source, _features(table, rule), found.to_pylist(), rule)
+        return _checked(source, _features(table, rule), table.column(rule.label).to_pylist(), rule)
     except ValueError as error:
         return Refused(f"{source}: {error}")
+
+
+def read_columns(source: str, columns: Mapping[str, Any], rule: Rule) -> Shard | Refused:
+    """Columns as arrays, one of them of labels."""
+    if rule.label not in columns:
+        return Refused(f"{source}: which column holds the labels? Say label='...' of {', '.join(columns)}")
+    labels = columns[rule.label]
+    try:
+        values, names = columns_of(columns, rule.features, rule.label)
+        return _checked(source, values, labels, rule, names)
+    except ValueError as error:
+        return Refused(f"{source}: {error}")
+
+
+def columns_of(
+    columns: Mapping[str, Any], features: Sequence[str] | None, label: str | None
+) -> tuple[npt.NDArray[Any], list[str]]:
+    """The features among columns as a matrix, and the names of its columns; one may hold vectors."""
+    wanted = list(features) if features is not None else [name for name in columns if name != label]
+    missing = [name for name in wanted if name not in columns]
+    if missing:
+        raise ValueError(f"there is no column {missing[0]!r}; it has {', '.join(columns)}")
+    if len(wanted) == 1:
+        found = np.asarray(_inputs.matrix(columns[wanted[0]]))
+        if found.ndim == 2:
+            return found, [f"{wanted[0]}_{position}" for position in range(found.shape[1])]
+    for name in wanted:
+        if columns[name].ndim != 1 or columns[name].dtype.kind not in "biuf":
+            raise ValueError(f"column {name!r} does not hold numbers; leave it out with features=[...]")
+    return np.column_stack([columns[name] for name in wanted]), wanted
 
 
 def read_arrays(source: str, values: Any, labels: Any, rule: Rule) -> Shard | Refused:
@@ -151,8 +177,9 @@ def _features(table: Any, rule: Rule) -> Any:
     return found
 
 
-def _checked(source: str, values: Any, labels: Any, rule: Rule) -> Shard | Refused:
-    names = None
+def _checked(
+    source: str, values: Any, labels: Any, rule: Rule, names: list[str] | None = None
+) -> Shard | Refused:
     if hasattr(values, "column_names"):
         names = list(values.column_names)
         columns = [column.to_numpy() for column in values.columns]
@@ -167,15 +194,22 @@ def _checked(source: str, values: Any, labels: Any, rule: Rule) -> Shard | Refus
     refused = _bad_row(small, names, rule)
     if refused is not None:
         return Refused(f"{source}, {refused}")
-    column = _labels.column(_inputs.numbers(labels))
-    y = np.asarray(column)
+    row = _without_label(labels)
+    if row is not None:
+        return Refused(f"{source}, row {row + 1}: the label is missing; leave the row out")
+    y = np.asarray(_labels.column(_inputs.numbers(labels)))
     if y.dtype.kind == "O":
         y = np.array(y.tolist())
     if y.shape != (len(small),):
         return Refused(f"{source}: there are {len(small)} rows and {y.shape[0] if y.ndim else 'no'} labels")
-    if y.dtype.kind == "f" and np.isnan(y).any():
-        return Refused(f"{source}, row {int(np.flatnonzero(np.isnan(y))[0]) + 1}: the label is missing")
     return Shard(source, small, y, names, [str(each.message) for each in caught])
+
+
+def _without_label(labels: Any) -> int | None:
+    """The first row that has none."""
+    if getattr(getattr(labels, "dtype", None), "kind", "O") not in "Of":
+        return None
+    return next((row for row, label in enumerate(labels) if label is None or label != label), None)
 
 
 def _bad_row(values: npt.NDArray[np.float32], names: Sequence[str] | None, rule: Rule) -> str | None:

@@ -96,7 +96,10 @@ def read_table(source: str, table: Any, rule: Rule) -> Shard | Refused:
     if rule.label not in table.column_names:
         return Refused(f"{source}: there is no column {rule.label!r} of labels; it has {', '.join(table.column_names)}")
     try:
-        return _checked(source, _features(table, rule), table.column(rule.label).to_pylist(), rule)
+        labels = table.column(rule.label)
+        # Numbers keep their type; whatever may be missing comes as it is.
+        whole = labels.null_count == 0 and str(labels.type).startswith(("int", "uint", "float", "double", "bool"))
+        return _checked(source, _features(table, rule), labels.to_numpy() if whole else labels.to_pylist(), rule)
     except ValueError as error:
         return Refused(f"{source}: {error}")
 

@@ -78,9 +78,7 @@ def read_files(
         beside = _shards.paths([labels] if isinstance(labels, (str, bytes)) else labels) or []
         if len(beside) != len(paths):
             raise ValueError(f"labels names {len(beside)} files for {len(paths)} files of features; each needs one")
-    return [
-        (path, engine.submit(_shards.read_file, path, own, rule)) for path, own in zip(paths, beside, strict=True)
-    ]
+    return [(path, engine.submit(_shards.read_file, path, own, rule)) for path, own in zip(paths, beside, strict=True)]
 
 
 def _collected(engine: Engine, parts: Sequence[tuple[str, Any]]) -> list[_shards.Shard | _shards.Refused]:

@@ -1,6 +1,7 @@
 """Training data in parts: files, tables of Arrow and arrays, each read and checked by a worker.
 
-A part that cannot be used is named with the row, counted from 1, and so is one whose columns are not those of the first.
+A part that cannot be used is named with the row, counted from 1, and so is one whose columns are not those of the
+first.
 """
 
 from __future__ import annotations
@@ -180,9 +181,7 @@ def _features(table: Any, rule: Rule) -> Any:
     return found
 
 
-def _checked(
-    source: str, values: Any, labels: Any, rule: Rule, names: list[str] | None = None
-) -> Shard | Refused:
+def _checked(source: str, values: Any, labels: Any, rule: Rule, names: list[str] | None = None) -> Shard | Refused:
     if hasattr(values, "column_names"):
         names = list(values.column_names)
         columns = [column.to_numpy() for column in values.columns]

@@ -8,9 +8,9 @@ instructions.
 
 The rows of a fit come in order of class and are cut into blocks. Every two blocks meet once, and each with itself
 (:func:`meet`); what a block has found in all meetings is merged, in any order (:func:`merge`), and fitted
-(:func:`finish`). A row finds nothing beyond a bound that a sample of all rows suggests (:func:`bound`); one whose bound
-proves too low is gathered again (:func:`gather`). A step that is done twice gives the same bytes, so a worker may die at
-any time.
+(:func:`finish`). A row finds nothing beyond a bound that a sample of all rows suggests (:func:`bound`); one whose
+bound proves too low is gathered again (:func:`gather`). A step that is done twice gives the same bytes, so a worker may
+die at any time.
 
 Steps are plain functions of arrays, which may be read-only, and of a :class:`Task`, which pickles.
 """
@@ -155,7 +155,10 @@ def select(block: Block, rows: npt.NDArray[np.uint64]) -> Block:
 
 
 class Engine(Protocol):
-    """What steps are done by. A handle stands for a value that is somewhere or will be, and is only ever handed back."""
+    """What steps are done by.
+
+    A handle stands for a value that is somewhere or will be. It can be hashed, and is only ever handed back.
+    """
 
     @property
     def name(self) -> str:
@@ -242,9 +245,7 @@ class _Job:
         self._running: list[Any] = []
         self._tails: list[BlockTails] = []
 
-    def add_rows(
-        self, values: npt.NDArray[np.float32], classes: npt.NDArray[np.uint32], bounds: Bounds | None
-    ) -> None:
+    def add_rows(self, values: npt.NDArray[np.float32], classes: npt.NDArray[np.uint32], bounds: Bounds | None) -> None:
         """The next block of rows."""
         self._rows.append(self._put(Block(values, classes)))
         if bounds is None and self._same:

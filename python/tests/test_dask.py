@@ -26,9 +26,7 @@ def expected(few):
 
 
 def started(workers):
-    cluster = distributed.LocalCluster(
-        n_workers=workers, threads_per_worker=1, dashboard_address=None, silence_logs=50
-    )
+    cluster = distributed.LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=None, silence_logs=50)
     return cluster, distributed.Client(cluster)
 
 

@@ -1,10 +1,10 @@
 """Steps of a fit, and what drives them."""
 
+import _thread
 import pickle
 import random
 import threading
 
-import _thread
 import numpy as np
 import pytest
 from engines import Here, Processes
@@ -182,9 +182,7 @@ def test_what_a_step_raises_reaches_the_caller_and_changes_nothing(few):
     before = content(machine)
     engine = Here(replaced={"meet": failing})
     with pytest.raises(LookupError, match="no such worker"):
-        machine._fit(
-            *few, ids=None, ignored=None, batch=None, time=None, driver=steps.Driver(engine, 100)
-        )
+        machine._fit(*few, ids=None, ignored=None, batch=None, time=None, driver=steps.Driver(engine, 100))
     assert engine.cancelled and content(machine) == before
 
 

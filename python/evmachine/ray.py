@@ -85,8 +85,8 @@ class _Engine:
 
 
 def _no_room(error: Exception) -> MemoryError:
-    first = str(error).strip().partition("\n")[0]
-    return MemoryError(f"{first} Give ray.init a larger object_store_memory, or a folder with more room to spill to.")
+    first = str(error).strip().partition("\n")[0].rstrip(".")
+    return MemoryError(f"{first}; give ray.init a larger object_store_memory, or a larger disk to spill to")
 
 
 class RayExtremeValueMachine(DistributedMachine):

@@ -180,7 +180,7 @@ def test_a_killed_worker_changes_nothing(letters):
 FULL = """
 import numpy as np, ray, evmachine.ray
 ray.init(num_cpus=1, include_dashboard=False, object_store_memory=80 << 20, log_to_driver=False,
-         _system_config={"automatic_object_spilling_enabled": False})
+         _system_config={"automatic_object_spilling_enabled": False, "local_fs_capacity_threshold": 0.0})
 hold = [ray.put(np.zeros(60 << 20, np.uint8))]
 machine = evmachine.ray.RayExtremeValueMachine()
 try:

@@ -107,7 +107,7 @@ def read_table(source: str, table: Any, rule: Rule) -> Shard | Refused:
 
 def read_columns(source: str, columns: Mapping[str, Any], rule: Rule) -> Shard | Refused:
     """Columns as arrays, one of them of labels."""
-    if rule.label not in columns:
+    if rule.label is None or rule.label not in columns:
         return Refused(f"{source}: which column holds the labels? Say label='...' of {', '.join(columns)}")
     labels = columns[rule.label]
     try:

@@ -215,7 +215,7 @@ class _Answers:
 
         machine = ray.get(model) if isinstance(model, ray.ObjectRef) else ExtremeValueMachine.load(model)
         # Columns are chosen here by name; what is asked then has none.
-        own = vars(machine).pop("feature_names_in_", None)
+        own = machine.__dict__.pop("feature_names_in_", None)
         self._machine = machine.set_params(n_jobs=threads, verbose=0)
         self._features, self._own, self._names = features, None if own is None else own.tolist(), names
 

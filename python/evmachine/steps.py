@@ -23,7 +23,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from evmachine._native import Task
+from evmachine import _native
 
 __all__ = [
     "Block",
@@ -40,6 +40,9 @@ __all__ = [
     "merge",
     "select",
 ]
+
+#: What all steps of one fit share: metric, sizes of tails, what is fitted, and a sample of the rows.
+Task = _native.Task
 
 #: Meetings for each worker: so many even out who ends last.
 _MEETINGS = 16

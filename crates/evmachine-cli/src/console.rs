@@ -47,6 +47,11 @@ impl Console {
         self.device.as_ref().map_or(run, |device| run.device(device))
     }
 
+    /// Bytes that a command may take, where that was said.
+    pub(crate) fn memory(&self) -> Option<usize> {
+        self.memory
+    }
+
     /// A line for a person.
     pub fn say(&self, line: impl AsRef<str>) {
         if !self.quiet {

@@ -1,17 +1,19 @@
 //! The flags that say what data files hold, and the files themselves.
 
 use std::path::PathBuf;
+use std::slice::from_ref;
 
 use clap::Args;
 use evmachine::{Evm, Features, Fill, Labels, Metric, Params};
 use evmachine_data::{
-    Batch, ColumnRef, Format, Gathering, Header, Missing, Notice, ReadOptions, Schema, Series, Skipped,
+    ColumnRef, Format, Header, Missing, Notice, ReadOptions, Schema, Series, Skipped,
 };
 
 use crate::console::Console;
 use crate::failure::{Failure, Kind};
 use crate::inputs::expand;
 use crate::interrupt;
+use crate::large::{Rows, Sink, Store, Texts};
 use crate::origin::{FileRows, Located, Origin};
 use crate::text::counted;
 
@@ -45,7 +47,8 @@ pub struct DataArguments {
     #[arg(long, value_name = "FORMAT")]
     pub format: Option<Format>,
 
-    /// Labels in a file of their own, for NPY: one a line, or a one-dimensional NPY.
+    /// Labels in a file of their own, for NPY: one a line, or a one-dimensional NPY. For several files, a pattern such as
+    /// 'labels-*.npy' that stands for as many.
     #[arg(long, value_name = "FILE")]
     pub labels_file: Option<PathBuf>,
 
@@ -151,7 +154,8 @@ impl DataArguments {
         paths: &[PathBuf],
         evm: Option<&Evm>,
     ) -> Result<Series, Failure> {
-        let series = Series::open(&expand(paths)?, &self.options(evm))?;
+        let labels = self.labels_file.as_ref().map_or(Ok(Vec::new()), |path| expand(from_ref(path)))?;
+        let series = Series::open_labelled(&expand(paths)?, &labels, &self.options(evm))?;
         let shown = series.paths()[0].display();
         for notice in &series.schema().notices {
             console.warn(format!("{shown}: {notice}; {}", settling_flag(notice)));
@@ -209,9 +213,10 @@ impl DataArguments {
                 _ => (self, first?),
             },
         };
-        let (batch, origin, _) = collect(console, series, &arguments.options(evm))?;
-        let features = Features::new(batch.features, batch.columns)?;
-        Ok(Unlabelled { origin, features, labels: batch.labels })
+        let sink = Sink::new(&arguments.options(evm), None);
+        let (rows, origin, _) = collect(console, series, sink, None)?;
+        let labels = rows.labels.map(|labels| labels.iter().map(str::to_owned).collect());
+        Ok(Unlabelled { origin, features: rows.features, labels })
     }
 
     /// As [`read_unlabelled`](Self::read_unlabelled), for rows that are learned beside known ones.
@@ -233,18 +238,26 @@ impl DataArguments {
         paths: &[PathBuf],
         evm: Option<&Evm>,
     ) -> Result<Labelled, Failure> {
+        self.read_large(console, paths, evm, None)
+    }
+
+    /// As [`read_labelled`](Self::read_labelled); features that do not fit the memory go to the store.
+    pub(crate) fn read_large(
+        &self,
+        console: &Console,
+        paths: &[PathBuf],
+        evm: Option<&Evm>,
+        store: Option<&Store>,
+    ) -> Result<Labelled, Failure> {
         let series = self.open(console, paths, evm)?;
         if series.schema().label_name.is_none() {
             return Err(no_labels(series.schema(), evm.is_some()));
         }
-        let (mut batch, origin, schema) = collect(console, series, &self.options(evm))?;
-        let rule = self.fill.filter(|_| evm.is_none());
-        let fill = rule.map(|rule| rule.learn(&batch.features, batch.columns));
-        if let Some(numbers) = &fill {
-            evmachine::fill(&mut batch.features, numbers);
-        }
-        let features = Features::new(batch.features, batch.columns)?;
-        let labels = Labels::new(batch.labels.unwrap_or_default())?;
+        let sink = Sink::new(&self.options(evm), store);
+        let (rows, origin, schema) =
+            collect(console, series, sink, self.fill.filter(|_| evm.is_none()))?;
+        let Rows { features, labels, fill, .. } = rows;
+        let labels = Labels::new(labels.iter().flat_map(Texts::iter))?;
         console.detail(format!(
             "{}: {} rows of {} features, {} classes, read as {}",
             origin.name(),
@@ -289,10 +302,10 @@ impl DataArguments {
 fn collect(
     console: &Console,
     mut series: Series,
-    options: &ReadOptions,
-) -> Result<(Batch, Origin, Schema), Failure> {
+    mut sink: Sink<'_>,
+    fill: Option<Fill>,
+) -> Result<(Rows, Origin, Schema), Failure> {
     let bar = console.bar(None, "reading");
-    let mut gathering = Gathering::new(options);
     let columns = series.schema().feature_names.len();
     let mut files: Vec<FileRows> = Vec::new();
     while let Some(next) = series.next() {
@@ -304,18 +317,18 @@ fn collect(
         if files.len() <= file
             && let Some(rows) = series.announced()
         {
-            gathering.expect(&name, rows, columns)?;
+            sink.expect(&name, rows, columns)?;
         }
         FileRows::extend(&mut files, path, file, batch.rows);
-        gathering.add(&name, batch)?;
+        sink.add(&name, batch)?;
     }
     bar.finish_and_clear();
     report_skipped(console, &series);
     let schema = series.schema().clone();
-    let mut batch = gathering.finish();
-    let numbers = std::mem::take(&mut batch.row_numbers);
-    let ids = batch.ids.take();
-    Ok((batch, Origin { files, numbers, ids }, schema))
+    let mut rows = sink.finish(fill)?;
+    let numbers = std::mem::take(&mut rows.batch.row_numbers);
+    let ids = rows.batch.ids.take();
+    Ok((rows, Origin { files, numbers, ids }, schema))
 }
 
 /// Whether a row of zeros has a distance to nothing. Standardised rows are others, and the library judges them.

@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use evmachine::scratch::FolderError;
 use evmachine::{
     CalibrateError, EditError, FeatureError, FitError, ForgetError, FormatError, ParamsError, PoolError,
     PredictError, ReduceError,
@@ -370,6 +371,18 @@ impl From<PlotError> for Failure {
     fn from(error: PlotError) -> Self {
         let kind = if matches!(error, PlotError::UnknownFormat { .. }) { Kind::Usage } else { Kind::Other };
         Self::new(kind, error.to_string())
+    }
+}
+
+impl From<FolderError> for Failure {
+    fn from(error: FolderError) -> Self {
+        let failure = Self::new(Kind::Usage, error.to_string());
+        match error {
+            FolderError::Another { .. } => failure.hint("without --resume the run begins anew"),
+            FolderError::Failed { .. } => Self::new(Kind::Other, error.to_string())
+                .hint("--scratch names another folder"),
+            _ => failure.hint("--scratch names another folder"),
+        }
     }
 }
 

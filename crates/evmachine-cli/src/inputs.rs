@@ -1,20 +1,50 @@
-//! Data files as they are named on the command line: one, several, or a pattern that a shell left as it was.
+//! Data files as they are named on the command line: one, several, a folder, or a pattern that a shell left as it was.
 
 use std::path::{Path, PathBuf};
 
 use crate::failure::{Failure, Kind};
 
 /// The files that some names stand for. In the last part of a path `*` stands for any characters and `?` for one, unless there
-/// is a file of that very name; files that match are in the order of their names.
+/// is a file of that very name; files that match are in the order of their names. A folder stands for all files in it and below, in the order
+/// of their paths, but for those whose names begin with a dot or an underscore, as markers and summaries of writers do.
 pub(crate) fn expand(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     let mut files = Vec::new();
     for path in paths {
         match pattern(path) {
             Some(pattern) => files.extend(matching(path, &pattern)?),
+            None if path.is_dir() => {
+                let mut found = Vec::new();
+                gather(path, &mut found).map_err(|error| failed(path, &error))?;
+                if found.is_empty() {
+                    return Err(Failure::new(Kind::Data, "no data files in this folder").about(path.display()));
+                }
+                found.sort();
+                files.extend(found);
+            }
             None => files.push(path.clone()),
         }
     }
     Ok(files)
+}
+
+fn failed(path: &Path, error: &std::io::Error) -> Failure {
+    Failure::new(Kind::Data, error.to_string()).about(path.display())
+}
+
+/// Files in a folder and below. Links to folders are not followed, as they may lead back.
+fn gather(folder: &Path, files: &mut Vec<PathBuf>) -> std::io::Result<()> {
+    for entry in std::fs::read_dir(folder)? {
+        let entry = entry?;
+        if entry.file_name().to_string_lossy().starts_with(['.', '_']) {
+            continue;
+        }
+        if entry.file_type()?.is_dir() {
+            gather(&entry.path(), files)?;
+        } else if entry.path().is_file() {
+            files.push(entry.path());
+        }
+    }
+    Ok(())
 }
 
 fn pattern(path: &Path) -> Option<String> {
@@ -24,7 +54,7 @@ fn pattern(path: &Path) -> Option<String> {
 
 fn matching(path: &Path, pattern: &str) -> Result<Vec<PathBuf>, Failure> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let failed = |error: std::io::Error| Failure::new(Kind::Data, error.to_string()).about(path.display());
+    let failed = |error: std::io::Error| failed(path, &error);
     let mut files = Vec::new();
     for entry in std::fs::read_dir(folder.unwrap_or(Path::new("."))).map_err(failed)? {
         let entry = entry.map_err(failed)?;

@@ -14,6 +14,7 @@ pub mod files;
 mod fill;
 mod inputs;
 pub mod interrupt;
+mod large;
 pub mod letter;
 mod megabytes;
 mod model;

@@ -180,6 +180,18 @@ pub enum DataError {
         /// In what they differ.
         detail: String,
     },
+    /// There are not as many files of labels as of features.
+    #[error(
+        "{file}: {files} files and {labels} file{s} of labels. Give one for each, in the same order", s = plural(*labels)
+    )]
+    LabelFiles {
+        /// The first file.
+        file: String,
+        /// Files of features.
+        files: usize,
+        /// Files of labels.
+        labels: usize,
+    },
     /// Text that is not UTF-8.
     #[error("{file} is UTF-16 text. Save it as UTF-8")]
     Utf16 {
@@ -496,4 +508,8 @@ pub(crate) fn display_name(path: &Path) -> String {
 /// `-` stands for standard input.
 pub(crate) fn is_standard_input(path: &Path) -> bool {
     path == Path::new("-")
+}
+
+fn plural(count: usize) -> &'static str {
+    if count == 1 { "" } else { "s" }
 }

@@ -63,6 +63,12 @@ impl Gathering {
         Ok(())
     }
 
+    /// The features up to now, which then are elsewhere; rows to come may have none.
+    pub fn take_features(&mut self) -> Vec<f32> {
+        self.bytes -= 4 * self.data.features.len() as u64;
+        std::mem::take(&mut self.data.features)
+    }
+
     /// All rows.
     pub fn finish(self) -> Batch {
         self.data

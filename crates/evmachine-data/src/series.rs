@@ -17,6 +17,8 @@ use crate::reader::{Reader, Schema, open};
 #[derive(Debug)]
 pub struct Series {
     paths: Vec<PathBuf>,
+    /// As many files of labels, or none.
+    labels: Vec<PathBuf>,
     options: ReadOptions,
     schema: Schema,
     /// The files read to their end.
@@ -32,18 +34,34 @@ impl Series {
     ///
     /// Where there is none.
     pub fn open(paths: &[PathBuf], options: &ReadOptions) -> Result<Self, DataError> {
-        let (first, others) = paths.split_first().expect("at least one file is read");
-        if let (Some(labels), Some(other)) = (&options.labels_file, others.first()) {
-            return Err(DataError::UnlikeFiles {
-                file: display_name(other),
-                first: display_name(first),
-                detail: format!("{} has the labels of one file", display_name(labels)),
+        let labels: Vec<PathBuf> = options.labels_file.iter().cloned().collect();
+        Self::open_labelled(paths, &labels, options)
+    }
+
+    /// As [`open`](Self::open), with the labels of each file in a file of its own; or with none of those.
+    pub fn open_labelled(
+        paths: &[PathBuf],
+        labels: &[PathBuf],
+        options: &ReadOptions,
+    ) -> Result<Self, DataError> {
+        let first = paths.first().expect("at least one file is read");
+        if !labels.is_empty() && labels.len() != paths.len() {
+            return Err(DataError::LabelFiles {
+                file: display_name(first),
+                files: paths.len(),
+                labels: labels.len(),
             });
         }
-        let current = open(first, options)?;
-        let schema = current.schema().clone();
-        let (options, paths) = (options.clone(), paths.to_vec());
-        Ok(Self { paths, options, schema, done: 0, current: Some(current), skipped: Vec::new() })
+        let current = open(first, &ReadOptions { labels_file: labels.first().cloned(), ..options.clone() })?;
+        Ok(Self {
+            paths: paths.to_vec(),
+            labels: labels.to_vec(),
+            options: options.clone(),
+            schema: current.schema().clone(),
+            done: 0,
+            current: Some(current),
+            skipped: Vec::new(),
+        })
     }
 
     /// What the first file consists of.
@@ -89,7 +107,9 @@ impl Series {
     }
 
     fn open_alike(&self, path: &Path) -> Result<Reader, DataError> {
-        let reader = open(path, &self.options)?;
+        let labels_file = self.labels.get(self.done).cloned();
+        let options = ReadOptions { labels_file, ..self.options.clone() };
+        let reader = open(path, &options)?;
         let (own, first) = (reader.schema(), &self.schema);
         let named = own.named && first.named;
         if own.feature_names == first.feature_names
@@ -106,7 +126,7 @@ impl Series {
         } else if is_standard_input(path) || !self.options.features.is_empty() {
             "they stand in another order".to_owned()
         } else {
-            let by_name = ReadOptions { expected: first.feature_names.clone(), ..self.options.clone() };
+            let by_name = ReadOptions { expected: first.feature_names.clone(), ..options };
             return open(path, &by_name);
         };
         Err(DataError::UnlikeFiles { file: display_name(path), first: display_name(&self.paths[0]), detail })

@@ -3,6 +3,7 @@
 //! writes there removes, however soon it comes. Whoever reads a file, changes it and writes it again holds it meanwhile ([`Held`]).
 
 mod held;
+mod spool;
 mod stale;
 
 use std::fs::{self, File, Metadata};
@@ -12,6 +13,7 @@ use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
 
 pub use held::Held;
+pub use spool::{Spool, Spooled};
 
 const PREFIX: &str = ".evmachine-";
 const SUFFIX: &str = ".partial";

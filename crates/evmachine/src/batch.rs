@@ -97,7 +97,11 @@ impl<'a> Batch<'a> {
                 whitening::Grouped { points: &self.points, order: &self.order, classes: &self.classes };
             model.whitening = Some(Arc::new(Whitening::estimate(run, amount, &rows)?));
         }
-        Ok(Self { points: model.whitened(self.points)?, ..self })
+        let points = match run.scratch {
+            Some(scratch) => model.whitened_there(scratch, self.points)?,
+            None => model.whitened(self.points)?,
+        };
+        Ok(Self { points, ..self })
     }
 
     /// Moves the rows towards their neighbours; where they were before, if they moved.
@@ -113,13 +117,18 @@ impl<'a> Batch<'a> {
             .zip(&self.ranges)
             .map(|(class, range)| ClassRows { new: &self.order[range.clone()], old: &class.vectors })
             .collect();
-        let smoothed = smoothing::smooth(run, &params.metric, smoothing, &self.points, &rows)?;
+        let (metric, points) = (&params.metric, &self.points);
+        let smoothed = match run.scratch {
+            Some(scratch) => smoothing::smooth_there(run, scratch, metric, smoothing, points, &rows)?,
+            None => smoothing::smooth(run, metric, smoothing, points, &rows)?,
+        };
         Ok(Some(std::mem::replace(&mut self.points, smoothed)))
     }
 }
 
 /// Standardises by the columns of the first batch, which this may be, and groups the rows.
 pub(crate) fn group<'a>(
+    run: &Run<'_>,
     model: &mut Evm,
     features: &'a Features<'_>,
     ids: &[u32],
@@ -130,7 +139,11 @@ pub(crate) fn group<'a>(
         let raw = Points::ready(features.values(), features.columns());
         model.standard = Some(Arc::new(Standard::estimate(&raw, &rows)));
     }
-    Ok(Batch::new(model.standardized(features)?, ids, model.classes.len()))
+    let points = match run.scratch {
+        Some(scratch) => model.standardized_there(scratch, features)?,
+        None => model.standardized(features)?,
+    };
+    Ok(Batch::new(points, ids, model.classes.len()))
 }
 
 /// Resolves the tail size of new classes; returns the classes with data whose size exceeds their negatives.

@@ -144,7 +144,7 @@ impl TailFits {
                 None
             };
             let everything: Vec<usize> = (0..derived.classes.len()).collect();
-            derived.choose(run, &everything, originals.as_ref())?;
+            derived.choose(run, &everything, originals.as_ref(), &derived.pool_sums())?;
         }
         Ok(derived)
     }

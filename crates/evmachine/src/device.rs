@@ -5,6 +5,7 @@
 
 use std::ops::{ControlFlow, Range};
 
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::metric::Metric;
@@ -17,6 +18,12 @@ use crate::psi::PsiModel;
 pub trait Device: Send + Sync {
     /// What people call it, as `NVIDIA H200 (cuda:0)`.
     fn name(&self) -> &str;
+
+    /// Whether it does work of this kind at all.
+    fn does(&self, kind: WorkKind) -> bool {
+        let _ = kind;
+        true
+    }
 
     /// Whether work of so many multiplications is worth sending.
     fn takes(&self, multiplications: u64) -> bool;
@@ -32,10 +39,27 @@ pub trait Device: Send + Sync {
     fn tails(&self, work: &TailWork<'_>) -> Result<Tails, DeviceError>;
 
     /// The greedy set cover of each class, by position and gain in the order of choice; ties go to the first.
-    fn covers(&self, work: &CoverWork<'_>) -> Result<Vec<Vec<(u32, u32)>>, DeviceError>;
+    fn covers(&self, work: &CoverWork<'_>) -> Result<Vec<Vec<(u32, u32)>>, DeviceError> {
+        let _ = work;
+        Err(DeviceError::NotAsked { device: self.name().to_owned() })
+    }
 
     /// The largest supports of queries, handed to `deliver` in parts, in order.
-    fn supports(&self, work: &SupportWork<'_>, deliver: &mut Deliver<'_>) -> Result<(), DeviceError>;
+    fn supports(&self, work: &SupportWork<'_>, deliver: &mut Deliver<'_>) -> Result<(), DeviceError> {
+        let _ = (work, deliver);
+        Err(DeviceError::NotAsked { device: self.name().to_owned() })
+    }
+}
+
+/// What a device may be asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WorkKind {
+    /// [`Device::tails`]
+    Tails,
+    /// [`Device::covers`]
+    Covers,
+    /// [`Device::supports`]
+    Supports,
 }
 
 /// What the device found, or nothing where it failed and gives way.
@@ -91,7 +115,7 @@ pub struct TailWork<'a> {
 }
 
 /// What is fitted to a tail.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct FitRule {
     /// Which model.
     pub model: TailModel,
@@ -207,6 +231,20 @@ pub enum DeviceError {
         device: String,
         /// What its driver says.
         reason: String,
+    },
+    /// A disk does not take or give what it is to hold.
+    #[error("{place}: {reason}; make room there, or name another folder")]
+    Disk {
+        /// Where.
+        place: String,
+        /// What the system says.
+        reason: String,
+    },
+    /// It does no work of that kind.
+    #[error("{device} does no work of that kind")]
+    NotAsked {
+        /// Its name.
+        device: String,
     },
     /// Whoever watches ended it.
     #[error("stopped")]

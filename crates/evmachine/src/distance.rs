@@ -4,6 +4,7 @@
 //! built-in metrics, [`pairwise`] calls a user's own function. Both give *ranks*, which order pairs as distances
 //! do ([`Metric::distance_of_rank`]).
 
+mod by_tile;
 mod kernel;
 mod later;
 mod lines;
@@ -14,6 +15,7 @@ mod panels;
 
 use std::ops::Range;
 
+use self::by_tile::ByTile;
 pub(crate) use self::kernel::GROUP;
 use self::later::Later;
 use self::lines::Lines;
@@ -87,6 +89,15 @@ pub(crate) fn columns_later<'a>(
     order: &'a [usize],
 ) -> Box<dyn Columns + 'a> {
     Box::new(Later::new(metric, points, order))
+}
+
+/// As [`columns`], laid out anew for every tile.
+pub(crate) fn columns_by_tile<'a>(
+    metric: &'a Metric,
+    points: &'a Points<'a>,
+    order: &'a [usize],
+) -> Box<dyn Columns + 'a> {
+    Box::new(ByTile::new(metric, points, order))
 }
 
 #[cfg(test)]

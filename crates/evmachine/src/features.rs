@@ -1,10 +1,12 @@
 //! An `(n, d)` matrix of `f32`, row after row, checked finite once, at the door.
 
 use std::borrow::Cow;
-use std::ops::Range;
+use std::fmt;
+use std::ops::{Deref, Range};
 use std::slice::ChunksExact;
 
 use crate::error::FeatureError;
+use crate::scratch::SharedValues;
 
 /// Largest magnitude accepted: its square, summed over 10^6 dimensions, is still an `f32`.
 pub(crate) const LARGEST: f32 = 1e15;
@@ -31,17 +33,57 @@ const SMALLEST: f32 = 1e-15;
 /// assert!(error.to_string().starts_with("row 0, column 1: NaN"));
 /// # Ok::<(), evmachine::FeatureError>(())
 /// ```
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Clone)]
 pub struct Features<'a> {
-    values: Cow<'a, [f32]>,
+    values: Values<'a>,
     columns: usize,
+    /// The largest magnitude, where it is known.
+    largest: Option<f32>,
+}
+
+#[derive(Clone)]
+enum Values<'a> {
+    Own(Cow<'a, [f32]>),
+    Shared(SharedValues),
+}
+
+impl Deref for Values<'_> {
+    type Target = [f32];
+
+    fn deref(&self) -> &[f32] {
+        match self {
+            Values::Own(values) => values,
+            Values::Shared(values) => values,
+        }
+    }
+}
+
+impl fmt::Debug for Features<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (values, columns) = (&&*self.values, self.columns);
+        formatter.debug_struct("Features").field("values", values).field("columns", &columns).finish()
+    }
+}
+
+impl PartialEq for Features<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.columns == other.columns && *self.values == *other.values
+    }
 }
 
 impl<'a> Features<'a> {
     /// Takes `values` as rows of `columns` each: a vector as its own, a slice without a copy. A matrix without rows is
     /// fine; one without columns is not.
     pub fn new(values: impl Into<Cow<'a, [f32]>>, columns: usize) -> Result<Self, FeatureError> {
-        let values = values.into();
+        Self::of(Values::Own(values.into()), columns)
+    }
+
+    /// As [`new`](Self::new), for values that lie elsewhere, such as in a file that is mapped, and stay there.
+    pub fn shared(values: SharedValues, columns: usize) -> Result<Features<'static>, FeatureError> {
+        Features::of(Values::Shared(values), columns)
+    }
+
+    fn of(values: Values<'a>, columns: usize) -> Result<Self, FeatureError> {
         if columns == 0 {
             return Err(FeatureError::NoColumns);
         }
@@ -52,22 +94,22 @@ impl<'a> Features<'a> {
         if largest.is_nan() || largest > LARGEST {
             return Err(first_bad_value(&values, columns));
         }
-        Ok(Self { values, columns })
+        Ok(Self { values, columns, largest: Some(largest) })
     }
 
     /// Values that were checked already.
     pub(crate) fn checked(values: Vec<f32>, columns: usize) -> Features<'static> {
-        Features { values: Cow::Owned(values), columns: columns.max(1) }
+        Features { values: Values::Own(Cow::Owned(values)), columns: columns.max(1), largest: None }
     }
 
     /// As [`checked`](Self::checked), without copying.
     pub(crate) fn checked_view(values: &'a [f32], columns: usize) -> Self {
-        Self { values: Cow::Borrowed(values), columns: columns.max(1) }
+        Self { values: Values::Own(Cow::Borrowed(values)), columns: columns.max(1), largest: None }
     }
 
     /// Whether the squares of all values would vanish.
     pub(crate) fn check_squares(&self) -> Result<(), FeatureError> {
-        let largest = largest_magnitude(&self.values);
+        let largest = self.largest.unwrap_or_else(|| largest_magnitude(&self.values));
         if largest < SMALLEST && largest > 0.0 {
             return Err(FeatureError::TooSmall { largest, limit: SMALLEST });
         }
@@ -105,12 +147,16 @@ impl<'a> Features<'a> {
 
     /// All values, row after row; copied if they were borrowed.
     pub fn into_values(self) -> Vec<f32> {
-        self.values.into_owned()
+        match self.values {
+            Values::Own(values) => values.into_owned(),
+            Values::Shared(values) => values.to_vec(),
+        }
     }
 
     /// The same matrix without copying; what is owned stays with `self`.
     pub fn borrowed(&self) -> Features<'_> {
-        Features { values: Cow::Borrowed(&self.values), columns: self.columns }
+        let values = Values::Own(Cow::Borrowed(&*self.values));
+        Features { values, columns: self.columns, largest: self.largest }
     }
 
     /// Consecutive rows, without copying.
@@ -140,7 +186,7 @@ impl<'a> Features<'a> {
         for &row in rows {
             values.extend_from_slice(self.row(row));
         }
-        Features { values: Cow::Owned(values), columns: self.columns }
+        Features::checked(values, self.columns)
     }
 }
 

@@ -19,8 +19,8 @@ use crate::psi::{FitStatus, PsiModel};
 use crate::reduce::{self, Originals};
 use crate::refit::{self, Merging, merge_sorted};
 use crate::report::{Report, StageTimes};
-use crate::tail::{self, Against, Executor, Plan, Problem};
-use crate::tail_memory::{keeps_tails, remember_tails, remembered};
+use crate::tail::{self, Against, Executor, Plan, Problem, Stored, StoredWork};
+use crate::tail_memory::{NewTails, keeps_tails, remember_tails, remembered};
 use crate::training;
 use crate::update::{self, Exchanged};
 use crate::weibull::fit_tail;
@@ -112,7 +112,7 @@ fn learn_here(
     let mut model = old.clone();
     model.cache = Cache::default();
     let (ids, new_classes) = batch::class_ids(&mut model, labels);
-    let batch = batch::group(&mut model, features, &ids, is_first)?;
+    let batch = batch::group(run, &mut model, features, &ids, is_first)?;
     let mut times = StageTimes::default();
 
     let clock = Instant::now();
@@ -131,19 +131,34 @@ fn learn_here(
     let sizes: Vec<usize> = model.classes.iter().map(|class| class.tail_size).collect();
 
     let clock = Instant::now();
-    let columns = distance::columns_later(metric, &batch.points, &batch.order);
+    let columns = match run.scratch {
+        Some(_) => distance::columns_by_tile(metric, &batch.points, &batch.order),
+        None => distance::columns_later(metric, &batch.points, &batch.order),
+    };
     let old_ranges = model.ranges();
     let strangers = Strangers::new(&model);
     let met = against(old, columns.as_ref(), &batch, &old_ranges, &strangers);
     let keep_tails = keeps_tails(&model, old.extreme_vector_count(), &batch);
     let mut plans = Vec::new();
     let alone = model.is_alone();
+    let mut stored = None;
     let (fits, refitted) = if alone {
         (vec![(UNFITTED, Arc::default()); batch.order.len()], 0)
     } else {
         let exchanged = update::exchange(run, &model, &batch, &met, &sizes, &mut plans)?;
-        let (plan, fits) = fit_batch(run, &model, &batch, &met, &sizes, keep_tails, exchanged.as_ref())?;
-        plans.push(plan);
+        let fits = match fit_stored(run, &model, &batch, &met, &sizes, &mut plans)? {
+            Some(mut found) => {
+                let fits = std::mem::take(&mut found.fits);
+                stored = Some(found);
+                fits
+            }
+            None => {
+                let exchanged = exchanged.as_ref();
+                let (plan, fits) = fit_batch(run, &model, &batch, &met, &sizes, keep_tails, exchanged)?;
+                plans.push(plan);
+                fits
+            }
+        };
         times.tails = clock.elapsed();
 
         let clock = Instant::now();
@@ -155,18 +170,29 @@ fn learn_here(
 
     let clock = Instant::now();
     // Packed rows are let go before the model takes in its own copy of them, unless tails are measured once more.
-    let columns = (model.tail_memory == TailMemory::Full && !keep_tails && !alone).then_some(columns);
+    let again = model.tail_memory == TailMemory::Full && !keep_tails && !alone && stored.is_none();
+    let columns = again.then_some(columns);
     let mut report_fits = fits.iter().map(|(psi, _)| psi).collect();
     append(&mut model, &batch, fits, old.points_seen);
+    let takes_vectors = stored.is_none();
+    if takes_vectors {
+        let everything: Vec<usize> = (0..model.classes.len()).collect();
+        take_vectors(&mut model, &batch, &everything);
+    }
     if alone {
         model.be_alone(run)?;
         report_fits = model.classes[0].psi.iter().rev().take(features.rows()).collect();
     }
     let counts: Vec<usize> = old_ranges.iter().map(Range::len).collect();
-    let covers = reduce::reduce_after(run, &mut model, &batch, originals.as_ref())?;
+    let covers = reduce::reduce_after(run, &mut model, &batch, originals.as_ref(), !takes_vectors)?;
     let (added, dropped) = reduce::count_changes(covers.as_deref(), &counts, &batch);
     let again = columns.as_deref().map(|columns| against(old, columns, &batch, &old_ranges, &strangers));
-    remember_tails(run, &mut model, &batch, again.as_deref(), &sizes)?;
+    let whereabouts = match (&again, &stored) {
+        (Some(again), _) => NewTails::Measured(again),
+        (None, Some(stored)) => NewTails::Stored { stored, known: keep_tails },
+        (None, None) => NewTails::Kept,
+    };
+    remember_tails(run, &mut model, &batch, &whereabouts, &sizes)?;
     times.cover = clock.elapsed();
     model.points_seen += ignored.map_or(0, |ignored| ignored.rows() as u64);
 
@@ -266,7 +292,32 @@ fn fit_batch(
     Ok((plan, fits))
 }
 
-/// Adds the new points to their classes, behind the extreme vectors.
+/// As [`fit_batch`], with rows that lie in the scratch of the run; `None` where there is none, or another device does it.
+fn fit_stored(
+    run: &Run<'_>,
+    model: &Evm,
+    batch: &Batch<'_>,
+    against: &[Against<'_>],
+    sizes: &[usize],
+    plans: &mut Vec<Plan>,
+) -> Result<Option<Stored>, Halt> {
+    let Some(scratch) = run.scratch else { return Ok(None) };
+    let metric = &model.params.metric;
+    let rows = batch.rows().among_themselves();
+    let itself = Problem::new((run, Stage::Tails), metric, rows, &against[against.len() - 1..], sizes);
+    let plan = itself.plan();
+    if plan.executor == Executor::Device {
+        return Ok(None);
+    }
+    let problem = Problem::new((run, Stage::Tails), metric, rows, against, sizes);
+    let work =
+        StoredWork { scratch, problem: &problem, params: &model.params, memory: model.tail_memory };
+    let stored = work.fits(&plan)?;
+    plans.push(plan);
+    Ok(Some(stored))
+}
+
+/// Adds the new points to their classes, behind the extreme vectors, without their vectors.
 fn append(model: &mut Evm, batch: &Batch<'_>, fits: Vec<Fit>, points_before: u64) {
     for ((position, &row), (psi, tail)) in batch.order.iter().enumerate().zip(fits) {
         let class = &mut model.classes[batch.classes[position] as usize];
@@ -276,7 +327,13 @@ fn append(model: &mut Evm, batch: &Batch<'_>, fits: Vec<Fit>, points_before: u64
         class.gains.push(1.0);
         class.points_seen += 1;
     }
-    for (class, range) in model.classes.iter_mut().zip(&batch.ranges) {
+    model.points_seen += batch.order.len() as u64;
+}
+
+/// Gives some classes the vectors of their new points.
+pub(crate) fn take_vectors(model: &mut Evm, batch: &Batch<'_>, classes: &[usize]) {
+    for &number in classes {
+        let (class, range) = (&mut model.classes[number], &batch.ranges[number]);
         if !range.is_empty() {
             let new = batch.points.gather(&batch.order[range.clone()]);
             if class.vectors.is_empty() {
@@ -286,5 +343,4 @@ fn append(model: &mut Evm, batch: &Batch<'_>, fits: Vec<Fit>, points_before: u64
             }
         }
     }
-    model.points_seen += batch.order.len() as u64;
 }

@@ -7,6 +7,7 @@ use rayon::prelude::*;
 use crate::error::FeatureError;
 use crate::features::{Features, LARGEST};
 use crate::metric::Metric;
+use crate::scratch::SharedValues;
 
 /// Values that are worth a thread.
 const SHARE: usize = 1 << 16;
@@ -15,7 +16,7 @@ const SHARE: usize = 1 << 16;
 ///
 /// Unit length is applied row by row on the way into a tile, so that preparing a borrowed matrix copies nothing.
 /// Vectors that left a model are prepared already and are never scaled twice.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) struct Points<'a> {
     values: Values<'a>,
     dimensions: usize,
@@ -23,10 +24,12 @@ pub(crate) struct Points<'a> {
     inverse_norms: Vec<f64>,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 enum Values<'a> {
     /// Row after row.
     Whole(Cow<'a, [f32]>),
+    /// As these, in the scratch.
+    Shared(SharedValues),
     /// Rows that lie in several places.
     Rows(Vec<&'a [f32]>),
 }
@@ -51,22 +54,44 @@ impl<'a> Points<'a> {
 
     fn checked(values: Cow<'a, [f32]>, dimensions: usize, metric: &Metric) -> Result<Self, FeatureError> {
         let points = Self::scaled(values, dimensions, metric);
-        match points.inverse_norms.iter().position(|norm| norm.is_infinite()) {
+        match points.zero_row() {
             Some(row) => Err(FeatureError::ZeroVector { row }),
             None => Ok(points),
         }
     }
 
+    /// The first row without a direction, where that matters.
+    fn zero_row(&self) -> Option<usize> {
+        self.inverse_norms.iter().position(|norm| norm.is_infinite())
+    }
+
+    /// As [`whitened`](Self::whitened), for rows in the scratch.
+    pub(crate) fn whitened_there(
+        values: SharedValues,
+        dimensions: usize,
+        metric: &Metric,
+    ) -> Result<Self, FeatureError> {
+        match values.iter().position(|value| value.abs() > LARGEST) {
+            Some(at) => Err(FeatureError::TooLargeWhitened { row: at / dimensions, limit: LARGEST }),
+            None => {
+                let points = Self::scaled_there(values, dimensions, metric);
+                match points.zero_row() {
+                    Some(row) => Err(FeatureError::ZeroVector { row }),
+                    None => Ok(points),
+                }
+            }
+        }
+    }
+
+    /// As [`scaled`](Self::scaled), for rows in the scratch.
+    pub(crate) fn scaled_there(values: SharedValues, dimensions: usize, metric: &Metric) -> Self {
+        let inverse_norms = inverse_norms(&values, dimensions, metric);
+        Self { values: Values::Shared(values), dimensions, inverse_norms }
+    }
+
     /// As [`prepare`](Self::prepare), for vectors that are known not to be all zeros.
     pub(crate) fn scaled(values: Cow<'a, [f32]>, dimensions: usize, metric: &Metric) -> Self {
-        let inverse_norms = match metric {
-            Metric::Cosine => values
-                .par_chunks_exact(dimensions)
-                .with_min_len(SHARE.div_ceil(dimensions))
-                .map(inverse_norm)
-                .collect(),
-            _ => Vec::new(),
-        };
+        let inverse_norms = inverse_norms(&values, dimensions, metric);
         Self { values: Values::Whole(values), dimensions, inverse_norms }
     }
 
@@ -83,6 +108,7 @@ impl<'a> Points<'a> {
     pub(crate) fn len(&self) -> usize {
         match &self.values {
             Values::Whole(values) => values.len() / self.dimensions,
+            Values::Shared(values) => values.len() / self.dimensions,
             Values::Rows(rows) => rows.len(),
         }
     }
@@ -94,6 +120,7 @@ impl<'a> Points<'a> {
     pub(crate) fn write_row(&self, index: usize, out: &mut [f32]) {
         let row = match &self.values {
             Values::Whole(values) => &values[index * self.dimensions..(index + 1) * self.dimensions],
+            Values::Shared(values) => &values[index * self.dimensions..(index + 1) * self.dimensions],
             Values::Rows(rows) => rows[index],
         };
         match self.inverse_norms.get(index) {
@@ -124,6 +151,14 @@ impl<'a> Points<'a> {
         rows.for_each(|(row, &index)| self.write_row(index, row));
         values
     }
+}
+
+fn inverse_norms(values: &[f32], dimensions: usize, metric: &Metric) -> Vec<f64> {
+    if *metric != Metric::Cosine {
+        return Vec::new();
+    }
+    let rows = values.par_chunks_exact(dimensions).with_min_len(SHARE.div_ceil(dimensions));
+    rows.map(inverse_norm).collect()
 }
 
 /// `1 / ||x||`; infinite for an all-zero vector.

@@ -4,9 +4,10 @@ use std::fmt;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use crate::device::Device;
+use crate::device::{Device, WorkKind};
 use crate::distance::GROUP;
 use crate::error::Halt;
+use crate::scratch::Scratch;
 
 /// The stage that a long call is in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize)]
@@ -81,6 +82,7 @@ where
 pub struct Run<'a> {
     observer: Option<&'a dyn Observer>,
     device: Option<&'a dyn Device>,
+    pub(crate) scratch: Option<&'a dyn Scratch>,
     /// Rows in a block of a tile.
     pub(crate) tile_rows: usize,
     /// Columns in a tile.
@@ -98,6 +100,7 @@ impl<'a> Run<'a> {
         Self {
             observer: None,
             device: None,
+            scratch: None,
             tile_rows: 120,
             tile_columns: 512,
             memory: 1 << 30,
@@ -118,9 +121,25 @@ impl<'a> Run<'a> {
         self
     }
 
-    /// The device, if it takes work of so many multiplications.
-    pub(crate) fn device_for(&self, multiplications: u64) -> Option<&'a dyn Device> {
-        self.device.filter(|device| device.takes(multiplications))
+    /// The device, if it does that and takes work of so many multiplications.
+    pub(crate) fn device_for(&self, kind: WorkKind, multiplications: u64) -> Option<&'a dyn Device> {
+        self.device.filter(|device| device.does(kind) && device.takes(multiplications))
+    }
+
+    /// Has a fit or an update hold what does not fit the memory in the scratch, and go on from what is there.
+    pub fn scratch(mut self, scratch: &'a dyn Scratch) -> Self {
+        self.scratch = Some(scratch);
+        self
+    }
+
+    /// The same, with all in memory.
+    pub(crate) fn in_memory(&self) -> Self {
+        Self { scratch: None, ..*self }
+    }
+
+    /// The same, watched by another.
+    pub(crate) fn watched_by(&self, observer: &'a dyn Observer) -> Self {
+        Self { observer: Some(observer), ..*self }
     }
 
     /// Sets the size of the tiles of distances, in rows and columns, each at least 1 and at most 2^20. For benchmarks.

@@ -7,11 +7,13 @@ use crate::cover::{self, Candidates, Cover, Target};
 use crate::curve::Curve;
 use crate::distance;
 use crate::error::{Halt, ReduceError};
+use crate::fit;
 use crate::ignored;
 use crate::model::{Cache, ClassModel, Evm};
 use crate::params::{Budget, Params, ReduceWhen};
 use crate::points::Points;
 use crate::progress::Run;
+use crate::psi::PoolSums;
 
 impl Evm {
     /// Chooses among the extreme vectors again, under another threshold or budget, which later updates keep to.
@@ -45,7 +47,7 @@ impl Evm {
         .check()?;
         let mut model = Evm { params, cache: Cache::default(), ..self.clone() };
         let everything: Vec<usize> = (0..model.classes.len()).collect();
-        model.choose(run, &everything, None)?;
+        model.choose(run, &everything, None, &model.pool_sums())?;
         if let Some(witnesses) = &mut model.witnesses {
             let witnesses = Arc::make_mut(witnesses);
             if let Some(logits) = &mut witnesses.logits {
@@ -76,9 +78,9 @@ impl Evm {
         run: &Run<'_>,
         classes: &[usize],
         originals: Option<&Originals<'_>>,
+        sums: &PoolSums,
     ) -> Result<Vec<Cover>, Halt> {
         let target = Target::new(&self.params, self.points_held());
-        let sums = self.pool_sums();
         let strangers = self.ignored.columns(&self.params.metric, self.dimensions);
         let ranges = self.ranges();
         let everyone = (self.params.cover_risk > 0.0).then(|| {
@@ -186,14 +188,48 @@ impl ClassModel {
 }
 
 /// Chooses extreme vectors for the classes that got data, or for all under a total budget. `None`: all are kept.
+///
+/// Where new points are `without_vectors`, classes get theirs some at a time, as many as fit a quarter of the memory, and keep those of
+/// their extreme vectors; all at once where classes have to do with each other.
 pub(crate) fn reduce_after(
     run: &Run<'_>,
     model: &mut Evm,
     batch: &Batch<'_>,
     originals: Option<&Originals<'_>>,
+    without_vectors: bool,
 ) -> Result<Option<Vec<(usize, Cover)>>, Halt> {
-    let Some(classes) = model.choosing(|class| !batch.ranges[class].is_empty()) else { return Ok(None) };
-    let covers = model.choose(run, &classes, originals)?;
+    let everything: Vec<usize> = (0..model.classes.len()).collect();
+    let Some(classes) = model.choosing(|class| !batch.ranges[class].is_empty()) else {
+        if without_vectors {
+            fit::take_vectors(model, batch, &everything);
+        }
+        return Ok(None);
+    };
+    let sums = model.pool_sums();
+    let shared = matches!(model.params.max_extreme_vectors, Some(Budget::Total(_) | Budget::Ratio(_)));
+    let mut covers = Vec::with_capacity(classes.len());
+    if !without_vectors || shared || model.params.cover_risk > 0.0 {
+        if without_vectors {
+            fit::take_vectors(model, batch, &everything);
+        }
+        covers = model.choose(run, &classes, originals, &sums)?;
+    } else {
+        let bytes = |class: usize| batch.ranges[class].len() * model.dimensions * size_of::<f32>();
+        let sizes: Vec<usize> = classes.iter().map(|&class| bytes(class)).collect();
+        let mut rest = &classes[..];
+        while !rest.is_empty() {
+            let at = classes.len() - rest.len();
+            let fitting = sizes[at..].iter().scan(0, |sum, bytes| {
+                *sum += bytes;
+                Some(*sum)
+            });
+            let count = fitting.take_while(|sum| *sum <= run.memory / 4).count().max(1);
+            let (some, others) = rest.split_at(count);
+            fit::take_vectors(model, batch, some);
+            covers.extend(model.choose(run, some, originals, &sums)?);
+            rest = others;
+        }
+    }
     Ok(Some(classes.into_iter().zip(covers).collect()))
 }
 

@@ -10,6 +10,7 @@ use crate::error::Halt;
 use crate::metric::Metric;
 use crate::points::Points;
 use crate::progress::{Meter, Run, Stage};
+use crate::scratch::{self, Scratch};
 
 /// How far to move, and towards the mean of how many.
 #[derive(Clone, Copy)]
@@ -46,6 +47,28 @@ pub(crate) fn smooth(
     }
     // Moved points are never all zeros, see `stay_if_cancelled`, so cosine can scale them to unit length again.
     Ok(Points::scaled(values.into(), d, metric))
+}
+
+/// As [`smooth`], one class after the other, in the scratch.
+pub(crate) fn smooth_there(
+    run: &Run<'_>,
+    scratch: &dyn Scratch,
+    metric: &Metric,
+    smoothing: Smoothing,
+    points: &Points<'_>,
+    classes: &[ClassRows<'_>],
+) -> Result<Points<'static>, Halt> {
+    let d = points.dimensions();
+    let failed = |error: std::io::Error| scratch::failed(scratch, &error);
+    let meter = run.meter(Stage::Smoothing, points.len());
+    let mut room = scratch.room().map_err(failed)?;
+    for class in classes {
+        let moved = smooth_class(run, metric, smoothing, points, class, &meter)?;
+        for (&row, moved) in class.new.iter().zip(moved.chunks_exact(d)) {
+            room.write(row * d, moved).map_err(failed)?;
+        }
+    }
+    Ok(Points::scaled_there(room.finish().map_err(failed)?, d, metric))
 }
 
 fn smooth_class(

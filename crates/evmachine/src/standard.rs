@@ -5,10 +5,11 @@
 
 use rayon::prelude::*;
 
-use crate::error::FeatureError;
+use crate::error::{FeatureError, Halt};
 use crate::features::Features;
 use crate::model::Evm;
 use crate::points::Points;
+use crate::scratch::{self, Scratch};
 
 /// The least share of the median deviation that a column's own counts as.
 const LEAST_SHARE: f64 = 1e-3;
@@ -84,6 +85,16 @@ impl Standard {
         }
     }
 
+    /// Writes rows, standardised, over themselves. None is left without a direction.
+    fn apply_to_all(&self, rows: &mut [f32]) {
+        rows.par_chunks_exact_mut(self.mean.len()).for_each(|row| {
+            self.apply(row);
+            if row.iter().all(|&value| value == 0.0) {
+                row[0] = NO_DIRECTION;
+            }
+        });
+    }
+
     /// The x of which `row` is the standardised.
     pub(crate) fn undo(&self, row: &mut [f32]) {
         for ((value, mean), deviation) in row.iter_mut().zip(&self.mean).zip(&self.deviation) {
@@ -105,13 +116,26 @@ impl Evm {
             return Points::prepare(queries, &self.params.metric);
         };
         let mut values = queries.values().to_vec();
-        values.par_chunks_exact_mut(self.dimensions).for_each(|row| {
-            standard.apply(row);
-            if row.iter().all(|&value| value == 0.0) {
-                row[0] = NO_DIRECTION;
-            }
-        });
+        standard.apply_to_all(&mut values);
         Points::whitened(values, self.dimensions, &self.params.metric)
+    }
+
+    /// As [`standardized`](Self::standardized), in the scratch.
+    pub(crate) fn standardized_there<'a>(
+        &self,
+        scratch: &dyn Scratch,
+        features: &'a Features<'_>,
+    ) -> Result<Points<'a>, Halt> {
+        let Some(standard) = &self.standard else {
+            return Ok(Points::prepare(features, &self.params.metric)?);
+        };
+        let d = self.dimensions;
+        let values = scratch::made(scratch, features.rows(), d, |rows, out| {
+            out.copy_from_slice(&features.values()[rows.start * d..rows.end * d]);
+            standard.apply_to_all(out);
+            Ok(())
+        })?;
+        Ok(Points::whitened_there(values, d, &self.params.metric)?)
     }
 }
 

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use rayon::prelude::*;
 
-use crate::device::{Device, DeviceError, SupportWork, Supports, unless_given_way};
+use crate::device::{Device, DeviceError, SupportWork, Supports, WorkKind, unless_given_way};
 use crate::distance::{RowBlock, Tile};
 use crate::error::{Halt, PredictError};
 use crate::features::Features;
@@ -102,7 +102,7 @@ impl Evm {
         let all: Vec<usize> = (0..points.len()).collect();
         let meter = run.meter(Stage::Predict, all.len());
         let pairs = (all.len() as u64).saturating_mul(lookup.columns.len() as u64);
-        let device = run.device_for(pairs.saturating_mul(self.dimensions as u64));
+        let device = run.device_for(WorkKind::Supports, pairs.saturating_mul(self.dimensions as u64));
         if let Some(device) = device.filter(|_| !matches!(self.params.metric, Metric::Custom(_))) {
             let found = swept.by_device(device, &meter, sweep, &each)?;
             if let Some(found) = found {

@@ -9,22 +9,25 @@
 //! | near | storing and comparing, in few dimensions: most ranks never leave the registers | [`near`] |
 //! | exchange | half of the distances between a batch and the model | [`tournament`] |
 //! | device | the processor: another device does it, and fits as well | [`device`] |
+//! | blocks | memory: rows and what they have found lie on a disk | [`stored`] |
 //!
 //! A tail is sorted, and a distance depends on its pair alone; so tails are the same, bit for bit, for every executor, tile and
 //! number of threads. Another device rounds distances in its own way, and gives the same tails whenever it is asked again.
 
 mod bounds;
 mod device;
+mod meeting;
 mod near;
 mod plan;
 mod select;
 mod smallest;
+mod stored;
 mod stream;
 mod tournament;
 
 use std::ops::Range;
 
-use crate::device::Device;
+use crate::device::{Device, WorkKind};
 use crate::distance::{self, Columns};
 use crate::error::Halt;
 use crate::level;
@@ -33,7 +36,10 @@ use crate::points::Points;
 use crate::progress::{Run, Stage};
 
 pub(crate) use self::device::fits as fits_by_device;
+pub use self::meeting::Found;
+pub(crate) use self::meeting::{Bounding, Side, among, between, gather};
 pub use self::plan::{Bounds, Executor, Plan};
+pub(crate) use self::stored::{Stored, Work as StoredWork};
 use self::plan::{Facts, Sides, Wanted};
 use self::smallest::Smallest;
 
@@ -166,6 +172,8 @@ impl<'a> Problem<'a> {
             row_bytes: count.saturating_mul(dimensions).saturating_mul(size_of::<f32>()),
             exchange_bytes: self.other_end.map_or(0, |end| tournament::exchange_bytes(self, &end)),
             device,
+            stored: self.run.scratch.is_some(),
+            threads: rayon::current_num_threads(),
             level: level::name(level::level()),
         };
         let plan = plan::plan(&facts);
@@ -182,7 +190,7 @@ impl<'a> Problem<'a> {
     fn device(&self) -> Option<&'a dyn Device> {
         let columns: usize = self.against.iter().map(|against| against.columns.len()).sum();
         let pairs = (self.rows.indices.len() as u64).saturating_mul(columns as u64);
-        let device = self.run.device_for(pairs.saturating_mul(self.rows.points.dimensions() as u64));
+        let device = self.run.device_for(WorkKind::Tails, pairs.saturating_mul(self.rows.points.dimensions() as u64));
         device.filter(|_| !matches!(self.metric, Metric::Custom(_)))
     }
 
@@ -210,12 +218,20 @@ pub(crate) fn execute<W: Default, R: Send>(
         Executor::Stream => stream::execute(plan, problem, finish),
         Executor::Tournament { .. } => tournament::execute(plan, problem, finish),
         Executor::Near => near::execute(plan, problem, finish),
+        // Blocks are fitted one by one; whoever wants tails as they are streams them.
+        Executor::Blocks { .. } => stream::execute(plan, problem, finish),
         Executor::Exchange => tournament::exchange(plan, problem, finish),
         Executor::Device => match device::execute(problem, &finish)? {
             Some(found) => Ok(found),
             None => execute(&problem.plan_without_device(), problem, finish),
         },
     }
+}
+
+/// By class, the columns of that class, where they come in order of class. Columns of no class come last.
+pub(crate) fn own_columns(classes: &[u32], count: usize) -> Vec<Range<usize>> {
+    let start = |class: usize| classes.partition_point(|&other| (other as usize) < class);
+    (0..count).map(|class| start(class)..start(class + 1)).collect()
 }
 
 /// What a row keeps, as distances, sorted.

@@ -8,7 +8,7 @@ use crate::metric::Metric;
 use crate::model::{ClassModel, Evm, OPEN_TAIL};
 use crate::params::TailMemory;
 use crate::progress::{Run, Stage};
-use crate::tail::{Against, Problem, Rows};
+use crate::tail::{Against, Problem, Rows, Stored};
 
 /// Whether the tails of all new points may be held until it is known which of them stay.
 pub(crate) fn keeps_tails(model: &Evm, old_vectors: usize, batch: &Batch<'_>) -> bool {
@@ -32,29 +32,63 @@ pub(crate) fn remembered(tail: &[f32], size: usize, memory: TailMemory) -> Arc<[
     }
 }
 
-/// Brings the tails of the model within the memory limit: all of them whole, or none. Those of the batch were kept, or
-/// are measured `again`.
+/// Where the whole tails of new extreme vectors are.
+pub(crate) enum NewTails<'a> {
+    /// In the model.
+    Kept,
+    /// Nowhere; they are measured again.
+    Measured(&'a [Against<'a>]),
+    /// In the scratch of the run.
+    Stored {
+        stored: &'a Stored,
+        /// Whether their lengths count, as they would if they had been kept.
+        known: bool,
+    },
+}
+
+/// Brings the tails of the model within the memory limit: all of them whole, or none.
 pub(crate) fn remember_tails(
     run: &Run<'_>,
     model: &mut Evm,
     batch: &Batch<'_>,
-    again: Option<&[Against<'_>]>,
+    new: &NewTails<'_>,
     sizes: &[usize],
 ) -> Result<(), Halt> {
     if model.tail_memory != TailMemory::Full {
         return Ok(());
     }
-    let kept = again.is_none();
+    let kept = matches!(new, NewTails::Kept);
     let first_new = model.points_seen - batch.order.len() as u64;
     let rows = batch.order.len() + model.extreme_vector_count() + model.ignored.len();
+    let mut positions = Vec::new();
+    if let NewTails::Stored { .. } = new {
+        positions = vec![0; batch.order.len()];
+        batch.order.iter().enumerate().for_each(|(position, &row)| positions[row] = position);
+    }
+    let position = |source: u64| positions[(source - first_new) as usize];
     // What is not held yet has at most one distance to each row and each extreme vector.
-    let length = |class: &ClassModel, i: usize| {
-        if kept || class.sources[i] < first_new { class.tails[i].len() } else { class.tail_size.min(rows) }
+    let length = |class: &ClassModel, i: usize| match new {
+        _ if class.sources[i] < first_new => class.tails[i].len(),
+        NewTails::Kept => class.tails[i].len(),
+        NewTails::Stored { stored, known: true } => stored.counts[position(class.sources[i])] as usize,
+        NewTails::Measured(_) | NewTails::Stored { .. } => class.tail_size.min(rows),
     };
     let lengths =
         model.classes.iter().flat_map(|class| (0..class.len()).map(move |i| length(class, i) as u64));
     let whole = lengths.fold(0, u64::saturating_add) <= model.params.tail_memory_limit / BYTES;
-    if whole && let Some(against) = again {
+    if whole && let NewTails::Stored { stored, .. } = new {
+        let scratch = run.scratch.expect("what is stored lies in the scratch");
+        let mut chosen: Vec<(usize, usize, usize)> = new_extreme_vectors(model, first_new)
+            .into_iter()
+            .map(|(class, i)| (position(model.classes[class].sources[i]), class, i))
+            .collect();
+        chosen.sort_unstable();
+        let rows: Vec<usize> = chosen.iter().map(|(position, ..)| *position).collect();
+        for ((_, class, i), tail) in chosen.into_iter().zip(stored.tails(scratch, &rows)?) {
+            model.classes[class].tails[i] = tail;
+        }
+    }
+    if whole && let NewTails::Measured(against) = new {
         let metric: &Metric = &model.params.metric;
         let chosen: Vec<(usize, usize)> = new_extreme_vectors(model, first_new);
         let indices: Vec<usize> =

@@ -53,6 +53,7 @@ pub(crate) fn fit(
         return Ok((model, report));
     }
     let clock = Instant::now();
+    let run = &run.in_memory();
     let mut holdout = Holdout::new(labels.ids(), classes, MOST_HELD);
     report.held_out = holdout.held.len();
     if holdout.held.is_empty() {

@@ -60,7 +60,7 @@ impl Evm {
         labels: &Labels,
     ) -> Result<(Self, Report), FitError> {
         let (mut model, mut report) = learn(run, self, features, labels, None)?;
-        model.follow(run, features, labels, self.points_seen, &mut report)?;
+        model.follow(&run.in_memory(), features, labels, self.points_seen, &mut report)?;
         Ok((model, report))
     }
 }
@@ -84,7 +84,7 @@ pub(crate) fn exchange(
 ) -> Result<Option<Exchanged>, Halt> {
     // Ignored samples stand between the two where there are any.
     let [old, _] = against else { return Ok(None) };
-    let both = model.tail_memory == TailMemory::Full && model.params.refit != Refit::New;
+    let both = model.tail_memory == TailMemory::Full && model.params.refit != Refit::New && run.scratch.is_none();
     if !both || !model.ignored.is_empty() {
         return Ok(None);
     }

@@ -22,6 +22,7 @@ use crate::matrix::{self, COLUMNS, Factor, ROWS, add_product};
 use crate::model::Evm;
 use crate::points::Points;
 use crate::progress::{Run, Stage};
+use crate::scratch::{self, Scratch};
 
 /// The share of I in S at least.
 const LEAST_SHARE: f64 = 1e-6;
@@ -115,15 +116,21 @@ impl Whitening {
 
     /// `W x` for every row. The result for a row depends on that row alone.
     pub(crate) fn apply(&self, points: &Points<'_>) -> Vec<f32> {
+        let mut values = vec![0.0; points.len() * self.dimensions];
+        self.apply_from(points, 0, &mut values);
+        values
+    }
+
+    /// As [`apply`](Self::apply), for the rows from `first` on that `values` has room for.
+    fn apply_from(&self, points: &Points<'_>, first: usize, values: &mut [f32]) {
         let d = self.dimensions;
-        let mut values = vec![0.0; points.len() * d];
         values.par_chunks_mut(BLOCK * d).enumerate().for_each(|(block, out)| {
             let count = out.len() / d;
             let height = count.next_multiple_of(ROWS);
             let mut row = vec![0.0; d];
             let mut left = vec![0.0; d * height];
             for lane in 0..count {
-                points.write_row(block * BLOCK + lane, &mut row);
+                points.write_row(first + block * BLOCK + lane, &mut row);
                 for (slot, &value) in left[lane..].iter_mut().step_by(height).zip(&row) {
                     *slot = f64::from(value);
                 }
@@ -143,7 +150,6 @@ impl Whitening {
                 }
             }
         });
-        values
     }
 }
 
@@ -168,6 +174,20 @@ impl Evm {
             standard.undo(&mut values);
         }
         values
+    }
+
+    /// As [`whitened`](Self::whitened), in the scratch.
+    pub(crate) fn whitened_there<'a>(
+        &self,
+        scratch: &dyn Scratch,
+        points: Points<'a>,
+    ) -> Result<Points<'a>, Halt> {
+        let Some(whitening) = &self.whitening else { return Ok(points) };
+        let values = scratch::made(scratch, points.len(), self.dimensions, |rows, out| {
+            whitening.apply_from(&points, rows.start, out);
+            Ok(())
+        })?;
+        Ok(Points::whitened_there(values, self.dimensions, &self.params.metric)?)
     }
 
     /// Points made ready for the metric, in the space that the model measures distances in.

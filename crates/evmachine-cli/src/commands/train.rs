@@ -4,13 +4,14 @@ use std::path::PathBuf;
 use std::slice::from_ref;
 
 use clap::Args;
-use evmachine::{Concern, Evm, FitError, Rejection, Report, Shares, TailMemory};
+use evmachine::{Concern, Evm, Features, FitError, Rejection, Report, Shares, TailMemory};
 
 use crate::console::Console;
 use crate::data::{DataArguments, feature_names};
 use crate::failure::Failure;
 use crate::files;
 use crate::fill::FillArguments;
+use crate::large::ScratchArguments;
 use crate::model;
 use crate::origin::Located;
 use crate::parameters::{ParameterArguments, warn_of_budget};
@@ -55,6 +56,9 @@ pub(crate) struct Arguments {
 
     #[command(flatten)]
     rejection: RejectionArguments,
+
+    #[command(flatten)]
+    scratch: ScratchArguments,
 }
 
 pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failure> {
@@ -67,14 +71,23 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
         params.check()?;
     }
     let columns = DataArguments { fill: arguments.fill.rule, ..arguments.columns.learned_with(&params) };
-    let mut data = columns.read_labelled(console, &arguments.data, None)?;
+    let store = arguments.scratch.store(console, &arguments.output);
+    let mut data = columns.read_large(console, &arguments.data, None, Some(&store))?;
     arguments.unknown.check(&data.origin, &data.labels)?;
     let ignored = match &arguments.ignore_data[..] {
         [] => None,
         paths => Some(columns.read_strangers(console, paths, &data)?),
     };
     let progress = console.progress();
-    let run = console.run(&progress);
+    let besides: Vec<&Features<'_>> = ignored.iter().map(|ignored| &ignored.features).collect();
+    let run = store.begin(
+        console,
+        console.run(&progress),
+        (&data.features, &data.labels),
+        &params,
+        &besides,
+        None,
+    )?;
     let (mut evm, report) = columns.attempt(console, &mut data, |data| match &ignored {
         Some(ignored) => Evm::fit_ignoring(&run, &params, &data.features, &data.labels, &ignored.features)
             .map_err(|error| match error {
@@ -98,6 +111,8 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
         evm.calibrate_unknowns(&unknown.features).map_err(|error| unknown.failure(error))?;
     }
     model::save(&evm, &arguments.output)?;
+    drop(data);
+    store.clear()?;
     console.say(format!("{} features in each row", evm.dimensions()));
     say_report(console, &evm, TailMemory::Full, &report);
     let rule = evm.params().rejection_threshold;

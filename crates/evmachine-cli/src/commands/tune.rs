@@ -14,6 +14,7 @@ use crate::console::{Console, print, table};
 use crate::data::{DataArguments, feature_names};
 use crate::failure::{Failure, Kind};
 use crate::fill::FillArguments;
+use crate::large::ScratchArguments;
 use crate::parameters::ParameterArguments;
 use crate::unknown::UnknownLabel;
 use crate::{files, interrupt};
@@ -131,7 +132,8 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
     let mut columns = arguments.columns.learned_with(&options.base);
     columns.fill = arguments.fill.rule;
     columns.directed |= options.space.metric.contains(&Metric::Cosine) && arguments.columns.skip_bad_rows;
-    let data = columns.read_labelled(console, &arguments.data, None)?;
+    let store = ScratchArguments::default().store(console, &arguments.output);
+    let data = columns.read_large(console, &arguments.data, None, Some(&store))?;
     columns.expected = feature_names(&data.schema);
     columns.filled.clone_from(&data.fill);
     if let Some(path) = &arguments.unknown_data {
@@ -150,6 +152,8 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
     print(summary(&tuned, arguments.top).trim_end());
     print(chosen(&tuned.params)?);
     write(&tuned.params, &arguments.output)?;
+    drop(data);
+    store.clear()?;
     advise(console, &tuned);
     let files: Vec<String> = arguments.data.iter().map(|path| path.display().to_string()).collect();
     let (data, output, flags) = (files.join(" "), arguments.output.display(), arguments.columns.flags());

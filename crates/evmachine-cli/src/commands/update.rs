@@ -11,6 +11,7 @@ use crate::console::Console;
 use crate::data::DataArguments;
 use crate::failure::{Failure, Kind};
 use crate::files;
+use crate::large::{ScratchArguments, Store};
 use crate::model;
 use crate::origin::Origin;
 use crate::text::{counted, escaped};
@@ -46,6 +47,9 @@ pub(crate) struct Arguments {
 
     #[command(flatten)]
     columns: DataArguments,
+
+    #[command(flatten)]
+    scratch: ScratchArguments,
 }
 
 pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failure> {
@@ -55,10 +59,12 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
     if !arguments.ignore.is_empty() {
         arguments.take_strangers(&mut evm, console)?;
     }
+    let mut store = None;
     if !arguments.data.is_empty() {
-        arguments.learn(&mut evm, console)?;
+        store = Some(arguments.learn(&mut evm, console)?);
     }
     model::save(&evm, &arguments.output)?;
+    store.map_or(Ok(()), Store::clear)?;
     console.say(format!("model written to {}", arguments.output.display()));
     Ok(())
 }
@@ -103,14 +109,17 @@ impl Arguments {
         Ok(())
     }
 
-    fn learn(&self, evm: &mut Evm, console: &Console) -> Result<(), Failure> {
-        let mut data = self.columns.read_labelled(console, &self.data, Some(evm))?;
+    fn learn(&self, evm: &mut Evm, console: &Console) -> Result<Store, Failure> {
+        let store = self.scratch.store(console, &self.output);
+        let mut data = self.columns.read_large(console, &self.data, Some(evm), Some(&store))?;
         self.unknown.check(&data.origin, &data.labels)?;
         self.refuse_known_rows(evm, &data.origin)?;
         let (before, first) = (evm.tail_memory(), evm.points_seen());
         let progress = console.progress();
+        let rows = (&data.features, &data.labels);
+        let run = store.begin(console, console.run(&progress), rows, evm.params(), &[], Some(evm))?;
         let report = self.columns.attempt(console, &mut data, |data| {
-            evm.update_with(&console.run(&progress), &data.features, &data.labels)
+            evm.update_with(&run, &data.features, &data.labels)
         })?;
         drop(progress);
         data.origin.record(evm, first)?;
@@ -125,6 +134,6 @@ impl Arguments {
             report.refitted
         ));
         say_report(console, evm, before, &report);
-        Ok(())
+        Ok(store)
     }
 }

@@ -8,6 +8,7 @@
 //! - `suspects`: rows whose labels are in doubt;
 //! - `pool`: unknowns that wait on disk, answers, versions;
 //! - `files`: what becomes of the files that commands write;
+//! - `large`: data larger than memory, and runs that go on;
 //! - `output`: what arrives at the standard output, and what a terminal gets to see;
 //! - `errors`: bad usage, bad data, bad models: message and exit code;
 //! - `streams`: pipes, large files, interruption.
@@ -21,6 +22,7 @@ mod files;
 mod formats;
 mod help;
 mod input;
+mod large;
 mod output;
 mod pool;
 mod streams;

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use super::{Candidates, Cover, Resources, radii};
-use crate::device::{CoverClass, CoverWork, Device, unless_given_way};
+use crate::device::{CoverClass, CoverWork, Device, WorkKind, unless_given_way};
 use crate::error::Halt;
 use crate::metric::Metric;
 use crate::points::Points;
@@ -15,7 +15,7 @@ fn taking<'a>(run: &Run<'a>, metric: &Metric, classes: &[Candidates<'_>]) -> Opt
         let pairs = (class.len() as u64).saturating_mul(class.len() as u64);
         pairs.saturating_mul(class.points.dimensions() as u64)
     });
-    let device = run.device_for(multiplications.fold(0, u64::saturating_add))?;
+    let device = run.device_for(WorkKind::Covers, multiplications.fold(0, u64::saturating_add))?;
     let plain = classes.iter().all(|class| class.risks.is_none());
     (plain && !matches!(metric, Metric::Custom(_))).then_some(device)
 }

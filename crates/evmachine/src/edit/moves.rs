@@ -124,7 +124,7 @@ impl Editor<'_> {
         }
         self.laid = None;
         if !keeps_all && let Some(classes) = model.choosing(|other| other == class) {
-            model.choose(self.run, &classes, None)?;
+            model.choose(self.run, &classes, None, &model.pool_sums())?;
         }
         self.model.cache = Cache::default();
         Ok(())

@@ -8,12 +8,14 @@ use std::ops::Range;
 
 use fearless_simd::{Simd, dispatch};
 
-use super::Problem;
+use super::{Problem, own_columns};
 use super::plan::{Bounds, Plan, Wanted, place_of_bound};
 use super::select::nth_smallest;
 use crate::distance::{self, Columns, RowBlock, Tile};
 use crate::error::Halt;
 use crate::level::level;
+use crate::metric::Metric;
+use crate::points::Points;
 
 /// Every so-many-th of the rows, which are the columns too, in their order.
 pub(super) struct SampledColumns {
@@ -31,9 +33,7 @@ impl SampledColumns {
         let (rows, count) = (&problem.rows, problem.rows.indices.len());
         let chosen: Vec<usize> = (0..size).map(|position| position * count / size).collect();
         let classes: Vec<u32> = chosen.iter().map(|&position| rows.classes[position]).collect();
-        let start = |class: usize| classes.partition_point(|&other| (other as usize) < class);
-        let own: Vec<Range<usize>> =
-            (0..problem.sizes.len()).map(|class| start(class)..start(class + 1)).collect();
+        let own = own_columns(&classes, problem.sizes.len());
         let places = own.iter().enumerate().map(|(class, own)| {
             let (tail, negatives) = (problem.size(class as u32), problem.negatives(class));
             place_of_bound(&Wanted { rows: 0, size: tail, negatives }, size, own.len())
@@ -41,6 +41,18 @@ impl SampledColumns {
         let places = places.collect();
         let indices: Vec<usize> = chosen.iter().map(|&position| rows.indices[position]).collect();
         Some(Self { columns: distance::columns(problem.metric, rows.points, &indices), own, places })
+    }
+
+    /// A sample that was drawn elsewhere, in order of class, and the place of the bound by class.
+    pub(super) fn given(metric: &Metric, sample: &Points<'_>, classes: &[u32], places: &[usize]) -> Self {
+        let all: Vec<usize> = (0..sample.len()).collect();
+        let own = own_columns(classes, places.len());
+        Self { columns: distance::columns(metric, sample, &all), own, places: places.to_vec() }
+    }
+
+    /// Lays out rows for [`bounds`](Self::bounds).
+    pub(super) fn block(&self, points: &Points<'_>, indices: &[usize]) -> RowBlock {
+        self.columns.block(points, indices)
     }
 
     /// For each row of the block a rank below which its tail lies, most likely.

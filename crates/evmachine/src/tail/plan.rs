@@ -18,8 +18,12 @@ const HALVES: usize = 8;
 const NEAR_SHARE: usize = 16;
 /// One column in so many is sampled, and at most and at least so many: on Letter 512 and 1,024 take 1 to 2 % longer.
 const SAMPLED: usize = 12;
-const LARGEST_SAMPLE: usize = 768;
+pub(super) const LARGEST_SAMPLE: usize = 768;
 const SMALLEST_SAMPLE: usize = 128;
+/// Rows of a block from a disk at least: fewer take longer to lay out than to measure.
+const LEAST_BLOCK: usize = 960;
+/// More blocks than these find too little in each other to be kept by meeting.
+const MOST_BLOCKS: usize = 256;
 
 /// What is wanted for the rows of a class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,6 +55,9 @@ pub(crate) struct Facts<'a> {
     pub(crate) exchange_bytes: usize,
     /// Whether another device takes it.
     pub(crate) device: bool,
+    /// Whether rows and what they find are to lie on a disk.
+    pub(crate) stored: bool,
+    pub(crate) threads: usize,
     /// The name of the vector instructions.
     pub(crate) level: &'static str,
 }
@@ -100,6 +107,13 @@ pub enum Executor {
     Exchange,
     /// Another device.
     Device,
+    /// Blocks of rows from a disk, two at a time.
+    Blocks {
+        /// How many.
+        count: usize,
+        /// Whether two blocks meet once, for both, or each of them looks at the other.
+        once: bool,
+    },
 }
 
 /// What bounds a tail from the start.
@@ -125,6 +139,10 @@ impl fmt::Display for Plan {
             Executor::Near => "near pairs",
             Executor::Exchange => "exchanged with extreme vectors",
             Executor::Device => return formatter.write_str("on the device"),
+            Executor::Blocks { count, once } => {
+                let pairs = if once { "each pair once" } else { "against all others" };
+                return write!(formatter, "in {count} blocks from the disk, {pairs}, {}", self.level);
+            }
         })?;
         match self.bounds {
             Bounds::Open => {}
@@ -147,6 +165,9 @@ pub(crate) fn plan(facts: &Facts<'_>) -> Plan {
     if facts.device {
         return plan(Executor::Device, if facts.bounded { Bounds::Given } else { Bounds::Open });
     }
+    if facts.stored && facts.sides == Sides::Same {
+        return plan(blocks(facts), Bounds::Open);
+    }
     match facts.sides {
         Sides::Both if facts.exchange_bytes <= facts.memory => {
             return plan(Executor::Exchange, Bounds::Given);
@@ -157,7 +178,8 @@ pub(crate) fn plan(facts: &Facts<'_>) -> Plan {
         Sides::Same => {}
     }
     let sampled = sample_size(facts);
-    let bounds = sampled.map_or(Bounds::Open, Bounds::Sampled);
+    let open = if facts.bounded { Bounds::Given } else { Bounds::Open };
+    let bounds = sampled.map_or(open, Bounds::Sampled);
     let meets = facts.rows >= FEWEST && facts.tail_bytes <= facts.memory;
     if meets && sampled.is_some() && is_near(facts) {
         plan(Executor::Near, bounds)
@@ -166,6 +188,25 @@ pub(crate) fn plan(facts: &Facts<'_>) -> Plan {
         plan(Executor::Tournament { keep }, bounds)
     } else {
         plan(Executor::Stream, bounds)
+    }
+}
+
+/// Blocks of which two fit half of the memory, laid out and with their tails: those of one of them for each thread.
+fn blocks(facts: &Facts<'_>) -> Executor {
+    let rows = facts.rows.max(1);
+    let found = facts.wanted.iter().map(|wanted| wanted.rows.saturating_mul(wanted.size).saturating_mul(4));
+    let found = found.fold(0, usize::saturating_add);
+    let (tail, row) = (facts.tail_bytes / rows, facts.row_bytes / rows);
+    let count = |bytes_of_row: usize| {
+        let height = facts.memory / 2 / bytes_of_row.max(1);
+        rows.div_ceil(height.clamp(LEAST_BLOCK, rows.max(LEAST_BLOCK)))
+    };
+    let meeting = count(tail * facts.threads + 2 * row);
+    let disk = 4 * (facts.row_bytes as u128 + facts.memory as u128);
+    if meeting <= MOST_BLOCKS && found as u128 <= disk {
+        Executor::Blocks { count: meeting, once: true }
+    } else {
+        Executor::Blocks { count: count(2 * tail + 2 * row), once: false }
     }
 }
 
@@ -222,6 +263,8 @@ mod tests {
             row_bytes: rows * dimensions * 4,
             exchange_bytes: rows * tail * 4,
             device: false,
+            stored: false,
+            threads: 2,
             level: "AVX2",
         };
         change(&mut facts);
@@ -266,6 +309,11 @@ mod tests {
         assert_eq!(at(|facts| (facts.sides, facts.bounded) = (Sides::Rows, true)), "Stream Given");
         assert_eq!(at(|facts| facts.sides = Sides::Both), "Exchange Given");
         assert_eq!(at(|facts| (facts.sides, facts.memory) = (Sides::Both, 0)), "Stream Open");
+        assert_eq!(at(|facts| facts.bounded = true), "Tournament { keep: true } Given");
+        let stored = |rows, tail, memory| planned(rows, 64, tail, memory, |facts| facts.stored = true);
+        assert_eq!(stored(1_000_000, 200, GIB / 2), "Blocks { count: 17, once: true } Open");
+        assert_eq!(stored(1_000_000, 10_880, GIB / 2), "Blocks { count: 655, once: false } Open");
+        assert_eq!(stored(500, 20, 0), "Blocks { count: 1, once: true } Open");
         assert_eq!(at(|facts| facts.device = true), "Device Open");
         assert_eq!(
             at(|facts| (facts.device, facts.sides, facts.bounded) = (true, Sides::Both, true)),

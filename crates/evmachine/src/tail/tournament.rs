@@ -195,8 +195,9 @@ fn exchange_part<W: Default, R>(
     finish: impl Fn(usize, &[f32], &mut W) -> R,
 ) -> Result<Part<R>, Halt> {
     let (rows, count) = (problem.rows.indices.len(), problem.against[0].columns.len());
-    let sizes = problem.rows.classes.iter().map(|&class| problem.size(class));
-    let mut smallest = Smallest::new(sizes.map(|size| (size, f32::INFINITY)));
+    let bound = |row: usize| problem.rows.bounds.map_or(f32::INFINITY, |bounds| bounds[row]);
+    let wanted = problem.rows.classes.iter().enumerate();
+    let mut smallest = Smallest::new(wanted.map(|(row, &class)| (problem.size(class), bound(row))));
     let (mut other, mut found, mut workspace) = (Smallest::default(), Vec::new(), W::default());
     loop {
         let start = next.fetch_add(problem.run.tile_columns, Ordering::Relaxed);
@@ -275,7 +276,8 @@ impl Block {
         rows: Range<usize>,
         keep: bool,
     ) -> Result<Self, Halt> {
-        let mut bounds = vec![f32::INFINITY; rows.len()];
+        let given = problem.rows.bounds.map(|bounds| bounds[rows.clone()].to_vec());
+        let mut bounds = given.unwrap_or_else(|| vec![f32::INFINITY; rows.len()]);
         let mut packed = keep.then(Vec::new);
         let mut tile = Tile::default();
         for (start, bounds) in rows.clone().step_by(TILE_ROWS).zip(bounds.chunks_mut(TILE_ROWS)) {

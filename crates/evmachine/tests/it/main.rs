@@ -13,6 +13,8 @@
 //! - `file`: the model file, sound and broken;
 //! - `table`: derived models and measured distances;
 //! - `run`: whatever takes long, watched and stopped;
+//! - `scratch`: rows and tails on a disk;
+//! - `steps`: tails that are found in parts;
 //! - `device`: work that something other than the processor does, fails to do, or is stopped in.
 
 #![allow(clippy::unwrap_used, reason = "a test ends where something unexpected happens")]
@@ -31,6 +33,8 @@ mod letter;
 mod pool;
 mod probe;
 mod run;
+mod scratch;
+mod steps;
 mod table;
 mod threshold;
 mod update;

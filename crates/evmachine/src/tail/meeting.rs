@@ -1,0 +1,183 @@
+//! Blocks of rows that meet by themselves, in any order and in any process: what each finds is merged afterwards.
+//!
+//! A pair has one distance wherever it is measured, and the tau smallest of several parts are among the tau smallest of each; so
+//! merged tails are those of one run over everything, bit for bit.
+
+use std::borrow::Borrow;
+
+use rayon::prelude::*;
+
+use super::bounds::SampledColumns;
+use super::plan::{Bounds, Executor, LARGEST_SAMPLE, Plan, TILE_ROWS, Wanted, place_of_bound};
+use super::{Against, OtherEnd, Problem, Rows, execute, own_columns, tournament};
+use crate::distance::{self, Tile};
+use crate::error::Halt;
+use crate::metric::Metric;
+use crate::points::Points;
+use crate::progress::{Run, Stage};
+
+/// Distances that were found for rows, row after row, each row's sorted.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Found {
+    /// By row, how many.
+    pub counts: Vec<u32>,
+    /// All of them.
+    pub values: Vec<f32>,
+}
+
+impl Found {
+    pub(super) fn of(tails: &[Vec<f32>]) -> Self {
+        Self { counts: tails.iter().map(|tail| tail.len() as u32).collect(), values: tails.concat() }
+    }
+
+    /// The smallest of several parts, for so many rows that each have as many in every part as it counts: `size(row)` at most.
+    pub(crate) fn smallest<P: Borrow<Self> + Sync>(
+        parts: &[P],
+        rows: usize,
+        size: impl Fn(usize) -> usize + Sync,
+    ) -> Self {
+        let starts: Vec<Vec<usize>> = parts.iter().map(|part| starts(&part.borrow().counts)).collect();
+        let smallest = |room: &mut Vec<f32>, row: usize| {
+            room.clear();
+            for (part, starts) in parts.iter().zip(&starts) {
+                room.extend_from_slice(&part.borrow().values[starts[row]..starts[row + 1]]);
+            }
+            let size = size(row);
+            if room.len() > size {
+                room.select_nth_unstable_by(size, f32::total_cmp);
+                room.truncate(size);
+            }
+            room.sort_unstable_by(f32::total_cmp);
+            room.clone()
+        };
+        let tails: Vec<Vec<f32>> = (0..rows).into_par_iter().map_init(Vec::new, smallest).collect();
+        Self::of(&tails)
+    }
+
+    /// The distances of each row.
+    pub fn rows(&self) -> impl Iterator<Item = &[f32]> {
+        let mut rest = &self.values[..];
+        self.counts.iter().map(move |&count| {
+            let (row, behind) = rest.split_at(count as usize);
+            rest = behind;
+            row
+        })
+    }
+}
+
+/// Where the values of each row begin, and where those of the last end.
+fn starts(counts: &[u32]) -> Vec<usize> {
+    let ends = counts.iter().scan(0, |end, &count| {
+        *end += count as usize;
+        Some(*end)
+    });
+    std::iter::once(0).chain(ends).collect()
+}
+
+/// Rows of a block, in order of class.
+#[derive(Clone, Copy)]
+pub(crate) struct Side<'a> {
+    pub(crate) points: &'a Points<'a>,
+    pub(crate) indices: &'a [usize],
+    pub(crate) classes: &'a [u32],
+    /// By row, the rank from which on nothing is wanted.
+    pub(crate) bounds: Option<&'a [f32]>,
+}
+
+impl<'a> Side<'a> {
+    pub(super) fn rows(&self) -> Rows<'a> {
+        Rows { bounds: self.bounds, ..Rows::new(self.points, self.indices, self.classes) }
+    }
+}
+
+/// Where tails end, most likely, told by a sample of all rows.
+pub(crate) struct Bounding {
+    sample: SampledColumns,
+    classes: usize,
+}
+
+impl Bounding {
+    /// Rows of a sample out of so many; fewer are taken whole.
+    pub(crate) fn size(rows: usize) -> usize {
+        rows.min(LARGEST_SAMPLE)
+    }
+
+    /// Which value of the sample bounds the tails of each class. `own` of the sample are of the class itself.
+    pub(crate) fn place(sampled: usize, own: usize, size: usize, negatives: usize) -> usize {
+        place_of_bound(&Wanted { rows: 0, size, negatives }, sampled, own)
+    }
+
+    pub(crate) fn new(metric: &Metric, sample: &Points<'_>, classes: &[u32], places: &[usize]) -> Self {
+        Self { sample: SampledColumns::given(metric, sample, classes, places), classes: places.len() }
+    }
+
+    /// By row, a rank below which its tail lies, most likely.
+    pub(crate) fn bounds(&self, side: &Side<'_>) -> Result<Vec<f32>, Halt> {
+        debug_assert!(side.classes.iter().all(|&class| (class as usize) < self.classes));
+        let tiles = side.indices.par_chunks(TILE_ROWS).zip(side.classes.par_chunks(TILE_ROWS));
+        let bounds: Result<Vec<Vec<f32>>, Halt> = tiles
+            .map_init(Tile::default, |tile, (indices, classes)| {
+                self.sample.bounds(&self.sample.block(side.points, indices), classes, tile)
+            })
+            .collect();
+        Ok(bounds?.concat())
+    }
+}
+
+/// What the rows of a block find among themselves.
+pub(crate) fn among(
+    run: &Run<'_>,
+    metric: &Metric,
+    side: &Side<'_>,
+    sizes: &[usize],
+) -> Result<Found, Halt> {
+    let columns = distance::columns(metric, side.points, side.indices);
+    let own = own_columns(side.classes, sizes.len());
+    let against = [Against { columns: columns.as_ref(), own: &own }];
+    let problem =
+        Problem::new((run, Stage::Tails), metric, side.rows().among_themselves(), &against, sizes);
+    let found = execute(&problem.plan_without_device(), &problem, |_, tail, (): &mut ()| tail.to_vec())?;
+    Ok(Found::of(&found))
+}
+
+/// What the rows of two blocks find in each other; each distance is measured once.
+pub(crate) fn between(
+    run: &Run<'_>,
+    metric: &Metric,
+    first: &Side<'_>,
+    second: &Side<'_>,
+    sizes: &[usize],
+) -> Result<(Found, Found), Halt> {
+    let columns = distance::columns(metric, second.points, second.indices);
+    let own = own_columns(second.classes, sizes.len());
+    let against = [Against { columns: columns.as_ref(), own: &own }];
+    let open;
+    let bounds = if let Some(bounds) = second.bounds {
+        bounds
+    } else {
+        open = vec![f32::INFINITY; second.classes.len()];
+        &open
+    };
+    let problem = Problem::new((run, Stage::Tails), metric, first.rows(), &against, sizes)
+        .with_other_end(OtherEnd { classes: second.classes, bounds });
+    let plan = Plan { executor: Executor::Exchange, bounds: Bounds::Given, ..problem.plan_without_device() };
+    let mut found = tournament::exchange(&plan, &problem, |_, tail, (): &mut ()| tail.to_vec())?;
+    let second = found.split_off(first.indices.len());
+    Ok((Found::of(&found), Found::of(&second)))
+}
+
+/// What rows find among columns that are others, or are all rows, which want nothing.
+pub(crate) fn gather(
+    run: &Run<'_>,
+    metric: &Metric,
+    rows: &Side<'_>,
+    columns: &Side<'_>,
+    sizes: &[usize],
+) -> Result<Found, Halt> {
+    let own = own_columns(columns.classes, sizes.len());
+    let laid_out = distance::columns(metric, columns.points, columns.indices);
+    let against = [Against { columns: laid_out.as_ref(), own: &own }];
+    let problem = Problem::new((run, Stage::Tails), metric, rows.rows(), &against, sizes);
+    let found = execute(&problem.plan_without_device(), &problem, |_, tail, (): &mut ()| tail.to_vec())?;
+    Ok(Found::of(&found))
+}

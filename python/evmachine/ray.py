@@ -192,7 +192,7 @@ def fit(
     Examples
     --------
     >>> import evmachine.ray
-    >>> machine = evmachine.ray.fit("data/*.parquet", label="species")  # doctest: +SKIP
+    >>> machine = evmachine.ray.fit(["a.parquet", "b.parquet"], label="species")  # doctest: +SKIP
     """
     machine = RayExtremeValueMachine(**parameters).fit(
         X,

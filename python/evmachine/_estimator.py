@@ -24,6 +24,8 @@ from evmachine._warnings import DataWarning, FallbackWarning, RetuneWarning
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+    from evmachine.steps import Driver
+
 
 def _fallbacks(known: _native.Model | None, model: _native.Model) -> Iterator[str]:
     """What a fit, or an update of ``known``, did in place of what its parameters ask for."""
@@ -391,13 +393,34 @@ class ExtremeValueMachine(Corrections):
         DataWarning
             Where the data look wrong.
         """
+        return self._fit(X, y, ids=ids, ignored=ignored, batch=batch, time=time)
+
+    def _fit(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        ids: Any,
+        ignored: Any,
+        batch: str | None,
+        time: _rows.Time,
+        columns: list[str] | None = None,
+        driver: Driver | None = None,
+        stacklevel: int = 3,
+    ) -> Self:
+        """As ``fit``; with names of columns that X does not have itself, and tails found by workers."""
         with self._changing():
             _native.check(self._library_params())
-            X, y = self._check_training(X, y, reset=True)
+            X, y = self._check_training(X, y, reset=True, stacklevel=stacklevel)
+            if columns is not None:
+                self.feature_names_in_ = np.array(columns, dtype=object)
             names = _rows.names(len(X), ids, batch, time)
             fill = _inputs.fill_numbers(self.fill, X)
             strangers = None if ignored is None else _inputs.filled(self._check_columns(ignored), fill)
-            return self._learn(_inputs.filled(X, fill), y, None, names=names, ignored=strangers, fill=fill)
+            X = _inputs.filled(X, fill)
+            return self._learn(
+                X, y, None, names=names, ignored=strangers, fill=fill, driver=driver, stacklevel=stacklevel + 1
+            )
 
     def partial_fit(
         self,
@@ -456,6 +479,8 @@ class ExtremeValueMachine(Corrections):
         names: _rows.Names = _rows.UNNAMED,
         ignored: Features | None = None,
         fill: Features | None = None,
+        driver: Driver | None = None,
+        stacklevel: int = 3,
     ) -> Self:
         """Learns checked rows: from nothing, or, where there is a model, in addition to what it is by now."""
         with self._changing():
@@ -488,6 +513,7 @@ class ExtremeValueMachine(Corrections):
                         names,
                         means,
                         progress.callback,
+                        driver,
                     )
                 else:
                     own = _labels.names_for(known, found)
@@ -498,15 +524,15 @@ class ExtremeValueMachine(Corrections):
             # In one step, so that a thread that predicts meanwhile has the old model with its classes or the new one.
             self.__dict__.update(classes_=classes, unknown_label_=unknown, report_=report, _model=model)
         for fallback in _fallbacks(known, model):
-            warnings.warn(fallback, FallbackWarning, stacklevel=3)
+            warnings.warn(fallback, FallbackWarning, stacklevel=stacklevel)
         for concern in concerns:
             category, advice = _CONCERNS[concern["concern"]]
-            warnings.warn(concern["words"] + advice, category, stacklevel=3)
+            warnings.warn(concern["words"] + advice, category, stacklevel=stacklevel)
         if report["tune_again"] is not None:
             warnings.warn(
                 f"{report['tune_again']}; choose its parameters anew, with ExtremeValueMachineCV, or fit it again",
                 RetuneWarning,
-                stacklevel=3,
+                stacklevel=stacklevel,
             )
         return self
 

@@ -5,6 +5,7 @@
 #![allow(clippy::needless_pass_by_value, reason = "what Python hands over comes by value")]
 
 mod arrays;
+mod cluster;
 mod curves;
 mod device;
 mod distribution;
@@ -17,6 +18,7 @@ mod pool;
 mod psi;
 mod reasons;
 mod rows;
+mod steps;
 mod store;
 mod suspects;
 mod tensors;
@@ -27,6 +29,8 @@ mod watch;
 /// What Python imports as `evmachine._native`.
 #[pyo3::pymodule]
 mod _native {
+    #[pymodule_export]
+    use super::arrays::bad_value;
     #[pymodule_export]
     use super::curves::{evaluate, oscr_curve};
     #[pymodule_export]
@@ -47,6 +51,8 @@ mod _native {
     use super::reasons::doubt;
     #[pymodule_export]
     use super::rows::{find_rows, held_rows};
+    #[pymodule_export]
+    use super::steps::Task;
     #[pymodule_export]
     use super::store::Store;
     #[pymodule_export]

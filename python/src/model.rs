@@ -11,6 +11,7 @@ use pyo3::types::{PyBytes, PyDict};
 use serde_json::Value;
 
 use crate::arrays::{self, Matrix};
+use crate::cluster::Cluster;
 use crate::device::Means;
 use crate::reasons::{self, ReasonRow};
 use crate::rows::{self, Names};
@@ -111,10 +112,11 @@ impl Model {
 
 #[pymethods]
 impl Model {
-    /// Learns; returns the model and the report as JSON.
+    /// Learns, with tails found by what `driver` drives, if there is one; returns the model and the report as JSON.
     #[staticmethod]
     #[pyo3(signature = (
-        params, features, codes, names, ignored, fill, feature_names, label_type, row_names, means, progress=None
+        params, features, codes, names, ignored, fill, feature_names, label_type, row_names, means, progress=None,
+        driver=None
     ))]
     #[expect(clippy::too_many_arguments, reason = "data, what to do with it, and how")]
     fn fit<'py>(
@@ -130,6 +132,7 @@ impl Model {
         row_names: Names,
         means: Means,
         progress: Option<Py<PyAny>>,
+        driver: Option<Py<PyAny>>,
     ) -> PyResult<(Self, String)> {
         let params = parameters::read(params)?;
         let (data, labels) = (arrays::features(&features)?, arrays::labels(&codes, &names)?);
@@ -138,11 +141,16 @@ impl Model {
             .map(arrays::features)
             .transpose()
             .map_err(|error| failure::value(format!("samples to be ignored: {}", error.value(py))))?;
-        let fitted = watch::run(py, &means, progress.as_ref(), |run, _| match &ignored {
-            Some(ignored) => Evm::fit_ignoring(run, &params, &data, &labels, ignored),
-            None => Evm::fit_with(run, &params, &data, &labels),
+        let cluster = driver.map(|driver| Cluster::new(py, driver)).transpose()?;
+        let fitted = watch::run(py, &means, progress.as_ref(), |run, _| {
+            let run = cluster.as_ref().map_or(*run, |cluster| run.device(cluster));
+            match &ignored {
+                Some(ignored) => Evm::fit_ignoring(&run, &params, &data, &labels, ignored),
+                None => Evm::fit_with(&run, &params, &data, &labels),
+            }
         })?;
-        let (mut evm, report) = fitted.map_err(failure::value)?;
+        let raised = || cluster.as_ref().and_then(Cluster::raised);
+        let (mut evm, report) = fitted.map_err(|error| raised().unwrap_or_else(|| failure::value(error)))?;
         evm.set_feature_names(feature_names).map_err(failure::value)?;
         evm.set_fill_values(fill).map_err(failure::value)?;
         rows::name(&mut evm, 0, data.rows(), row_names)?;

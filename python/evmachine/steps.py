@@ -1,0 +1,374 @@
+"""The tails of a fit as steps for the workers of any engine.
+
+A fit costs what its tails cost, the distances of all pairs. :class:`Driver` has them found by an :class:`Engine`, which
+is a place to put arrays and workers that call functions: :mod:`evmachine.ray` and :mod:`evmachine.dask` have one each,
+and another needs five methods. Everything else of the fit, from whitening to the threshold, is done by the process that
+drives, so the model is the one that a single process makes, byte for byte, if all workers have the same vector
+instructions.
+
+The rows of a fit come in order of class and are cut into blocks. Every two blocks meet once, and each with itself
+(:func:`meet`); what a block has found in all meetings is merged, in any order (:func:`merge`), and fitted
+(:func:`finish`). A row finds nothing beyond a bound that a sample of all rows suggests (:func:`bound`); one whose
+bound proves too low is gathered again (:func:`gather`). A step that is done twice gives the same bytes, so a worker may
+die at any time.
+
+Steps are plain functions of arrays, which may be read-only, and of a :class:`Task`, which pickles.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from evmachine import _native
+
+__all__ = [
+    "Block",
+    "BlockTails",
+    "Driver",
+    "Engine",
+    "Found",
+    "Task",
+    "bound",
+    "finish",
+    "gather",
+    "meet",
+    "meet_itself",
+    "merge",
+    "select",
+]
+
+#: What all steps of one fit share: metric, sizes of tails, what is fitted, and a sample of the rows.
+Task = _native.Task
+
+#: Meetings for each worker: so many even out who ends last.
+_MEETINGS = 16
+#: Values of a block; its bytes are four times as many.
+_LARGEST_BLOCK = 1 << 26
+#: Parts that are merged at a time.
+_PARTS = 16
+#: Seconds between looks at who wants the fit to end.
+_TICK = 0.1
+
+
+class Block(NamedTuple):
+    """Vectors in order of class.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n_rows, n_dimensions), float32
+        Ready for the metric.
+    classes : ndarray of shape (n_rows,), uint32
+        By number. 2^32 - 1 is another class than all others, among columns alone.
+    """
+
+    values: npt.NDArray[np.float32]
+    classes: npt.NDArray[np.uint32]
+
+
+class Found(NamedTuple):
+    """Distances that were found for rows.
+
+    Attributes
+    ----------
+    counts : ndarray of shape (n_rows,), uint32
+        How many, by row.
+    values : ndarray of shape (n_values,), float32
+        Row after row, each row's sorted.
+    """
+
+    counts: npt.NDArray[np.uint32]
+    values: npt.NDArray[np.float32]
+
+
+#: Distances from which on nothing is wanted, by row.
+Bounds = npt.NDArray[np.float32]
+
+
+class BlockTails(NamedTuple):
+    """What is wanted of the tails of a block.
+
+    Attributes
+    ----------
+    counts : ndarray of shape (n_rows,), uint32
+        Values of each tail.
+    largest : ndarray of shape (n_rows,), float32
+        The largest of each; 0 where there is none.
+    values : ndarray or None
+        The tails, row after row, where they are kept.
+    fits : tuple of four ndarrays of shape (n_rows,) or None
+        Shape, scale, shift and status of each fit, where they are fitted.
+    """
+
+    counts: npt.NDArray[np.uint32]
+    largest: npt.NDArray[np.float32]
+    values: npt.NDArray[np.float32] | None
+    fits: tuple[npt.NDArray[Any], ...] | None
+
+
+def bound(task: Task, threads: int, block: Block) -> Bounds:
+    """Where the tail of each row ends, most likely."""
+    return task.bounds(*block, threads)
+
+
+def meet(
+    task: Task, threads: int, first: Block, first_bounds: Bounds, second: Block, second_bounds: Bounds
+) -> tuple[Found, Found]:
+    """What the rows of two blocks find in each other; each distance is measured once."""
+    one, other = task.meet((*first, first_bounds), (*second, second_bounds), threads)
+    assert other is not None
+    return Found(*one), Found(*other)
+
+
+def meet_itself(task: Task, threads: int, block: Block, bounds: Bounds) -> Found:
+    """What the rows of a block find among themselves."""
+    return Found(*task.meet((*block, bounds), None, threads)[0])
+
+
+def gather(task: Task, threads: int, rows: Block, bounds: Bounds | None, columns: Block) -> Found:
+    """What rows find among columns that want nothing."""
+    return Found(*task.gather((*rows, bounds), *columns, threads))
+
+
+def merge(task: Task, threads: int, rows: Block, *parts: Found) -> Found:
+    """The smallest of several parts, as many as a tail has; associative and commutative."""
+    return Found(*task.merge(rows.classes, list(parts), threads))
+
+
+def finish(
+    task: Task, threads: int, fit: bool, keep: bool, rows: Block, *parts: Found
+) -> tuple[BlockTails, npt.NDArray[np.uint64]]:
+    """The tails of a block from all of its parts, and which rows lack values because a bound proved too low."""
+    found = merge(task, threads, rows, *parts)
+    short = task.short(rows.classes, found)
+    ends = np.cumsum(found.counts, dtype=np.int64)
+    largest = np.zeros(len(ends), dtype=np.float32)
+    some = found.counts > 0
+    largest[some] = found.values[ends[some] - 1]
+    fits = task.fit(found, threads) if fit else None
+    return BlockTails(found.counts, largest, found.values if keep else None, fits), short
+
+
+def select(block: Block, rows: npt.NDArray[np.uint64]) -> Block:
+    """Some rows of a block."""
+    return Block(block.values[rows], block.classes[rows])
+
+
+class Engine(Protocol):
+    """What steps are done by.
+
+    A handle stands for a value that is somewhere or will be. It can be hashed, and is only ever handed back.
+    """
+
+    @property
+    def name(self) -> str:
+        """What people call it, such as "Ray"."""
+
+    @property
+    def workers(self) -> int:
+        """Steps that are done at a time."""
+
+    @property
+    def threads(self) -> int:
+        """Threads of each of them."""
+
+    def put(self, value: Any) -> Any:
+        """Keeps a value where workers can read it; its handle."""
+
+    def submit(self, step: Callable[..., Any], *arguments: Any, parts: int = 1) -> Any:
+        """Has a worker call a function, with the values of those arguments that are handles.
+
+        The handle of what it returns, or, where that is a tuple of several ``parts``, a list of their handles. A worker
+        that dies is replaced, and the call repeated.
+        """
+
+    def wait(self, handles: Sequence[Any], seconds: float) -> Sequence[Any]:
+        """Those that have come to an end when all have, or after so many seconds."""
+
+    def get(self, handle: Any) -> Any:
+        """The value; raises what the step has raised."""
+
+    def cancel(self, handles: Sequence[Any]) -> None:
+        """Nobody wants these any more."""
+
+
+class Driver:
+    """Has an engine find the tails of a fit.
+
+    Parameters
+    ----------
+    engine : Engine
+    block_rows : int or None, default=None
+        Rows of a block, where the number should not follow from rows and workers. The model does not depend on it.
+    """
+
+    def __init__(self, engine: Engine, block_rows: int | None = None) -> None:
+        if block_rows is not None and block_rows < 1:
+            raise ValueError(f"block_rows = {block_rows}: must be at least 1, or None")
+        self._engine = engine
+        self._block_rows = block_rows
+
+    @property
+    def name(self) -> str:
+        """That of the engine."""
+        return self._engine.name
+
+    def begin(self, task: Task, rows: int, dimensions: int, same: bool, fit: bool, keep: bool) -> _Job:
+        """Called by the library for each set of tails that it wants."""
+        size = self._block_rows or block_rows(rows, dimensions, self._engine.workers)
+        return _Job(self._engine, task, size, rows, same, fit, keep)
+
+
+def block_rows(rows: int, dimensions: int, workers: int) -> int:
+    """Rows of a block: few blocks, because each costs something, and enough that all workers end at about one time."""
+    # b blocks have b (b + 1) / 2 meetings.
+    blocks = max(1, round(float(np.sqrt(2 * _MEETINGS * workers))))
+    return max(1, min(-(-rows // blocks), _LARGEST_BLOCK // dimensions))
+
+
+class _Job:
+    """One set of tails. The library adds all blocks, follows the progress, and takes the tails."""
+
+    def __init__(
+        self, engine: Engine, task: Task, block_rows: int, rows: int, same: bool, fit: bool, keep: bool
+    ) -> None:
+        self.block_rows = block_rows
+        self._engine = engine
+        self._task = engine.put(task)
+        self._count = rows
+        self._same = same
+        self._wanted = (fit, keep)
+        self._added = 0
+        self._estimated = False
+        self._rows: list[Any] = []
+        self._bounds: list[Any] = []
+        self._columns: list[Any] = []
+        self._running: list[Any] = []
+        self._tails: list[BlockTails] = []
+
+    def add_rows(self, values: npt.NDArray[np.float32], classes: npt.NDArray[np.uint32], bounds: Bounds | None) -> None:
+        """The next block of rows."""
+        self._rows.append(self._put(Block(values, classes)))
+        if bounds is None:
+            self._estimated = True
+            self._bounds.append(self._submit(bound, self._rows[-1]))
+        else:
+            self._bounds.append(self._engine.put(bounds))
+
+    def add_columns(self, values: npt.NDArray[np.float32], classes: npt.NDArray[np.uint32]) -> None:
+        """The next block of columns that are no rows."""
+        self._columns.append(self._put(Block(values, classes)))
+
+    def _put(self, block: Block) -> Any:
+        first = self._added + 1
+        self._added += len(block.classes)
+        try:
+            return self._engine.put(block)
+        except MemoryError as error:
+            raise MemoryError(
+                f"{self._engine.name} has no room for the rows {first} to {self._added} in order of class, "
+                f"{block.values.nbytes} bytes: {error}"
+            ) from None
+
+    def _submit(self, step: Callable[..., Any], *arguments: Any, parts: int = 1) -> Any:
+        return self._engine.submit(step, self._task, self._engine.threads, *arguments, parts=parts)
+
+    def progress(self) -> Iterator[int]:
+        """Does it all; says from time to time for how many more rows."""
+        try:
+            parts = self._gatherings()
+            if self._same:
+                parts = [one + other for one, other in zip(parts, self._meetings(), strict=True)]
+            blocks = [self._finished(rows, found) for rows, found in zip(self._rows, parts, strict=True)]
+            del parts
+            yield from self._steps_done()
+            self._running = [handle for both in blocks for handle in both]
+            for position, (tails, short) in enumerate(blocks):
+                while not self._engine.wait([tails, short], _TICK):
+                    yield 0
+                self._tails.append(self._engine.get(tails))
+                rows = self._engine.get(short)
+                # A bound that was given leaves out what nobody wants.
+                if self._estimated and len(rows):
+                    self._tails[-1] = _replaced(self._tails[-1], rows, self._gathered_again(position, rows))
+        except BaseException:
+            self.cancel()
+            raise
+
+    def _meetings(self) -> list[list[Any]]:
+        """Every two blocks, and each with itself; by block, what it finds."""
+        parts: list[list[Any]] = [[] for _ in self._rows]
+        blocks = list(zip(self._rows, self._bounds, strict=True))
+        for one, first in enumerate(blocks):
+            parts[one].append(self._submit(meet_itself, *first))
+            self._running.append(parts[one][-1])
+            for other, second in enumerate(blocks[one + 1 :], one + 1):
+                found = self._submit(meet, *first, *second, parts=2)
+                parts[one].append(found[0])
+                parts[other].append(found[1])
+                self._running.append(found[0])
+        return parts
+
+    def _gatherings(self) -> list[list[Any]]:
+        """Every block of rows with every block of columns; by block, what it finds."""
+        parts = [
+            [self._submit(gather, rows, bounds, columns) for columns in self._columns]
+            for rows, bounds in zip(self._rows, self._bounds, strict=True)
+        ]
+        self._running += [found for each in parts for found in each]
+        return parts
+
+    def _finished(self, rows: Any, parts: list[Any]) -> Any:
+        """The handles of the tails of a block, and of the rows whose tails are short."""
+        while len(parts) > _PARTS:
+            groups = [parts[start : start + _PARTS] for start in range(0, len(parts), _PARTS)]
+            parts = [self._submit(merge, rows, *group) for group in groups]
+        return self._submit(finish, *self._wanted, rows, *parts, parts=2)
+
+    def _steps_done(self) -> Iterator[int]:
+        """Waits for the steps that are running; each counts for as many rows."""
+        total, told = len(self._running), 0
+        while self._running:
+            done = set(self._engine.wait(self._running, _TICK))
+            # What is done is let go, so that the engine need not keep it.
+            self._running = [handle for handle in self._running if handle not in done]
+            rows = (total - len(self._running)) * self._count // total
+            yield rows - told
+            told = rows
+
+    def _gathered_again(self, position: int, rows: npt.NDArray[np.uint64]) -> BlockTails:
+        """The tails of rows whose bound proved too low."""
+        few = self._engine.submit(select, self._rows[position], rows)
+        others = (self._rows if self._same else []) + self._columns
+        parts = [self._submit(gather, few, None, columns) for columns in others]
+        tails, _ = self._finished(few, parts)
+        found: BlockTails = self._engine.get(tails)
+        return found
+
+    def tails(self) -> list[BlockTails]:
+        """What was found, in the order of the blocks."""
+        return self._tails
+
+    def cancel(self) -> None:
+        """Nobody wants it any more."""
+        self._engine.cancel(self._running)
+
+
+def _replaced(tails: BlockTails, rows: npt.NDArray[np.uint64], others: BlockTails) -> BlockTails:
+    """The tails with those of some rows replaced."""
+    counts, largest = tails.counts.copy(), tails.largest.copy()
+    counts[rows], largest[rows] = others.counts, others.largest
+    values, fits = None, None
+    if tails.values is not None and others.values is not None:
+        each = np.split(tails.values, np.cumsum(tails.counts)[:-1])
+        for row, tail in zip(rows, np.split(others.values, np.cumsum(others.counts)[:-1]), strict=True):
+            each[row] = tail
+        values = np.concatenate(each)
+    if tails.fits is not None and others.fits is not None:
+        fits = tuple(column.copy() for column in tails.fits)
+        for column, other in zip(fits, others.fits, strict=True):
+            column[rows] = other
+    return BlockTails(counts, largest, values, fits)

@@ -2,7 +2,7 @@
 
 use evmachine::steps::{self, Found, StepError, Vectors};
 use evmachine::{PsiModel, Run};
-use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyUntypedArrayMethods};
+use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
@@ -46,7 +46,8 @@ impl Task {
         threads: usize,
         step: impl FnOnce(&steps::Task, &Run<'_>) -> Result<T, StepError> + Send,
     ) -> PyResult<T> {
-        watch::run(py, &Means::processor(threads), None, |run, _| step(&self.task, run))?.map_err(failure::value)
+        watch::run(py, &Means::processor(threads), None, |run, _| step(&self.task, run))?
+            .map_err(failure::value)
     }
 }
 
@@ -135,7 +136,8 @@ impl Task {
     ) -> PyResult<FoundOut<'py>> {
         let classes = classes.as_slice().map_err(failure::value)?;
         let parts = parts.iter().map(found).collect::<PyResult<Vec<Found>>>()?;
-        let merged = self.step(py, threads, |task, _| task.merge(classes, &parts.iter().collect::<Vec<_>>()))?;
+        let merged =
+            self.step(py, threads, |task, _| task.merge(classes, &parts.iter().collect::<Vec<_>>()))?;
         Ok(arrays(py, merged))
     }
 

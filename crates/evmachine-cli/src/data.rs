@@ -5,9 +5,7 @@ use std::slice::from_ref;
 
 use clap::Args;
 use evmachine::{Evm, Features, Fill, Labels, Metric, Params};
-use evmachine_data::{
-    ColumnRef, Format, Header, Missing, Notice, ReadOptions, Schema, Series, Skipped,
-};
+use evmachine_data::{ColumnRef, Format, Header, Missing, Notice, ReadOptions, Schema, Series, Skipped};
 
 use crate::console::Console;
 use crate::failure::{Failure, Kind};
@@ -254,8 +252,7 @@ impl DataArguments {
             return Err(no_labels(series.schema(), evm.is_some()));
         }
         let sink = Sink::new(&self.options(evm), store);
-        let (rows, origin, schema) =
-            collect(console, series, sink, self.fill.filter(|_| evm.is_none()))?;
+        let (rows, origin, schema) = collect(console, series, sink, self.fill.filter(|_| evm.is_none()))?;
         let Rows { features, labels, fill, .. } = rows;
         let labels = Labels::new(labels.iter().flat_map(Texts::iter))?;
         console.detail(format!(

@@ -379,8 +379,9 @@ impl From<FolderError> for Failure {
         let failure = Self::new(Kind::Usage, error.to_string());
         match error {
             FolderError::Another { .. } => failure.hint("without --resume the run begins anew"),
-            FolderError::Failed { .. } => Self::new(Kind::Other, error.to_string())
-                .hint("--scratch names another folder"),
+            FolderError::Failed { .. } => {
+                Self::new(Kind::Other, error.to_string()).hint("--scratch names another folder")
+            }
             _ => failure.hint("--scratch names another folder"),
         }
     }

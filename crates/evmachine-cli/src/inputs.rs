@@ -16,7 +16,9 @@ pub(crate) fn expand(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
                 let mut found = Vec::new();
                 gather(path, &mut found).map_err(|error| failed(path, &error))?;
                 if found.is_empty() {
-                    return Err(Failure::new(Kind::Data, "no data files in this folder").about(path.display()));
+                    return Err(
+                        Failure::new(Kind::Data, "no data files in this folder").about(path.display())
+                    );
                 }
                 found.sort();
                 files.extend(found);

@@ -312,8 +312,7 @@ fn fit_stored(
         return Ok(None);
     }
     let problem = Problem::new((run, Stage::Tails), metric, rows, against, sizes);
-    let work =
-        StoredWork { scratch, problem: &problem, params: &model.params, memory: model.tail_memory };
+    let work = StoredWork { scratch, problem: &problem, params: &model.params, memory: model.tail_memory };
     let stored = work.fits(&plan)?;
     plans.push(plan);
     Ok(Some(stored))

@@ -155,8 +155,9 @@ impl Task {
         }
         let sampled_own = tail::own_columns(&sample_classes, work.sizes.len());
         let places = work.sizes.iter().zip(&counts).zip(&sampled_own);
-        let places =
-            places.map(|((&size, &own), sampled_own)| Bounding::place(sampled, sampled_own.len(), size, count - own));
+        let places = places.map(|((&size, &own), sampled_own)| {
+            Bounding::place(sampled, sampled_own.len(), size, count - own)
+        });
         let rule = Rule {
             version: VERSION,
             level: level::name(level::level()).to_owned(),
@@ -245,12 +246,7 @@ impl Task {
 
     /// What rows find among columns that are not theirs, or once more among their own block; columns come in order of class, those
     /// of [`NO_CLASS`] last.
-    pub fn gather(
-        &self,
-        run: &Run<'_>,
-        rows: Block<'_>,
-        columns: Vectors<'_>,
-    ) -> Result<Found, StepError> {
+    pub fn gather(&self, run: &Run<'_>, rows: Block<'_>, columns: Vectors<'_>) -> Result<Found, StepError> {
         self.check(columns, true)?;
         let rows = Room::new(self, rows)?;
         let (points, indices) = self.points(columns);
@@ -370,7 +366,9 @@ pub fn blocks(rows: usize, wanted: usize) -> Vec<Range<usize>> {
 #[non_exhaustive]
 pub enum StepError {
     /// The task is of another version of the library.
-    #[error("the task is of version {found} and this is version {expected}: all workers need the same version of evmachine")]
+    #[error(
+        "the task is of version {found} and this is version {expected}: all workers need the same version of evmachine"
+    )]
     Version {
         /// Of the task.
         found: u32,
@@ -378,7 +376,9 @@ pub enum StepError {
         expected: u32,
     },
     /// The task comes from a processor whose distances have other last digits.
-    #[error("this worker has {found} instructions and the driver {expected}: their distances differ in the last digits")]
+    #[error(
+        "this worker has {found} instructions and the driver {expected}: their distances differ in the last digits"
+    )]
     Instructions {
         /// Here.
         found: String,

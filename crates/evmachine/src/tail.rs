@@ -39,9 +39,9 @@ pub(crate) use self::device::fits as fits_by_device;
 pub use self::meeting::Found;
 pub(crate) use self::meeting::{Bounding, Side, among, between, gather};
 pub use self::plan::{Bounds, Executor, Plan};
-pub(crate) use self::stored::{Stored, Work as StoredWork};
 use self::plan::{Facts, Sides, Wanted};
 use self::smallest::Smallest;
+pub(crate) use self::stored::{Stored, Work as StoredWork};
 
 /// Columns to measure against, and which of them belong to each class.
 #[derive(Clone, Copy)]
@@ -190,7 +190,8 @@ impl<'a> Problem<'a> {
     fn device(&self) -> Option<&'a dyn Device> {
         let columns: usize = self.against.iter().map(|against| against.columns.len()).sum();
         let pairs = (self.rows.indices.len() as u64).saturating_mul(columns as u64);
-        let device = self.run.device_for(WorkKind::Tails, pairs.saturating_mul(self.rows.points.dimensions() as u64));
+        let device =
+            self.run.device_for(WorkKind::Tails, pairs.saturating_mul(self.rows.points.dimensions() as u64));
         device.filter(|_| !matches!(self.metric, Metric::Custom(_)))
     }
 

@@ -84,7 +84,8 @@ pub(crate) fn exchange(
 ) -> Result<Option<Exchanged>, Halt> {
     // Ignored samples stand between the two where there are any.
     let [old, _] = against else { return Ok(None) };
-    let both = model.tail_memory == TailMemory::Full && model.params.refit != Refit::New && run.scratch.is_none();
+    let both =
+        model.tail_memory == TailMemory::Full && model.params.refit != Refit::New && run.scratch.is_none();
     if !both || !model.ignored.is_empty() {
         return Ok(None);
     }

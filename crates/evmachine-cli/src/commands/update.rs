@@ -118,9 +118,9 @@ impl Arguments {
         let progress = console.progress();
         let rows = (&data.features, &data.labels);
         let run = store.begin(console, console.run(&progress), rows, evm.params(), &[], Some(evm))?;
-        let report = self.columns.attempt(console, &mut data, |data| {
-            evm.update_with(&run, &data.features, &data.labels)
-        })?;
+        let report = self
+            .columns
+            .attempt(console, &mut data, |data| evm.update_with(&run, &data.features, &data.labels))?;
         drop(progress);
         data.origin.record(evm, first)?;
         if !report.new_classes.is_empty() {

@@ -35,7 +35,7 @@ impl Columns for ByTile<'_> {
         laid_out.ranks(block, 0..laid_out.len(), tile)
     }
 
-    fn vectors(&self) -> Vec<f32> {
-        self.points.gather(self.order)
+    fn write_vector(&self, column: usize, out: &mut [f32]) {
+        self.points.write_row(self.order[column], out);
     }
 }

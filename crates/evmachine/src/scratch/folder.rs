@@ -54,7 +54,8 @@ impl ScratchFolder {
         if let Some(name) = names(&path).map_err(failed)?.into_iter().find(|name| !is_ours(name)) {
             return Err(FolderError::Foreign { path, name });
         }
-        let lock = File::options().create(true).truncate(false).write(true).open(path.join(LOCK)).map_err(failed)?;
+        let lock =
+            File::options().create(true).truncate(false).write(true).open(path.join(LOCK)).map_err(failed)?;
         match lock.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Err(FolderError::Busy { path }),
@@ -196,7 +197,9 @@ pub enum FolderError {
         path: PathBuf,
     },
     /// Its results are those of other rows or parameters.
-    #[error("{path} holds what a run with other data, parameters or another processor has found: begin anew, or give what was given then")]
+    #[error(
+        "{path} holds what a run with other data, parameters or another processor has found: begin anew, or give what was given then"
+    )]
     Another {
         /// The folder.
         path: PathBuf,

@@ -8,9 +8,9 @@ use std::ops::Range;
 
 use fearless_simd::{Simd, dispatch};
 
-use super::{Problem, own_columns};
 use super::plan::{Bounds, Plan, Wanted, place_of_bound};
 use super::select::nth_smallest;
+use super::{Problem, own_columns};
 use crate::distance::{self, Columns, RowBlock, Tile};
 use crate::error::Halt;
 use crate::level::level;

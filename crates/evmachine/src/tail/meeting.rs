@@ -125,17 +125,11 @@ impl Bounding {
 }
 
 /// What the rows of a block find among themselves.
-pub(crate) fn among(
-    run: &Run<'_>,
-    metric: &Metric,
-    side: &Side<'_>,
-    sizes: &[usize],
-) -> Result<Found, Halt> {
+pub(crate) fn among(run: &Run<'_>, metric: &Metric, side: &Side<'_>, sizes: &[usize]) -> Result<Found, Halt> {
     let columns = distance::columns(metric, side.points, side.indices);
     let own = own_columns(side.classes, sizes.len());
     let against = [Against { columns: columns.as_ref(), own: &own }];
-    let problem =
-        Problem::new((run, Stage::Tails), metric, side.rows().among_themselves(), &against, sizes);
+    let problem = Problem::new((run, Stage::Tails), metric, side.rows().among_themselves(), &against, sizes);
     let found = execute(&problem.plan_without_device(), &problem, |_, tail, (): &mut ()| tail.to_vec())?;
     Ok(Found::of(&found))
 }

@@ -321,8 +321,7 @@ impl Met<'_> {
         let problem = self.work.problem;
         let problem =
             Problem::new((self.run, Stage::Tails), problem.metric, side.rows(), others, problem.sizes);
-        let found =
-            execute(&problem.plan_without_device(), &problem, |_, tail, (): &mut ()| tail.to_vec())?;
+        let found = execute(&problem.plan_without_device(), &problem, |_, tail, (): &mut ()| tail.to_vec())?;
         Ok(Found::of(&found))
     }
 

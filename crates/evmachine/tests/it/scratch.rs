@@ -82,10 +82,33 @@ fn a_model_learned_from_a_disk_is_the_same() {
     let cases = [
         (20, paper.clone()),
         (20, Params { tail_size: TailSize::Fraction(0.5), tail_model: TailModel::Libmr, ..paper.clone() }),
-        (40, Params { metric: Metric::Cosine, whitening: 0.3, smoothing: 0.4, smoothing_neighbors: 4, ..paper.clone() }),
+        (
+            40,
+            Params {
+                metric: Metric::Cosine,
+                whitening: 0.3,
+                smoothing: 0.4,
+                smoothing_neighbors: 4,
+                ..paper.clone()
+            },
+        ),
         (5, Params { standardize: true, cover_threshold: 1.0, pooling: 0.5, ..paper.clone() }),
-        (5, Params { metric: Metric::Manhattan, max_extreme_vectors: Some(Budget::PerClass(30)), ..paper.clone() }),
-        (5, Params { max_extreme_vectors: Some(Budget::Total(90)), tail_memory: TailMemory::Max, ..paper.clone() }),
+        (
+            5,
+            Params {
+                metric: Metric::Manhattan,
+                max_extreme_vectors: Some(Budget::PerClass(30)),
+                ..paper.clone()
+            },
+        ),
+        (
+            5,
+            Params {
+                max_extreme_vectors: Some(Budget::Total(90)),
+                tail_memory: TailMemory::Max,
+                ..paper.clone()
+            },
+        ),
         (5, Params { cover_risk: 0.5, tail_memory_limit: 200_000, ..paper.clone() }),
         (5, Params { tail_memory_limit: 4_000_000, tail_size: TailSize::Count(3_000), ..paper.clone() }),
         (9, Params { metric: Metric::Cosine, ..Params::robust() }),
@@ -101,7 +124,9 @@ fn a_model_learned_from_a_disk_is_the_same() {
         let run = Run::new().scratch(&scratch).memory(1 << 16);
         let there = shared(&scratch, &features);
         let (mut model, report) = Evm::fit_ignoring(&run, &params, &there, &labels, &ignored).unwrap();
-        let Executor::Blocks { count: 4, .. } = report.plans[0].executor else { panic!("{:?}", report.plans) };
+        let Executor::Blocks { count: 4, .. } = report.plans[0].executor else {
+            panic!("{:?}", report.plans)
+        };
         assert_eq!(here.to_bytes().unwrap(), model.to_bytes().unwrap(), "case {number}");
         assert!(!scratch.begin("the update", false).unwrap(), "what was found for the fit is gone");
         let more_there = shared(&scratch, &more);
@@ -156,7 +181,11 @@ fn damage_is_found_out_and_mended_and_a_stop_stops() {
     let seen = AtomicUsize::new(0);
     let stop = |stage: Stage, done: u64, total: u64| {
         assert!(stage != Stage::Tails || (done <= total && total == 2_500), "{done} of {total}");
-        if seen.fetch_add(1, Ordering::Relaxed) > 12 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        if seen.fetch_add(1, Ordering::Relaxed) > 12 {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
     };
     let run = Run::new().memory(1 << 18).scratch(&folder);
     let stopped = Evm::fit_with(&run.observer(&stop), &params, &features, &labels);

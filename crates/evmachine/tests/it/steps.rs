@@ -135,7 +135,13 @@ impl Device for Workers {
 }
 
 /// Clumps that overlap, with equal distances among them where they lie on a grid.
-fn drawn(rows: usize, dimensions: usize, classes: usize, grid: bool, seed: u64) -> (Features<'static>, Labels) {
+fn drawn(
+    rows: usize,
+    dimensions: usize,
+    classes: usize,
+    grid: bool,
+    seed: u64,
+) -> (Features<'static>, Labels) {
     let mut random = Random(seed);
     let centres: Vec<f32> = (0..classes * dimensions).map(|_| 1.0 + 4.0 * random.next()).collect();
     let class = |row: usize| row * 7 % classes;

@@ -2,6 +2,8 @@
 //!
 //! All of it needs a device: `cargo xtask gpu` runs it, and fails where there is none.
 
+#![allow(clippy::unwrap_used, reason = "a test ends where something unexpected happens")]
+
 use cudarc::driver::{CudaContext, DevicePtr};
 use evmachine::device::{CoverClass, CoverWork, Device, DeviceError, Source};
 use evmachine::{Evm, Features, Labels, Metric, Params, Run, TailMemory, TailModel, TailSize};

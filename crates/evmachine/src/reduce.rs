@@ -185,7 +185,9 @@ impl ClassModel {
             self.vectors.clone()
         } else {
             let mut vectors = Vec::with_capacity(order.len() * d);
-            order.iter().for_each(|&i| vectors.extend_from_slice(&self.vectors[i * d..(i + 1) * d]));
+            for &i in order {
+                vectors.extend_from_slice(&self.vectors[i * d..(i + 1) * d]);
+            }
             Arc::new(vectors)
         };
         Self {

@@ -1,6 +1,6 @@
 """What an engine costs: a fit by one process, on Ray and on Dask, with as many threads as workers.
 
-    python python/benches/distributed.py [rows] [engine ...]
+    python python/benches/cluster.py [rows] [engine ...]
 
 200,000 rows of 64 dimensions in 1,000 classes unless told otherwise, tails of 200 and the parameters of the paper.
 Every model must have the bytes of the first. In one fit of each engine a worker is killed (SIGKILL) in the middle of a

@@ -12,7 +12,7 @@ The rows of a fit come in order of class and are cut into blocks. Every two bloc
 bound proves too low is gathered again (:func:`gather`). A step that is done twice gives the same bytes, so a worker may
 die at any time.
 
-Steps are plain functions of arrays, which may be read-only, and of a :class:`Task`, which pickles.
+Steps are plain functions of arrays, which may be read-only and at any address, and of a :class:`Task`, which pickles.
 """
 
 from __future__ import annotations
@@ -109,33 +109,40 @@ class BlockTails(NamedTuple):
     fits: tuple[npt.NDArray[Any], ...] | None
 
 
+def _aligned(*arrays: npt.NDArray[Any] | None) -> tuple[Any, ...]:
+    """The arrays, copied where an engine has put them at an odd address, as Dask does with what it has received."""
+    return tuple(None if array is None else np.require(array, requirements=["C", "A"]) for array in arrays)
+
+
 def bound(task: Task, threads: int, block: Block) -> Bounds:
     """Where the tail of each row ends, most likely."""
-    return task.bounds(*block, threads)
+    values, classes = _aligned(*block)
+    return task.bounds(values, classes, threads)
 
 
 def meet(
     task: Task, threads: int, first: Block, first_bounds: Bounds, second: Block, second_bounds: Bounds
 ) -> tuple[Found, Found]:
     """What the rows of two blocks find in each other; each distance is measured once."""
-    one, other = task.meet((*first, first_bounds), (*second, second_bounds), threads)
+    one, other = task.meet(_aligned(*first, first_bounds), _aligned(*second, second_bounds), threads)
     assert other is not None
     return Found(*one), Found(*other)
 
 
 def meet_itself(task: Task, threads: int, block: Block, bounds: Bounds) -> Found:
     """What the rows of a block find among themselves."""
-    return Found(*task.meet((*block, bounds), None, threads)[0])
+    return Found(*task.meet(_aligned(*block, bounds), None, threads)[0])
 
 
 def gather(task: Task, threads: int, rows: Block, bounds: Bounds | None, columns: Block) -> Found:
     """What rows find among columns that want nothing."""
-    return Found(*task.gather((*rows, bounds), *columns, threads))
+    values, classes = _aligned(*columns)
+    return Found(*task.gather(_aligned(*rows, bounds), values, classes, threads))
 
 
 def merge(task: Task, threads: int, rows: Block, *parts: Found) -> Found:
     """The smallest of several parts, as many as a tail has; associative and commutative."""
-    return Found(*task.merge(rows.classes, list(parts), threads))
+    return Found(*task.merge(_aligned(rows.classes)[0], [_aligned(*part) for part in parts], threads))
 
 
 def finish(
@@ -143,7 +150,7 @@ def finish(
 ) -> tuple[BlockTails, npt.NDArray[np.uint64]]:
     """The tails of a block from all of its parts, and which rows lack values because a bound proved too low."""
     found = merge(task, threads, rows, *parts)
-    short = task.short(rows.classes, found)
+    short = task.short(_aligned(rows.classes)[0], found)
     ends = np.cumsum(found.counts, dtype=np.int64)
     largest = np.zeros(len(ends), dtype=np.float32)
     some = found.counts > 0

@@ -145,6 +145,25 @@ def test_merging_is_associative_and_commutative(recorded):
         assert left[0].values.tobytes() == whole.values.tobytes()
 
 
+def test_blocks_may_be_read_only_and_at_odd_addresses(recorded):
+    task, blocks = recorded
+    block = blocks[0]
+
+    def odd(array):
+        content = np.frombuffer(b"x" + array.tobytes(), dtype=np.uint8)[1:]
+        return content.view(array.dtype).reshape(array.shape)
+
+    moved = steps.Block(odd(block.values), odd(block.classes))
+    assert not (moved.values.flags.aligned or moved.values.flags.writeable)
+    bounds = steps.bound(task, 1, block)
+    assert steps.bound(task, 1, moved).tobytes() == bounds.tobytes()
+    expected = steps.meet_itself(task, 1, block, bounds)
+    found = steps.meet_itself(task, 1, moved, odd(bounds))
+    assert found.values.tobytes() == expected.values.tobytes()
+    again = steps.merge(task, 1, moved, steps.Found(odd(found.counts), odd(found.values)))
+    assert again.values.tobytes() == expected.values.tobytes()
+
+
 def test_a_task_survives_its_way_and_refuses_what_is_none(recorded):
     task, blocks = recorded
     again = pickle.loads(pickle.dumps(task))

@@ -1,6 +1,6 @@
 """What an engine costs: a fit by one process, on Ray and on Dask, with as many threads as workers.
 
-    python python/benches/distributed.py [rows] [engine ...]
+    python python/benches/cluster.py [rows] [engine ...]
 
 200,000 rows of 64 dimensions in 1,000 classes unless told otherwise, tails of 200 and the parameters of the paper.
 Every model must have the bytes of the first. In one fit of each engine a worker is killed (SIGKILL) in the middle of a
@@ -60,6 +60,12 @@ def _bytes(process: psutil.Process) -> int:
         return 0
 
 
+def warm_up(fit: Callable[..., Any]) -> None:
+    """Has every worker load the package."""
+    X = np.random.default_rng(2).normal(size=(400, 8)).astype(np.float32)
+    fit(X, np.arange(400) % 2, rejection_threshold=0.05, block_rows=40)
+
+
 @contextmanager
 def on_ray(workers: int) -> Iterator[tuple[Callable[..., Any], Callable[[], list[int]]]]:
     import ray
@@ -67,8 +73,7 @@ def on_ray(workers: int) -> Iterator[tuple[Callable[..., Any], Callable[[], list
     import evmachine.ray
 
     ray.init(num_cpus=workers, include_dashboard=False, object_store_memory=4 << 30, log_to_driver=False)
-    warm = np.random.default_rng(2).normal(size=(400, 8)).astype(np.float32)
-    evmachine.ray.fit(warm, np.arange(400) % 2, rejection_threshold=0.05)
+    warm_up(evmachine.ray.fit)
 
     def meeting() -> list[int]:
         found = []
@@ -94,6 +99,7 @@ def on_dask(workers: int) -> Iterator[tuple[Callable[..., Any], Callable[[], lis
         n_workers=workers, threads_per_worker=1, dashboard_address=None, memory_limit=0, silence_logs=50
     )
     client = distributed.Client(cluster)
+    warm_up(evmachine.dask.fit)
     yield evmachine.dask.fit, lambda: list(client.run(os.getpid).values())
     client.close()
     cluster.close()

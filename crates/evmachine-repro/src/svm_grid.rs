@@ -160,10 +160,11 @@ impl Logs {
                 continue;
             }
             watch.tell(&format!("draw {draw}: one-class machines"), number, pairs.len())?;
-            let answers = validated(features, labels, seed, || WeibullSvm::new(rbf, gamma, nu))?;
-            // A third of the letters is unknown in each fold.
-            let f1 = f1(&answers.with_threshold(delta(10, 5)), labels);
             let mut whole = WeibullSvm::new(rbf, gamma, nu);
+            let answers = validated(features, labels, seed, || whole.clone())?;
+            // A third of the letters is unknown in each fold.
+            let threshold = whole.threshold_at(delta(10, 5)).unwrap_or(f64::NEG_INFINITY);
+            let f1 = f1(&answers.with_threshold(threshold), labels);
             whole.fit(features, labels)?;
             self.one_class.add(vec![OneClassRow { draw, gamma, nu, f1, vectors: whole.vectors() }])?;
         }

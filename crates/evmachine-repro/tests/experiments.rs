@@ -154,4 +154,10 @@ fn the_grid_is_searched_and_read_back() {
     assert_eq!(first.markdown(), again.markdown());
     let grid = std::fs::read_to_string(folder.path().join("grid.csv")).unwrap();
     assert_eq!(grid.lines().count(), 111);
+    // What is compared must differ, or nothing is chosen.
+    for table in &first.tables[1..] {
+        let f1 = if table.header.len() == 2 { 1 } else { 2 };
+        let best: f64 = table.rows.iter().map(|row| row[f1].parse().unwrap()).fold(0.0, f64::max);
+        assert!(best > 0.1, "{table:?}");
+    }
 }

@@ -86,7 +86,9 @@ pub fn read(format: Format, input: &[u8]) {
     let options = Options::from_byte(byte).read_options(format, &input.path);
     let outcome = panic::catch_unwind(AssertUnwindSafe(|| read_all(&input.path, &options)));
     if outcome.is_err() {
-        eprintln!("{}", LAST_PANIC.take());
+        if let Some((panic, backtrace)) = LAST_PANIC.take() {
+            eprintln!("{panic}\n{backtrace}");
+        }
         abort();
     }
 }
@@ -118,10 +120,10 @@ struct Input {
 }
 
 static INPUT: LazyLock<Input> = LazyLock::new(|| {
-    // The fuzzer's hook would end the process at panics which the reader contains.
+    // The fuzzer's hook would end the process at panics which the reader contains. Of these no backtrace is written out: the
+    // first one reads all debug information, hundreds of megabytes, which on a busy machine takes longer than an input may.
     panic::set_hook(Box::new(|panic| {
-        let backtrace = Backtrace::force_capture();
-        LAST_PANIC.with_borrow_mut(|last| *last = format!("{panic}\n{backtrace}"));
+        LAST_PANIC.set(Some((panic.to_string(), Backtrace::force_capture())));
     }));
     let memory = Path::new("/dev/shm");
     let folder = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
@@ -131,7 +133,7 @@ static INPUT: LazyLock<Input> = LazyLock::new(|| {
 });
 
 thread_local! {
-    static LAST_PANIC: RefCell<String> = RefCell::default();
+    static LAST_PANIC: RefCell<Option<(String, Backtrace)>> = const { RefCell::new(None) };
 }
 
 impl Input {

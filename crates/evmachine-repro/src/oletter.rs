@@ -17,6 +17,7 @@ use crate::error::ReproError;
 use crate::letter;
 use crate::log::Log;
 use crate::section::Section;
+use crate::svm_grid;
 use crate::tuned;
 use crate::watch::Watch;
 
@@ -31,6 +32,9 @@ pub const TRAINING_ROWS: usize = 15_000;
 
 /// Folds of cross-class validation.
 const VALIDATION_FOLDS: usize = 5;
+
+/// Fewest rows that C and gamma are searched on in a quick look.
+const LEAST_GRID_ROWS: usize = 120;
 
 /// How to run it.
 #[derive(Debug, Clone, Serialize)]
@@ -69,26 +73,31 @@ pub fn run(
     settings: &Settings,
     watch: &Watch<'_>,
 ) -> Result<Section, ReproError> {
-    let features = &letter::unit(features)?;
+    let (raw, features) = (features, &letter::unit(features)?);
     let mut log: Log<Row> = Log::open(folder, "runs.csv", settings)?;
     let mut vectors: Log<VectorRow> = Log::open(folder, "vectors.csv", settings)?;
     let draws: Vec<Vec<Draw>> = (0..settings.draws as u64)
         .map(|number| draw(labels, settings.folds, settings.seed + number))
         .collect::<Result<_, _>>()?;
     draw::write(&draws, &folder.join("letters.csv"))?;
-    let mut tuned = None;
+    let (mut first, mut choices) = (None, Vec::new());
     for (number, folds) in (1..).zip(&draws) {
         let params = tuned_params(folder, features, labels, settings, &folds[0], number, watch)?;
-        let entries = systems::entries(settings.systems, &params, number);
+        let svm = match settings.systems {
+            Selection::All => Some(svm_choice(folder, raw, labels, settings, number, watch)?),
+            Selection::Evm => None,
+        };
+        choices.extend(svm);
+        let entries = systems::entries(&params, svm);
         let plan = Plan { features, labels, folds, draw: number, seed: settings.seed, every: settings.every };
         plan.run(&mut log, &entries, watch)?;
-        tuned.get_or_insert(params);
+        first.get_or_insert(entries);
     }
-    if let Some(params) = &tuned {
-        all_letters(&mut vectors, features, labels, settings, params, watch)?;
+    if let Some(entries) = &first {
+        all_letters(&mut vectors, features, labels, settings, entries, watch)?;
     }
     let tuned_files: Vec<PathBuf> = (1..=settings.draws).map(|n| folder.join(tuned_name(n))).collect();
-    summary::section(log.rows(), vectors.rows(), settings, &tuned_files)
+    summary::section(log.rows(), vectors.rows(), settings, &tuned_files, &choices)
 }
 
 /// One draw of letters and the data.
@@ -149,6 +158,28 @@ fn tuned_params(
     let classes = labels.names().len() as f64;
     let negatives = labels.len() as f64 * (classes - 1.0) / classes;
     Ok(counted(params, negatives))
+}
+
+/// C, gamma and the like, chosen as the EVM's parameters are: on the draw's first fold. A quick look has as many times fewer
+/// rows.
+fn svm_choice(
+    folder: &Path,
+    features: &Features<'_>,
+    labels: &Labels,
+    settings: &Settings,
+    number: usize,
+    watch: &Watch<'_>,
+) -> Result<SvmChoice, ReproError> {
+    let searched = svm_grid::Settings {
+        rows: grid_rows(settings),
+        seed: settings.seed,
+        ..svm_grid::Settings::default()
+    };
+    svm_grid::choose(&folder.join(svm_grid::FOLDER), features, labels, &searched, number, watch)
+}
+
+fn grid_rows(settings: &Settings) -> usize {
+    (svm_grid::Settings::default().rows / settings.every.max(1)).max(LEAST_GRID_ROWS)
 }
 
 /// The tail size as a count. A share would give shorter tails in validation, where there are fewer rows, and with them
@@ -234,18 +265,17 @@ fn part(answers: &Answers, from: &[usize], unknown: usize) -> Answers {
     part
 }
 
-/// The vector ratios, for which the paper trains on all 26 letters.
+/// The vector ratios, for which the paper trains on all 26 letters; `entries` are those of the first draw.
 fn all_letters(
     log: &mut Log<VectorRow>,
     features: &Features<'_>,
     labels: &Labels,
     settings: &Settings,
-    params: &Params,
+    entries: &[Entry],
     watch: &Watch<'_>,
 ) -> Result<(), ReproError> {
     let rows: Vec<usize> = (0..TRAINING_ROWS.min(labels.len())).step_by(settings.every.max(1)).collect();
     let (features, labels) = (features.select(&rows), labels.select(&rows));
-    let entries = systems::entries(settings.systems, params, 1);
     for (number, entry) in entries.iter().enumerate() {
         if log.rows().iter().any(|row| row.system == entry.name) {
             continue;

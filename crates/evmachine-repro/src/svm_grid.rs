@@ -21,7 +21,8 @@ use crate::watch::Watch;
 pub struct Settings {
     /// Rows to train on.
     pub rows: usize,
-    /// Draws of letters, of each of which the first fold is searched.
+    /// Draws of letters, of each of which the first fold is searched. A folder can be asked for more of them later.
+    #[serde(skip)]
     pub draws: usize,
     /// Seed of the letters.
     pub seed: u64,
@@ -29,9 +30,12 @@ pub struct Settings {
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { rows: 2_000, draws: 2, seed: 1 }
+        Self { rows: 2_000, draws: 1, seed: 1 }
     }
 }
+
+/// The folder inside that of OLETTER where its searches are kept.
+pub const FOLDER: &str = "svm-grid";
 
 /// A point of the grid.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -80,22 +84,50 @@ pub fn run(
     settings: &Settings,
     watch: &Watch<'_>,
 ) -> Result<Section, ReproError> {
-    let mut logs = Logs {
-        grid: Log::open(folder, "grid.csv", settings)?,
-        one_class: Log::open(folder, "one-class.csv", settings)?,
-        linear: Log::open(folder, "linear.csv", settings)?,
-    };
+    let mut logs = Logs::open(folder, settings)?;
     for number in 1..=settings.draws {
-        let letters = draw(labels, 1, settings.seed + number as u64 - 1)?.remove(0);
-        let known = |row: &usize| letters.known.iter().any(|letter| letter == labels.name(*row));
-        let rows: Vec<usize> =
-            (0..TRAINING_ROWS.min(labels.len())).filter(known).take(settings.rows).collect();
-        logs.search(number, &features.select(&rows), &labels.select(&rows), settings.seed, watch)?;
+        logs.choose(features, labels, settings, number, watch)?;
     }
     Ok(section(&logs, settings))
 }
 
+/// What is chosen for one draw, from 1; searched for where it is not yet in the folder.
+pub(crate) fn choose(
+    folder: &Path,
+    features: &Features<'_>,
+    labels: &Labels,
+    settings: &Settings,
+    number: usize,
+    watch: &Watch<'_>,
+) -> Result<SvmChoice, ReproError> {
+    Logs::open(folder, settings)?.choose(features, labels, settings, number, watch)
+}
+
 impl Logs {
+    fn open(folder: &Path, settings: &Settings) -> Result<Self, ReproError> {
+        Ok(Self {
+            grid: Log::open(folder, "grid.csv", settings)?,
+            one_class: Log::open(folder, "one-class.csv", settings)?,
+            linear: Log::open(folder, "linear.csv", settings)?,
+        })
+    }
+
+    fn choose(
+        &mut self,
+        features: &Features<'_>,
+        labels: &Labels,
+        settings: &Settings,
+        number: usize,
+        watch: &Watch<'_>,
+    ) -> Result<SvmChoice, ReproError> {
+        let letters = draw(labels, 1, settings.seed + number as u64 - 1)?.remove(0);
+        let known = |row: &usize| letters.known.iter().any(|letter| letter == labels.name(*row));
+        let rows: Vec<usize> =
+            (0..TRAINING_ROWS.min(labels.len())).filter(known).take(settings.rows).collect();
+        self.search(number, &features.select(&rows), &labels.select(&rows), settings.seed, watch)?;
+        choice(self, number).ok_or(ReproError::Stopped)
+    }
+
     fn search(
         &mut self,
         draw: usize,
@@ -128,10 +160,11 @@ impl Logs {
                 continue;
             }
             watch.tell(&format!("draw {draw}: one-class machines"), number, pairs.len())?;
-            let answers = validated(features, labels, seed, || WeibullSvm::new(rbf, gamma, nu))?;
-            // A third of the letters is unknown in each fold.
-            let f1 = f1(&answers.with_threshold(delta(10, 5)), labels);
             let mut whole = WeibullSvm::new(rbf, gamma, nu);
+            let answers = validated(features, labels, seed, || whole.clone())?;
+            // A third of the letters is unknown in each fold.
+            let threshold = whole.threshold_at(delta(10, 5)).unwrap_or(f64::NEG_INFINITY);
+            let f1 = f1(&answers.with_threshold(threshold), labels);
             whole.fit(features, labels)?;
             self.one_class.add(vec![OneClassRow { draw, gamma, nu, f1, vectors: whole.vectors() }])?;
         }
@@ -188,16 +221,15 @@ fn section(logs: &Logs, settings: &Settings) -> Section {
         "The paper's grid, C = 2^-5, 2^-3, ... 2^15 and gamma = 2^-15, 2^-13, ... 2^3, by 5-fold cross validation of \
          one-vs-rest machines on the first {} training rows of the first fold of each draw, columns scaled to 0..1. The \
          one-class machines of W-SVM: F1 by 3-fold cross-class validation on the same rows, at the paper's delta; of equals, \
-         those with fewest support vectors. C of 1-vs-Set: F1 likewise, at the threshold of best F1.",
+         those with fewest support vectors. C of 1-vs-Set: F1 likewise, at the threshold of best F1. `evmachine-repro oletter` begins each draw \
+         with this search.",
         settings.rows
     )];
     let mut tables = Vec::new();
     for draw in 1..=settings.draws {
         if let Some(found) = choice(logs, draw) {
-            let used = if SvmChoice::of_draw(draw) == found { "uses them" } else { "uses others" };
             text.push(format!(
-                "Draw {draw}: C = {}, gamma = {}; one-class gamma = {}, nu = {}; linear C = {}. `evmachine-repro oletter` \
-                 {used}.",
+                "Draw {draw}: C = {}, gamma = {}; one-class gamma = {}, nu = {}; linear C = {}.",
                 found.cost, found.gamma, found.one_class_gamma, found.nu, found.linear_cost
             ));
         }

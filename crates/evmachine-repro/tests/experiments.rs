@@ -79,7 +79,9 @@ fn every_system_takes_part_and_beats_chance() {
     }
     assert_eq!((section.claims.len(), section.figures.len()), (7, 2));
     section.write(folder.path()).unwrap();
-    for name in ["summary.md", "letters.csv", "vectors.csv", "f1-paper.svg", "f1-validated.png"] {
+    let files =
+        ["summary.md", "letters.csv", "vectors.csv", "svm-grid/grid.csv", "f1-paper.svg", "f1-validated.png"];
+    for name in files {
         assert!(folder.path().join(name).exists(), "{name}");
     }
 }
@@ -146,10 +148,16 @@ fn what_cannot_be_read_is_not_begun_anew() {
 fn the_grid_is_searched_and_read_back() {
     let (features, labels) = letter();
     let folder = tempfile::tempdir().unwrap();
-    let settings = svm_grid::Settings { rows: 120, draws: 1, ..svm_grid::Settings::default() };
+    let settings = svm_grid::Settings { rows: 120, ..svm_grid::Settings::default() };
     let first = svm_grid::run(folder.path(), &features, &labels, &settings, &Watch::new(&go_on)).unwrap();
     let again = svm_grid::run(folder.path(), &features, &labels, &settings, &Watch::new(&go_on)).unwrap();
     assert_eq!(first.markdown(), again.markdown());
     let grid = std::fs::read_to_string(folder.path().join("grid.csv")).unwrap();
     assert_eq!(grid.lines().count(), 111);
+    // What is compared must differ, or nothing is chosen.
+    for table in &first.tables[1..] {
+        let f1 = if table.header.len() == 2 { 1 } else { 2 };
+        let best: f64 = table.rows.iter().map(|row| row[f1].parse().unwrap()).fold(0.0, f64::max);
+        assert!(best > 0.1, "{table:?}");
+    }
 }

@@ -1,10 +1,14 @@
 //! How fast the server answers, and what it takes.
 //!
 //! `cargo run --release -p evmachine-server --example load -- letter` asks a server of the Letter model, `-- wide` one of 75,000 rows of 384
-//! numbers; a server that is there already, such as another program's, is asked by
-//! `-- http://127.0.0.1:8080/v2/models/NAME/infer DIMENSIONS`. `SECONDS=600` has every line take so long.
+//! numbers. `SECONDS=600` has every line take so long. `-- steady letter` asks for that long, 200 requests a second, and prints the
+//! server's memory ten times.
 //!
-//! The server is a process of its own. A line is a number of connections, each of which asks again as soon as it was answered.
+//! The same rows go to a server that is there already, such as another program's, by
+//! `-- http://127.0.0.1:8080/v2/models/NAME/infer letter`; `-- onnx letter FILE` writes the model for it.
+//!
+//! The server is a process of its own, the client another on the same cores. A line is a number of connections, each of which asks
+//! again as soon as it was answered.
 
 use std::error::Error;
 use std::io::{BufRead, BufReader, Read as _, Write};
@@ -28,19 +32,27 @@ fn main() -> Result<(), Failed> {
     let seconds = std::env::var("SECONDS").ok().and_then(|text| text.parse().ok()).unwrap_or(5.0);
     match &arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["serve", folder] => serve(Path::new(folder)),
-        ["letter"] => own(&letter()?, seconds),
-        ["wide"] => own(&wide(75_000, 384)?, seconds),
-        [address, dimensions] if address.starts_with("http://") => {
+        [address, name] if address.starts_with("http://") => {
             let (host, path) = address.trim_start_matches("http://").split_once('/').unwrap_or((address, ""));
-            let rows = vec![0.5; dimensions.parse()?];
             let target = Target { address: host.parse()?, path: format!("/{path}") };
             head();
-            for (connections, count) in LINES {
-                line("", &target, std::slice::from_ref(&rows), connections, count, Until::Seconds(seconds))?;
-            }
-            Ok(())
+            all_lines("known", &target, &data(name)?.known, seconds)
         }
-        _ => Err("load letter | wide | ADDRESS DIMENSIONS".into()),
+        ["onnx", name, file] => {
+            let bytes = evmachine_onnx::to_onnx(&model(&data(name)?)?, evmachine_onnx::UNKNOWN_LABEL)?;
+            Ok(std::fs::write(file, bytes)?)
+        }
+        ["steady", name] => own(&data(name)?, |data, server| steady(data, server, seconds)),
+        [name] => own(&data(name)?, |data, server| measure(data, server, seconds)),
+        _ => Err("load letter | wide | steady NAME | onnx NAME FILE | ADDRESS NAME".into()),
+    }
+}
+
+fn data(name: &str) -> Result<Data, Failed> {
+    match name {
+        "letter" => letter(),
+        "wide" => wide(75_000, 384),
+        _ => Err("letter or wide".into()),
     }
 }
 
@@ -54,15 +66,19 @@ fn serve(folder: &Path) -> Result<(), Failed> {
     Ok(())
 }
 
-/// A model, rows that it knows, and rows that it does not.
-struct Case {
-    model: Evm,
+/// Rows to learn from, rows of classes among them, and rows of others.
+struct Data {
+    train: (Features<'static>, Labels),
     known: Vec<Vec<f32>>,
     unknown: Vec<Vec<f32>>,
 }
 
+fn model(data: &Data) -> Result<Evm, Failed> {
+    Ok(Evm::fit(&Params::robust(), &data.train.0, &data.train.1)?.0)
+}
+
 /// Letters A to O are known.
-fn letter() -> Result<Case, Failed> {
+fn letter() -> Result<Data, Failed> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../data/letter/letter-recognition.data");
     let text = std::fs::read_to_string(path)?;
     let (mut names, mut rows) = (Vec::new(), Vec::new());
@@ -75,15 +91,14 @@ fn letter() -> Result<Case, Failed> {
     let train: Vec<usize> = (0..15_000).filter(is_known).collect();
     let values: Vec<f32> = train.iter().flat_map(|&row| rows[row].iter().copied()).collect();
     let labels = Labels::new(train.iter().map(|&row| names[row]))?;
-    let (model, _) = Evm::fit(&Params::robust(), &Features::new(values, 16)?, &labels)?;
     let part = |known: bool| {
         (15_000..20_000).filter(|row| is_known(row) == known).map(|row| rows[row].clone()).collect()
     };
-    Ok(Case { model, known: part(true), unknown: part(false) })
+    Ok(Data { train: (Features::new(values, 16)?, labels), known: part(true), unknown: part(false) })
 }
 
 /// 150 clumps, of which the last 15 are unknown.
-fn wide(count: usize, dimensions: usize) -> Result<Case, Failed> {
+fn wide(count: usize, dimensions: usize) -> Result<Data, Failed> {
     let mut state = 1u64;
     let mut random = move || {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -94,10 +109,9 @@ fn wide(count: usize, dimensions: usize) -> Result<Case, Failed> {
         |class: usize| -> Vec<f32> { centres[class].iter().map(|centre| centre + 0.8 * random()).collect() };
     let rows: Vec<Vec<f32>> = (0..count).map(|number| row(number % 135)).collect();
     let labels = Labels::new((0..count).map(|number| (number % 135).to_string()))?;
-    let (model, _) = Evm::fit(&Params::robust(), &Features::new(rows.concat(), dimensions)?, &labels)?;
     let known = (0..1000).map(|number| row(number % 135)).collect();
     let unknown = (0..1000).map(|number| row(135 + number % 15)).collect();
-    Ok(Case { model, known, unknown })
+    Ok(Data { train: (Features::new(rows.concat(), dimensions)?, labels), known, unknown })
 }
 
 struct Target {
@@ -115,40 +129,87 @@ fn head() {
     println!("| | connections | rows | rows/s | p50 ms | p99 ms |\n|---|---:|---:|---:|---:|---:|");
 }
 
-fn own(case: &Case, seconds: f64) -> Result<(), Failed> {
+/// A server of our own and where it is asked.
+struct Own {
+    process: Child,
+    address: SocketAddr,
+}
+
+impl Own {
+    fn target(&self, path: &str) -> Target {
+        Target { address: self.address, path: path.to_owned() }
+    }
+
+    /// Resident memory in megabytes.
+    fn memory(&self) -> Result<u64, Failed> {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.process.id()))?;
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).ok_or("no VmRSS")?;
+        Ok(line.trim().trim_end_matches(" kB").parse::<u64>()? / 1024)
+    }
+}
+
+fn own(data: &Data, measure: impl FnOnce(&Data, &Own) -> Result<(), Failed>) -> Result<(), Failed> {
     let place = tempfile::tempdir()?;
     let folder = place.path().join("pool");
-    println!(
-        "{} extreme vectors of {} dimensions",
-        case.model.extreme_vector_count(),
-        case.model.dimensions()
-    );
-    drop(Pool::create(&folder, &case.model)?);
-    let mut server = Command::new(std::env::current_exe()?)
+    let model = model(data)?;
+    println!("{} extreme vectors of {} dimensions", model.extreme_vector_count(), model.dimensions());
+    drop(Pool::create(&folder, &model)?);
+    drop(model);
+    let mut process = Command::new(std::env::current_exe()?)
         .arg("serve")
         .arg(&folder)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()?;
     let mut address = String::new();
-    BufReader::new(server.stdout.take().ok_or("no output")?).read_line(&mut address)?;
-    let target = Target { address: address.trim().parse()?, path: "/v1/predict".to_owned() };
-    let measured = measure(case, &target, &server, seconds);
-    drop(server.stdin.take());
-    server.wait()?;
+    BufReader::new(process.stdout.take().ok_or("no output")?).read_line(&mut address)?;
+    let mut server = Own { process, address: address.trim().parse()? };
+    println!("memory at the start: {} MB\n", server.memory()?);
+    let measured = measure(data, &server);
+    drop(server.process.stdin.take());
+    server.process.wait()?;
     measured
 }
 
-fn measure(case: &Case, target: &Target, server: &Child, seconds: f64) -> Result<(), Failed> {
-    println!("memory at the start: {} MB\n", memory(server)?);
+fn all_lines(what: &str, target: &Target, rows: &[Vec<f32>], seconds: f64) -> Result<(), Failed> {
+    LINES.iter().try_for_each(|&(connections, count)| {
+        line(what, target, rows, connections, count, Until::Seconds(seconds))
+    })
+}
+
+/// Memory as queries come in, one every 5 ms.
+fn steady(data: &Data, server: &Own, seconds: f64) -> Result<(), Failed> {
+    let target = server.target("/v1/predict?keep=none");
+    let mut stream = TcpStream::connect(target.address)?;
+    stream.set_nodelay(true)?;
+    println!("| s | requests | MB |\n|---:|---:|---:|");
+    let (start, mut told) = (Instant::now(), 0);
+    for (round, row) in data.known.iter().cycle().enumerate() {
+        let after = start.elapsed().as_secs_f64();
+        if after >= seconds * f64::from(told) / 10.0 {
+            println!("| {after:.0} | {round} | {} |", server.memory()?);
+            told += 1;
+        }
+        if after >= seconds {
+            break;
+        }
+        let text = message("POST", &target.path, &body(&target.path, &[row.as_slice()]), true);
+        stream.write_all(text.as_bytes())?;
+        reply(&mut stream)?;
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    Ok(())
+}
+
+fn measure(data: &Data, server: &Own, seconds: f64) -> Result<(), Failed> {
     head();
-    for (connections, rows) in LINES {
-        line("known", target, &case.known, connections, rows, Until::Seconds(seconds))?;
-    }
+    all_lines("known, /v1", &server.target("/v1/predict?keep=none"), &data.known, seconds)?;
+    all_lines("known, /v2", &server.target("/v2/models/evmachine/infer"), &data.known, seconds)?;
+    let target = &server.target("/v1/predict");
     for (connections, rows) in [(1, 1), (16, 1), (64, 1)] {
-        line("unknown, kept", target, &case.unknown, connections, rows, Until::Seconds(seconds))?;
+        line("unknown, kept", target, &data.unknown, connections, rows, Until::Seconds(seconds))?;
     }
-    let samples: Vec<usize> = (1..=case.unknown.len().min(500)).collect();
+    let samples: Vec<usize> = (1..=data.unknown.len().min(500)).collect();
     post(
         target,
         "/v1/labels",
@@ -158,7 +219,10 @@ fn measure(case: &Case, target: &Target, server: &Child, seconds: f64) -> Result
     let over = AtomicBool::new(false);
     let start = Instant::now();
     std::thread::scope(|scope| -> Result<(), Failed> {
-        let load = scope.spawn(|| line("while it learns", target, &case.known, 16, 1, Until::Over(&over)));
+        let load = scope.spawn(|| {
+            let target = server.target("/v1/predict?keep=none");
+            line("while it learns", &target, &data.known, 16, 1, Until::Over(&over))
+        });
         while !request(target, "GET", "/v1/status", "")?.contains("\"learning\":null") {
             std::thread::sleep(Duration::from_millis(20));
         }
@@ -168,25 +232,19 @@ fn measure(case: &Case, target: &Target, server: &Child, seconds: f64) -> Result
     println!(
         "\nlearning took {:.2} s; memory at the end: {} MB",
         start.elapsed().as_secs_f64(),
-        memory(server)?
+        server.memory()?
     );
     Ok(())
 }
 
-/// Resident memory of the server, in megabytes.
-fn memory(server: &Child) -> Result<u64, Failed> {
-    let status = std::fs::read_to_string(format!("/proc/{}/status", server.id()))?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).ok_or("no VmRSS")?;
-    Ok(line.trim().trim_end_matches(" kB").parse::<u64>()? / 1024)
-}
-
-/// The body of a request of these rows, for the protocol of the path.
+/// The body of a request of these rows, for the protocol of the path. Nothing is kept where it is `/v2`.
 fn body(path: &str, rows: &[&[f32]]) -> String {
     if path.starts_with("/v2/") {
         let (count, columns) = (rows.len(), rows[0].len());
         let data = serde_json::to_string(&rows.concat()).unwrap_or_default();
         return format!(
-            "{{\"inputs\": [{{\"name\": \"features\", \"shape\": [{count}, {columns}], \"datatype\": \"FP32\", \"data\": {data}}}]}}"
+            "{{\"parameters\": {{\"keep\": \"none\"}}, \"inputs\": [{{\"name\": \"features\", \"shape\": [{count}, {columns}], \
+             \"datatype\": \"FP32\", \"data\": {data}}}]}}"
         );
     }
     format!("{{\"features\": {}}}", serde_json::to_string(rows).unwrap_or_default())

@@ -10,10 +10,11 @@ use evmachine_plot::{Curves, Series, curves};
 use super::draw::{KNOWN, UNKNOWN};
 use super::rows::{Row, VectorRow};
 use super::systems::{Rule, Selection, SvmChoice, TRIALS, TUNED, TUNED_WHOLE, evm_name};
-use super::{Settings, VALIDATION_FOLDS};
+use super::{Settings, VALIDATION_FOLDS, grid_rows};
 use crate::error::ReproError;
 use crate::section::{Figure, Section, Table};
 use crate::statistics::mean_and_deviation;
+use crate::svm_grid;
 
 /// The systems of the paper's figure, after the EVM.
 const IN_FIGURE: [&str; 3] = ["W-SVM", "1-vs-rest RBF SVM, Platt", "NN with CAP"];
@@ -67,6 +68,7 @@ pub(super) fn section(
     vectors: &[VectorRow],
     settings: &Settings,
     tuned: &[PathBuf],
+    choices: &[SvmChoice],
 ) -> Result<Section, ReproError> {
     let mut systems: Vec<&str> = Vec::new();
     for row in rows {
@@ -82,7 +84,7 @@ pub(super) fn section(
     Ok(Section {
         title: "OLETTER: letters that were never seen".to_owned(),
         command: command(settings),
-        text: text(settings, &results, tuned),
+        text: text(settings, &results, tuned, choices),
         claims: claims::claims(&results),
         tables: tables(&results, settings),
         figures: figures
@@ -98,7 +100,7 @@ fn command(settings: &Settings) -> String {
     format!("evmachine-repro oletter --draws {draws} --folds {folds} --seed {seed}{systems}")
 }
 
-fn text(settings: &Settings, results: &Results<'_>, tuned: &[PathBuf]) -> Vec<String> {
+fn text(settings: &Settings, results: &Results<'_>, tuned: &[PathBuf], choices: &[SvmChoice]) -> Vec<String> {
     let names: Vec<String> = tuned
         .iter()
         .filter_map(|path| path.file_name())
@@ -124,13 +126,14 @@ fn text(settings: &Settings, results: &Results<'_>, tuned: &[PathBuf]) -> Vec<St
             names.join(", ")
         ),
     ];
-    if settings.systems == Selection::All {
-        let choices: Vec<String> =
-            (1..=settings.draws).map(|draw| describe(SvmChoice::of_draw(draw))).collect();
+    if !choices.is_empty() {
+        let choices: Vec<String> = choices.iter().copied().map(describe).collect();
         text.push(format!(
-            "Support vector machines, by draw: {}. `evmachine-repro svm-grid` chose these on the training letters of the \
-             first draw's first fold.",
-            choices.join("; ")
+            "Support vector machines, by draw: {}. These, too, were found on training letters of each draw's first fold, the \
+             first {} ({}/).",
+            choices.join("; "),
+            grid_rows(settings),
+            svm_grid::FOLDER
         ));
     }
     for rule in [Rule::Validated, Rule::Formula] {

@@ -8,8 +8,8 @@ use evmachine_baselines::{
 use evmachine_eval::{Objective, Search, Space, TuneOptions};
 use serde::{Deserialize, Serialize};
 
-/// The parameters of the support vector machines.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+/// The parameters of the support vector machines, as [`svm_grid`](crate::svm_grid) finds them.
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SvmChoice {
     /// The cost C.
     pub cost: f64,
@@ -21,17 +21,6 @@ pub struct SvmChoice {
     pub nu: f64,
     /// The cost C of the linear machines of 1-vs-Set.
     pub linear_cost: f64,
-}
-
-/// What `evmachine-repro svm-grid` chose on the training letters of the first fold, by draw that was searched.
-const SVM: [SvmChoice; 1] =
-    [SvmChoice { cost: 8.0, gamma: 8.0, one_class_gamma: 0.0625, nu: 0.01, linear_cost: 8.0 }];
-
-impl SvmChoice {
-    /// That of a draw, from 1; of later ones that of the last which was searched.
-    pub fn of_draw(draw: usize) -> Self {
-        SVM[draw.clamp(1, SVM.len()) - 1]
-    }
 }
 
 /// Which systems take part.
@@ -157,15 +146,15 @@ pub(super) fn evm_name(model: TailModel) -> String {
     format!("EVM, {}", format!("{model:?}").to_lowercase())
 }
 
-/// All systems that take part in a draw, with the tuned parameters for the last two of the EVMs.
-pub(super) fn entries(selection: Selection, tuned: &Params, draw: usize) -> Vec<Entry> {
+/// All systems that take part in a draw, with the tuned parameters for the last two of the EVMs; without a choice for the
+/// support vector machines, the EVMs alone.
+pub(super) fn entries(tuned: &Params, svm: Option<SvmChoice>) -> Vec<Entry> {
     let mut entries: Vec<Entry> =
         TailModel::ALL.iter().map(|&model| Entry::evm(&evm_name(model), paper(model))).collect();
     entries.push(Entry::evm(TUNED, tuned.clone()));
     let whole = Params { max_extreme_vectors: None, ..tuned.clone() };
     entries.push(Entry::evm(TUNED_WHOLE, whole));
-    if selection == Selection::All {
-        let svm = SvmChoice::of_draw(draw);
+    if let Some(svm) = svm {
         let others = [
             Kind::WeibullSvm(svm),
             Kind::PlattSvm(svm),

@@ -10,10 +10,10 @@ use evmachine_cli::letter;
 
 /// Choose C and gamma of the support vector machines over the paper's grid (Sec. V-A)
 ///
-/// What it chose is built into `evmachine-repro oletter`; this computes it again. All training rows of a fold, some 8,700,
-/// take hours.
+/// `evmachine-repro oletter` does this first in each of its draws, and takes from repro/runs/oletter/svm-grid what is there already.
+/// All training rows of a fold, some 8,700, take hours.
 ///
-/// Example: evmachine-repro svm-grid --rows 4000
+/// Example: evmachine-repro svm-grid --rows 4000 -o svm-grid
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Arguments {
     /// Training rows to use.
@@ -21,7 +21,7 @@ pub(crate) struct Arguments {
     rows: usize,
 
     /// Draws of letters; the first fold of each is searched.
-    #[arg(long, value_name = "N", default_value_t = 2)]
+    #[arg(long, value_name = "N", default_value_t = 1)]
     draws: usize,
 
     /// Seed of the letters.
@@ -35,7 +35,7 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failure> {
     at_least_one(&[("--rows", arguments.rows), ("--draws", arguments.draws)])?;
     let settings = Settings { rows: arguments.rows, draws: arguments.draws, seed: arguments.seed };
-    let folder = arguments.output.folder("svm-grid");
+    let folder = arguments.output.folder(&format!("oletter/{}", svm_grid::FOLDER));
     let (features, labels) = letter::read()?;
     tell(console, &folder, |watch| svm_grid::run(&folder, &features, &labels, &settings, watch)).map(drop)
 }

@@ -8,12 +8,14 @@
 //! | tournament | half of the distances: each is offered to both of its ends | [`tournament`] |
 //! | near | storing and comparing, in few dimensions: most ranks never leave the registers | [`near`] |
 //! | exchange | half of the distances between a batch and the model | [`tournament`] |
+//! | cells | most of the distances, where a recall is asked for: rows meet what lies near | [`cells`] |
 //! | device | the processor: another device does it, and fits as well | [`device`] |
 //!
 //! A tail is sorted, and a distance depends on its pair alone; so tails are the same, bit for bit, for every executor, tile and
-//! number of threads. Another device rounds distances in its own way, and gives the same tails whenever it is asked again.
+//! number of threads, but for cells, which find the share that was asked for. Another device rounds distances in its own way, and gives the same tails whenever it is asked again.
 
 mod bounds;
+mod cells;
 mod device;
 mod near;
 mod plan;
@@ -31,7 +33,9 @@ use crate::level;
 use crate::metric::Metric;
 use crate::points::Points;
 use crate::progress::{Run, Stage};
+use crate::search::Search;
 
+pub(crate) use self::cells::Near;
 pub(crate) use self::device::fits as fits_by_device;
 pub use self::plan::{Bounds, Executor, Plan};
 use self::plan::{Facts, Sides, Wanted};
@@ -102,6 +106,8 @@ pub(crate) struct Problem<'a> {
     pub(crate) against: &'a [Against<'a>],
     /// By class.
     pub(crate) sizes: &'a [usize],
+    /// Whether a part of the tails is enough.
+    pub(crate) search: Search,
     /// Where the columns, of the only one of `against`, want tails among the rows.
     pub(crate) other_end: Option<OtherEnd<'a>>,
 }
@@ -114,11 +120,15 @@ impl<'a> Problem<'a> {
         against: &'a [Against<'a>],
         sizes: &'a [usize],
     ) -> Self {
-        Self { run, stage, metric, rows, against, sizes, other_end: None }
+        Self { run, stage, metric, rows, against, sizes, search: Search::Exact, other_end: None }
     }
 
     pub(crate) fn with_other_end(self, other_end: OtherEnd<'a>) -> Self {
         Self { other_end: Some(other_end), ..self }
+    }
+
+    pub(crate) fn searched(self, search: Search) -> Self {
+        Self { search, ..self }
     }
 
     /// Plans and executes. `finish` gets the position of a row and its tail, sorted; results come in the order of rows.
@@ -166,6 +176,7 @@ impl<'a> Problem<'a> {
             row_bytes: count.saturating_mul(dimensions).saturating_mul(size_of::<f32>()),
             exchange_bytes: self.other_end.map_or(0, |end| tournament::exchange_bytes(self, &end)),
             device,
+            exact: self.search.is_exact(),
             level: level::name(level::level()),
         };
         let plan = plan::plan(&facts);
@@ -203,7 +214,7 @@ pub(crate) fn execute<W: Default, R: Send>(
     problem: &Problem<'_>,
     finish: impl Fn(usize, &[f32], &mut W) -> R + Sync,
 ) -> Result<Vec<R>, Halt> {
-    if plan.executor != Executor::Device {
+    if !matches!(plan.executor, Executor::Device | Executor::Cells) {
         problem.against.iter().for_each(|against| against.columns.prepare());
     }
     match plan.executor {
@@ -211,6 +222,7 @@ pub(crate) fn execute<W: Default, R: Send>(
         Executor::Tournament { .. } => tournament::execute(plan, problem, finish),
         Executor::Near => near::execute(plan, problem, finish),
         Executor::Exchange => tournament::exchange(plan, problem, finish),
+        Executor::Cells => Near::whole(problem)?.tails(finish),
         Executor::Device => match device::execute(problem, &finish)? {
             Some(found) => Ok(found),
             None => execute(&problem.plan_without_device(), problem, finish),

@@ -32,6 +32,16 @@ pub(crate) fn remembered(tail: &[f32], size: usize, memory: TailMemory) -> Arc<[
     }
 }
 
+/// Remembers of all tails, which are whole, the largest value alone.
+pub(crate) fn forget_tails(model: &mut Evm) {
+    model.tail_memory = TailMemory::Max;
+    for class in &mut model.classes {
+        for tail in &mut class.tails {
+            *tail = remembered(tail, class.tail_size, TailMemory::Max);
+        }
+    }
+}
+
 /// Brings the tails of the model within the memory limit: all of them whole, or none. Those of the batch were kept, or
 /// are measured `again`.
 pub(crate) fn remember_tails(

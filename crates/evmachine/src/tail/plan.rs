@@ -1,6 +1,7 @@
 //! How tails are made: one pure function from what the problem is to a plan.
 //!
-//! Every plan gives the same tails, bit for bit; they differ in what is computed, compared and stored on the way.
+//! Every plan gives the same tails, bit for bit, but for that of a search that need not be exact; they differ in what is computed,
+//! compared and stored on the way.
 
 use std::fmt;
 
@@ -20,6 +21,9 @@ const NEAR_SHARE: usize = 16;
 const SAMPLED: usize = 12;
 const LARGEST_SAMPLE: usize = 768;
 const SMALLEST_SAMPLE: usize = 128;
+
+/// From so many rows on a search that need not be exact is not: for fewer, all pairs take seconds.
+const MANY: usize = 1 << 16;
 
 /// What is wanted for the rows of a class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,6 +55,8 @@ pub(crate) struct Facts<'a> {
     pub(crate) exchange_bytes: usize,
     /// Whether another device takes it.
     pub(crate) device: bool,
+    /// Whether whole tails are wanted.
+    pub(crate) exact: bool,
     /// The name of the vector instructions.
     pub(crate) level: &'static str,
 }
@@ -66,7 +72,7 @@ pub(crate) enum Sides {
     Both,
 }
 
-/// How the tails of a batch were made. It changes no result.
+/// How the tails of a batch were made. It changes no result, unless an approximate [`Search`](crate::Search) was asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Plan {
@@ -98,6 +104,8 @@ pub enum Executor {
     Near,
     /// New points meet extreme vectors, and each distance is offered to both.
     Exchange,
+    /// Rows meet the points of the cells nearest to them, as an approximate [`Search`](crate::Search) asks for.
+    Cells,
     /// Another device.
     Device,
 }
@@ -124,6 +132,7 @@ impl fmt::Display for Plan {
             Executor::Tournament { keep: false } => "each pair once, laid out again",
             Executor::Near => "near pairs",
             Executor::Exchange => "exchanged with extreme vectors",
+            Executor::Cells => "against the nearest cells",
             Executor::Device => return formatter.write_str("on the device"),
         })?;
         match self.bounds {
@@ -155,6 +164,9 @@ pub(crate) fn plan(facts: &Facts<'_>) -> Plan {
             return plan(Executor::Stream, if facts.bounded { Bounds::Given } else { Bounds::Open });
         }
         Sides::Same => {}
+    }
+    if !facts.exact && facts.rows >= MANY {
+        return plan(Executor::Cells, Bounds::Open);
     }
     let sampled = sample_size(facts);
     let bounds = sampled.map_or(Bounds::Open, Bounds::Sampled);
@@ -222,6 +234,7 @@ mod tests {
             row_bytes: rows * dimensions * 4,
             exchange_bytes: rows * tail * 4,
             device: false,
+            exact: true,
             level: "AVX2",
         };
         change(&mut facts);
@@ -267,6 +280,11 @@ mod tests {
         assert_eq!(at(|facts| facts.sides = Sides::Both), "Exchange Given");
         assert_eq!(at(|facts| (facts.sides, facts.memory) = (Sides::Both, 0)), "Stream Open");
         assert_eq!(at(|facts| facts.device = true), "Device Open");
+        assert_eq!(at(|facts| facts.exact = false), "Near Sampled(768)", "few rows");
+        let many = |change: fn(&mut Facts<'_>)| planned(65_536, 64, 75, GIB, change);
+        assert_eq!(many(|facts| facts.exact = false), "Cells Open");
+        assert_eq!(many(|facts| (facts.exact, facts.device) = (false, true)), "Device Open");
+        assert_eq!(many(|facts| (facts.exact, facts.sides) = (false, Sides::Rows)), "Stream Open");
         assert_eq!(
             at(|facts| (facts.device, facts.sides, facts.bounded) = (true, Sides::Both, true)),
             "Device Given"

@@ -3,8 +3,11 @@
 //! The centres are those of a few rounds of k-means on a part of the points, chosen by their positions; so cells are the same for any
 //! number of threads. Which pairs are measured depends on them, what is measured of a pair does not.
 
+#[cfg(test)]
+mod laws;
 mod probe;
 mod promise;
+mod visits;
 
 use std::ops::Range;
 
@@ -13,6 +16,7 @@ use rayon::prelude::*;
 
 pub(crate) use self::probe::Probe;
 pub(crate) use self::promise::lower_bound;
+pub(crate) use self::visits::Visits;
 use crate::distance::{self, Columns, Tile};
 use crate::error::Halt;
 use crate::level::level;
@@ -96,6 +100,19 @@ impl Cells {
         &self.positions
     }
 
+    /// The given rows in an order in which neighbours look into the same cells: by the nearest of them.
+    pub(crate) fn order(
+        &self,
+        meter: &Meter<'_>,
+        points: &Points<'_>,
+        mut rows: Vec<usize>,
+    ) -> Result<Vec<usize>, Halt> {
+        let nearest = nearest_of(meter, self.centres.as_ref(), points, &rows)?;
+        let mut order: Vec<(u32, usize)> = nearest.into_iter().zip(rows.drain(..)).collect();
+        order.sort_unstable();
+        Ok(order.into_iter().map(|(_, row)| row).collect())
+    }
+
     /// The cell of a column.
     pub(crate) fn cell_of(&self, column: usize) -> usize {
         self.starts.partition_point(|&start| start <= column) - 1
@@ -124,13 +141,7 @@ fn divide(
 }
 
 /// Moves each centre to the mean of the points it is nearest to, of unit length for cosine; one without any stays.
-fn move_to_means(
-    metric: &Metric,
-    points: &Points<'_>,
-    rows: &[usize],
-    nearest: &[u32],
-    centres: &mut [f32],
-) {
+fn move_to_means(metric: &Metric, points: &Points<'_>, rows: &[usize], nearest: &[u32], centres: &mut [f32]) {
     let d = points.dimensions();
     let mut sums = vec![0.0f64; centres.len()];
     let mut counts = vec![0u32; centres.len() / d];
@@ -162,7 +173,15 @@ fn nearest(
 ) -> Result<Vec<u32>, Halt> {
     let centres = Points::ready(centres, points.dimensions());
     let all: Vec<usize> = (0..centres.len()).collect();
-    let columns = distance::columns(metric, &centres, &all);
+    nearest_of(meter, distance::columns(metric, &centres, &all).as_ref(), points, rows)
+}
+
+fn nearest_of(
+    meter: &Meter<'_>,
+    columns: &dyn Columns,
+    points: &Points<'_>,
+    rows: &[usize],
+) -> Result<Vec<u32>, Halt> {
     let blocks: Result<Vec<Vec<u32>>, Halt> = rows
         .par_chunks(BLOCK)
         .map_init(Tile::default, |tile, rows| {

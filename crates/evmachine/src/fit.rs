@@ -262,8 +262,8 @@ fn fit_batch(
     };
     let against = if exchanged.is_some() { &against[against.len() - 1..] } else { against };
     let rows = batch.rows().among_themselves();
-    let problem = Problem::new((run, Stage::Tails), &params.metric, rows, against, sizes)
-        .searched(params.search);
+    let problem =
+        Problem::new((run, Stage::Tails), &params.metric, rows, against, sizes).searched(params.search);
     let mut plan = problem.plan();
     if plan.executor == Executor::Device && exchanged.is_none() {
         if let Some(fits) = tail::fits_by_device(&problem, params, memory)? {

@@ -162,6 +162,7 @@ pub use rejection::Rejection;
 pub use report::{Concern, Report, StageTimes, StatusCounts, TuneAgain};
 pub use search::{Search, TailRecall};
 pub use suspects::{Claim, CoverPlace, Suspect, suspects};
+pub use sweep::DecisionRecall;
 pub use tail::{Bounds, Executor, Plan};
 pub use threshold::CalibrateError;
 pub use weibull::MarginError;

@@ -177,6 +177,7 @@ impl<'a> Problem<'a> {
             exchange_bytes: self.other_end.map_or(0, |end| tournament::exchange_bytes(self, &end)),
             device,
             exact: self.search.is_exact(),
+            many: self.run.many,
             level: level::name(level::level()),
         };
         let plan = plan::plan(&facts);

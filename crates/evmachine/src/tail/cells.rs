@@ -9,7 +9,7 @@ use rayon::prelude::*;
 
 use super::smallest::Smallest;
 use super::{Problem, distances};
-use crate::cells::{Cells, Probe, lower_bound};
+use crate::cells::{Cells, Probe, Visits, lower_bound};
 use crate::curve::Curve;
 use crate::distance::Tile;
 use crate::error::{FitError, Halt};
@@ -71,7 +71,8 @@ impl<'a> Near<'a> {
     pub(crate) fn whole(problem: &'a Problem<'a>) -> Result<Self, Halt> {
         let meter = problem.run.meter(problem.stage, problem.rows.indices.len());
         let cells = Cells::new(&meter, problem.metric, problem.rows.points, problem.rows.indices)?;
-        let classes: Vec<u32> = cells.positions().iter().map(|&at| problem.rows.classes[at as usize]).collect();
+        let classes: Vec<u32> =
+            cells.positions().iter().map(|&at| problem.rows.classes[at as usize]).collect();
         let mut own: Vec<Vec<Own>> = problem.sizes.iter().map(|_| Vec::new()).collect();
         for cell in 0..cells.len() {
             let mut start = cells.range(cell).start;
@@ -88,7 +89,9 @@ impl<'a> Near<'a> {
     /// Numbers of points are tried from all of them downwards, and the last one before the first whose bound lies below the recall
     /// is taken. Tests in a fixed order, up to the first that fails, need no correction for their number.
     pub(crate) fn measured(problem: &'a Problem<'a>, asked: f64) -> Result<Self, FitError> {
-        let sizes = (0..).zip(problem.sizes).map(|(class, _)| (problem.size(class), problem.negatives(class as usize)));
+        let sizes = (0..)
+            .zip(problem.sizes)
+            .map(|(class, _)| (problem.size(class), problem.negatives(class as usize)));
         let longest = sizes.max_by_key(|(size, _)| *size).unwrap_or((1, 1));
         if longest.0 as f64 > MOST * longest.1 as f64 {
             return Err(FitError::TailsTooLong { tail: longest.0, negatives: longest.1 });
@@ -97,7 +100,8 @@ impl<'a> Near<'a> {
         let reaches = reaches(longest.0, near.classes.len());
         near.sample = near.sampled(&reaches)?;
         let rows = near.sample.len();
-        let means: Vec<Found> = (0..reaches.len()).map(|at| mean(near.sample.iter().map(|row| row.found[at]))).collect();
+        let means: Vec<Found> =
+            (0..reaches.len()).map(|at| mean(near.sample.iter().map(|row| row.found[at]))).collect();
         let bounds: Vec<f64> = means.iter().map(|mean| lower_bound(mean.recall, rows)).collect();
         let chosen = bounds.iter().rposition(|&bound| bound < asked).map_or(0, |failed| failed + 1);
         let count = near.classes.len() as f64;
@@ -189,17 +193,18 @@ impl<'a> Near<'a> {
         self.visit(&indices, classes.clone(), room)?;
         let mut smallest = Smallest::new(classes.map(|class| (problem.size(class), f32::INFINITY)));
         let columns = self.cells.columns();
-        for (cell, visitors) in &room.visits {
+        for (cell, visitors) in room.visits.iter() {
             meter.check()?;
             let visiting: Vec<usize> = visitors.iter().map(|visitor| indices[visitor.row]).collect();
             let block = columns.block(rows.points, &visiting);
-            let range = self.cells.range(*cell);
+            let range = self.cells.range(cell);
             for start in range.clone().step_by(problem.run.tile_columns) {
                 let part = start..(start + problem.run.tile_columns).min(range.end);
                 columns.ranks(&block, part.clone(), &mut room.tile)?;
                 for (at, visitor) in visitors.iter().enumerate() {
                     let ranks = room.tile.row(at);
-                    let own = visitor.own.start.clamp(part.start, part.end)..visitor.own.end.clamp(part.start, part.end);
+                    let own = visitor.own.start.clamp(part.start, part.end)
+                        ..visitor.own.end.clamp(part.start, part.end);
                     smallest.offer(visitor.row, &ranks[..own.start - part.start]);
                     smallest.offer(visitor.row, &ranks[own.end.max(own.start) - part.start..]);
                 }
@@ -218,17 +223,13 @@ impl<'a> Near<'a> {
         let centres = self.cells.centres();
         let block = centres.block(self.problem.rows.points, indices);
         centres.ranks(&block, 0..centres.len(), &mut room.tile)?;
-        let Room { others, probe, tile, places, visits } = room;
-        visits.drain(..).for_each(|(cell, _)| places[cell] = NOWHERE);
+        let Room { others, probe, tile, visits } = room;
+        visits.clear();
         for (row, class) in classes.enumerate() {
             others.turn_to(class);
             let reach = self.reach.max(self.problem.size(class));
             for cell in probe.choose(tile.row(row), &others.counts, reach) {
-                if places[cell] == NOWHERE {
-                    places[cell] = visits.len();
-                    visits.push((cell, Vec::new()));
-                }
-                visits[places[cell]].1.push(Visitor { row, own: others.own[cell].clone() });
+                visits.add(cell, Visitor { row, own: others.own[cell].clone() });
             }
         }
         Ok(())
@@ -250,7 +251,8 @@ impl<'a> Near<'a> {
                 let rows = &self.problem.rows;
                 let indices: Vec<usize> = positions.iter().map(|&at| rows.indices[at]).collect();
                 let tails = self.whole_tails(&meter, positions, &indices)?;
-                let (mut tile, mut others, mut probe) = (Tile::default(), Others::new(self), Probe::default());
+                let (mut tile, mut others, mut probe) =
+                    (Tile::default(), Others::new(self), Probe::default());
                 let centres = self.cells.centres();
                 centres.ranks(&centres.block(rows.points, &indices), 0..centres.len(), &mut tile)?;
                 let found = tails.into_iter().zip(positions).enumerate().map(|(row, (tail, &position))| {
@@ -354,16 +356,12 @@ struct Visitor {
     own: Range<usize>,
 }
 
-const NOWHERE: usize = usize::MAX;
-
 /// Memory that one block leaves to the next.
 struct Room<'a> {
     others: Others<'a>,
     probe: Probe,
     tile: Tile,
-    /// By cell, where it stands among the visits.
-    places: Vec<usize>,
-    visits: Vec<(usize, Vec<Visitor>)>,
+    visits: Visits<Visitor>,
 }
 
 impl<'a> Room<'a> {
@@ -372,8 +370,7 @@ impl<'a> Room<'a> {
             others: Others::new(near),
             probe: Probe::default(),
             tile: Tile::default(),
-            places: vec![NOWHERE; near.cells.len()],
-            visits: Vec::new(),
+            visits: Visits::new(near.cells.len()),
         }
     }
 }

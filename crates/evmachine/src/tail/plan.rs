@@ -57,6 +57,8 @@ pub(crate) struct Facts<'a> {
     pub(crate) device: bool,
     /// Whether whole tails are wanted.
     pub(crate) exact: bool,
+    /// From how many rows on they are not found where they are not, if the run says so.
+    pub(crate) many: Option<usize>,
     /// The name of the vector instructions.
     pub(crate) level: &'static str,
 }
@@ -165,7 +167,7 @@ pub(crate) fn plan(facts: &Facts<'_>) -> Plan {
         }
         Sides::Same => {}
     }
-    if !facts.exact && facts.rows >= MANY {
+    if !facts.exact && facts.rows >= facts.many.unwrap_or(MANY) {
         return plan(Executor::Cells, Bounds::Open);
     }
     let sampled = sample_size(facts);
@@ -235,6 +237,7 @@ mod tests {
             exchange_bytes: rows * tail * 4,
             device: false,
             exact: true,
+            many: None,
             level: "AVX2",
         };
         change(&mut facts);
@@ -281,6 +284,7 @@ mod tests {
         assert_eq!(at(|facts| (facts.sides, facts.memory) = (Sides::Both, 0)), "Stream Open");
         assert_eq!(at(|facts| facts.device = true), "Device Open");
         assert_eq!(at(|facts| facts.exact = false), "Near Sampled(768)", "few rows");
+        assert_eq!(at(|facts| (facts.exact, facts.many) = (false, Some(9))), "Cells Open");
         let many = |change: fn(&mut Facts<'_>)| planned(65_536, 64, 75, GIB, change);
         assert_eq!(many(|facts| facts.exact = false), "Cells Open");
         assert_eq!(many(|facts| (facts.exact, facts.device) = (false, true)), "Device Open");

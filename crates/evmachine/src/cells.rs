@@ -105,10 +105,10 @@ impl Cells {
         &self,
         meter: &Meter<'_>,
         points: &Points<'_>,
-        mut rows: Vec<usize>,
+        rows: &[usize],
     ) -> Result<Vec<usize>, Halt> {
-        let nearest = nearest_of(meter, self.centres.as_ref(), points, &rows)?;
-        let mut order: Vec<(u32, usize)> = nearest.into_iter().zip(rows.drain(..)).collect();
+        let nearest = nearest_of(meter, self.centres.as_ref(), points, rows)?;
+        let mut order: Vec<(u32, usize)> = nearest.into_iter().zip(rows.iter().copied()).collect();
         order.sort_unstable();
         Ok(order.into_iter().map(|(_, row)| row).collect())
     }

@@ -191,7 +191,7 @@ impl Evm {
         }
         let block_rows = run.block_rows(all.len());
         if let Some(near) = self.near_vectors(run)? {
-            let order = near.order(&meter, &points, all)?;
+            let order = near.order(&meter, &points, &all)?;
             let blocks: Result<Vec<Vec<(usize, R)>>, Halt> = order
                 .par_chunks(block_rows)
                 .map(|rows| {

@@ -151,7 +151,7 @@ impl NearVectors {
             .collect();
         let tried = near.tried(evm, &reaches)?;
         let mean = |of: &dyn Fn(&Tried) -> f64| tried.iter().map(of).sum::<f64>() / tried.len() as f64;
-        let same = |at: usize| mean(&|query| f64::from(u8::from(query.same[at])));
+        let same = |at: usize| mean(&|query| f64::from(query.same[at]));
         let bounds: Vec<f64> = (0..reaches.len()).map(|at| lower_bound(same(at), tried.len())).collect();
         let chosen = bounds.iter().rposition(|&bound| bound < asked).map_or(0, |failed| failed + 1);
         if chosen >= reaches.len() {
@@ -271,7 +271,7 @@ impl NearVectors {
         &self,
         meter: &Meter<'_>,
         points: &Points<'_>,
-        rows: Vec<usize>,
+        rows: &[usize],
     ) -> Result<Vec<usize>, Halt> {
         self.cells.order(meter, points, rows)
     }

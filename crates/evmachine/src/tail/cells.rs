@@ -140,8 +140,8 @@ impl<'a> Near<'a> {
         let mut logarithms = [0.0, 0.0];
         for row in &self.sample {
             let (exact, found) = (exact(row.position, &row.tail), found(row.position));
-            // Scales of rows that meet themselves under another label are 0.
-            let off = |a: f64, b: f64| if a == b { 0.0 } else { (a / b).ln().abs() };
+            // Scales of rows that meet themselves under another label are 0, and have no logarithm.
+            let off = |a: f64, b: f64| if a > 0.0 && b > 0.0 { (a / b).ln().abs() } else { 0.0 };
             logarithms[0] += off(found.scale, exact.scale);
             logarithms[1] += off(found.shape, exact.shape);
             let radius = f64::from(Curve::new(model, &exact).radius(0.5)).max(0.0);
@@ -322,7 +322,9 @@ impl<'a> Near<'a> {
                 here.columns += self.cells.range(cell).len() as f64;
                 here.cells += 1.0;
             }
-            found.push(Found { recall: here.recall / tail.len().max(1) as f64, ..here });
+            // Of a tail without values nothing is missed.
+            let recall = if tail.is_empty() { 1.0 } else { here.recall / tail.len() as f64 };
+            found.push(Found { recall, ..here });
         }
         found
     }
@@ -330,10 +332,11 @@ impl<'a> Near<'a> {
 
 /// Numbers of points of other classes that are tried, from the longest tail up; the last is all.
 fn reaches(longest: usize, count: usize) -> Vec<usize> {
-    let mut reaches: Vec<usize> = std::iter::successors(Some(longest as f64), |reach| Some(reach * STEP))
-        .map(|reach| reach.ceil() as usize)
-        .take_while(|&reach| reach < count)
-        .collect();
+    let mut reaches: Vec<usize> =
+        std::iter::successors(Some(longest.max(1) as f64), |reach| Some(reach * STEP))
+            .map(|reach| reach.ceil() as usize)
+            .take_while(|&reach| reach < count)
+            .collect();
     reaches.push(usize::MAX);
     reaches
 }

@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use crate::batch::{self, Batch};
 use crate::distance::{self, Columns};
-use crate::error::{FitError, Halt};
+use crate::error::FitError;
 use crate::features::Features;
 use crate::labels::Labels;
 use crate::model::{Cache, Evm};

@@ -16,7 +16,7 @@ use crate::model::{Evm, Lookup};
 use crate::points::Points;
 use crate::progress::{Meter, Run, Stage};
 use crate::reach::Reach;
-use crate::support::{Best, Scratch, Search, keep_largest};
+use crate::support::{Best, Scratch, Search};
 
 pub use self::near::DecisionRecall;
 pub(crate) use self::near::NearVectors;

@@ -117,7 +117,7 @@ fn threads_and_tiles_change_no_byte_of_a_model_that_was_searched_approximately()
         (evm.to_bytes().expect("a metric of our own"), report.recall.expect("measured"))
     };
     let (expected, recall) = fit(1, 120);
-    assert!(recall.psi_error > 0.0 && recall.psi_error < 0.2, "{recall}");
+    assert!(recall.psi_error > 0.0 && recall.psi_error < 0.5, "{recall}");
     assert!(recall.scale_error > 0.0 && recall.scale_error < 0.02, "{recall}");
     assert!(recall.shape_error > 0.0 && recall.shape_error < 0.1, "{recall}");
     for (threads, rows) in [(3, 120), (2, 17)] {

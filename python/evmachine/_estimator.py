@@ -133,6 +133,12 @@ class ExtremeValueMachine(Corrections):
     tail_memory_limit : int, default=1073741824
         Bytes that full tails may take in a model. Beyond them "full" gives way to "max", with a
         :class:`FallbackWarning`: later updates are not exact then.
+    search : {"exact", "approximate"}, default="exact"
+        Whether every row is measured against all others, in training and in decisions. "approximate" measures those in the
+        cells nearest to it, as many as ``recall`` takes, from 65,536 rows and 32,768 extreme vectors on.
+    recall : float, default=0.99
+        What an approximate search finds at least, of tails and of decisions, measured on a sample. Where it would take too
+        many pairs, ``fit`` raises a ``ValueError``.
     fill : {"mean", "median", "zero"}, array-like of shape (n_features,) or None, default=None
         What stands in for missing values (NaN) of a column: what the first ``fit`` or ``partial_fit`` finds in it, or
         given numbers. It is part of the model, and fills queries too. ``None`` refuses missing values.
@@ -245,6 +251,8 @@ class ExtremeValueMachine(Corrections):
         reduce_when: str = "always",
         tail_memory: str = "full",
         tail_memory_limit: int = 1 << 30,
+        search: str = "exact",
+        recall: float = 0.99,
         fill: str | npt.ArrayLike | None = None,
         unknown_label: Any = "auto",
         n_jobs: int | None = None,
@@ -279,6 +287,8 @@ class ExtremeValueMachine(Corrections):
         self.reduce_when = reduce_when
         self.tail_memory = tail_memory
         self.tail_memory_limit = tail_memory_limit
+        self.search = search
+        self.recall = recall
         self.fill = fill
         self.unknown_label = unknown_label
         self.n_jobs = n_jobs

@@ -14,6 +14,9 @@ from evmachine import _native
 #: The parameters of the estimator that are the library's, in its order, with its defaults.
 DEFAULTS: dict[str, Any] = {}
 
+#: What the library's search is here; a recall of its own belongs to one that is not exact.
+SEARCH = ("search", "recall")
+
 #: What the library's rejection_threshold is here, the one that rules first.
 REJECTION = ("rejection_threshold", "max_false_known", "max_false_unknown", "per_class")
 
@@ -70,13 +73,25 @@ def rejection(values: Mapping[str, Any]) -> Any:
     raise ValueError("one of rejection_threshold, max_false_unknown and max_false_known must be a number")
 
 
+def _search(values: Mapping[str, Any]) -> Any:
+    """The search as the library has it."""
+    search, recall = values.get("search", "exact"), number("recall", values.get("recall", _RECALL))
+    if search not in ("exact", "approximate"):
+        raise ValueError(f"search = {search!r}: must be exact or approximate")
+    if isinstance(recall, (bool, str)) or recall is None or not 0.0 < recall < 1.0:
+        raise ValueError(f"recall = {recall!r}: must be above 0 and below 1")
+    return {"approximate": recall} if search == "approximate" else search
+
+
 def to_json(values: Mapping[str, Any]) -> str:
     """The parameters as the library reads them; raises ``ValueError`` naming the one that is wrong."""
     out = {
         name: (_size if name in _SIZES else number)(name, value)
         for name, value in values.items()
-        if name not in REJECTION
+        if name not in REJECTION and name not in SEARCH
     }
+    if any(name in values for name in SEARCH):
+        out["search"] = _search(values)
     if "strangers" in out:
         out["strangers"] = _pair("strangers", out["strangers"])
     if any(name in values for name in REJECTION):
@@ -114,6 +129,11 @@ def from_json(text: str) -> dict[str, Any]:
             if key in (whole, share):
                 values[name] = size
     values["strangers"] = tuple(values["strangers"])
+    # The library does not name what is exact.
+    search = values.pop("search", "exact")
+    values["search"], values["recall"] = (
+        ("approximate", search["approximate"]) if isinstance(search, dict) else (search, _RECALL)
+    )
     return {
         own: entry
         for name, value in values.items()
@@ -143,6 +163,8 @@ def robust(metric: str) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value != DEFAULTS[name]}
 
 
+#: The recall of a search that is not exact, unless given.
+_RECALL = 0.99
 #: What stands where another rule holds: the library's own share.
 _SHARE: float = json.loads(_native.defaults(False, "euclidean"))["rejection_threshold"]["false_unknown"]
 DEFAULTS.update(from_json(_native.defaults(False, "euclidean")))

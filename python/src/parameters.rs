@@ -33,6 +33,7 @@ fn takes(name: &str) -> Option<&'static str> {
         "refit" => "new, affected or all",
         "reduce_when" => "always or over_budget",
         "tail_memory" => "full, max or none",
+        "search" => "exact, or approximate with a recall",
         _ => return None,
     })
 }

@@ -448,3 +448,24 @@ def test_a_risk_in_the_cover_leaves_outliers_out():
         plain.reduce(max_extreme_vectors=1, cover_risk=1.0)
     with pytest.raises(ValueError, match="goes with a cover threshold"):
         ExtremeValueMachine(cover_risk=1.0, max_extreme_vectors=5).fit(rows, labels)
+
+
+def test_a_search_need_not_be_exact():
+    rng = np.random.default_rng(3)
+    rows = np.repeat(np.arange(6.0), 40)[:, None] + 0.1 * rng.random((240, 2))
+    labels = np.repeat(list("abcdef"), 40)
+    machine = ExtremeValueMachine(tail_size=10, search="approximate", recall=0.95).fit(rows, labels)
+    assert json.loads(machine._model.params)["search"] == {"approximate": 0.95}
+    exact = ExtremeValueMachine(tail_size=10).fit(rows, labels)
+    assert "search" not in json.loads(exact._model.params)
+    # There are few rows.
+    np.testing.assert_array_equal(machine.extreme_vector_indices_, exact.extreme_vector_indices_)
+    again = ExtremeValueMachine(**_parameters.from_json(machine._model.params))
+    assert (again.search, again.recall) == ("approximate", 0.95)
+    for wrong, message in [
+        ({"search": "near"}, "search = 'near': must be exact or approximate"),
+        ({"search": "approximate", "recall": 1}, "recall = 1: must be above 0 and below 1"),
+        ({"recall": None}, "recall = None: must be above 0 and below 1"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            ExtremeValueMachine(**wrong).fit(rows, labels)

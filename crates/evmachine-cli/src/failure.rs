@@ -142,6 +142,10 @@ impl From<FitError> for Failure {
             FitError::OneClass { .. } => {
                 Self::new(Kind::Data, error.to_string()).hint("is --label the right column?")
             }
+            FitError::RecallNotReached { .. } | FitError::TailsTooLong { .. } => {
+                Self::new(Kind::Other, error.to_string())
+                    .hint("--search exact, --recall and --tail-size are the flags")
+            }
             other => Self::new(Kind::Data, other.to_string()),
         }
     }

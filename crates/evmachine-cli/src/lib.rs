@@ -25,6 +25,7 @@ pub mod program;
 mod rejection;
 mod report;
 mod rows;
+mod search;
 mod text;
 mod unknown;
 

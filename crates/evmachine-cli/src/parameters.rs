@@ -11,6 +11,7 @@ use evmachine::{
 use crate::console::Console;
 use crate::failure::{Failure, Kind};
 use crate::megabytes::Megabytes;
+use crate::search::SearchArguments;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Preset {
@@ -184,6 +185,9 @@ pub(crate) struct ParameterArguments {
     /// Megabytes that whole tails may take in the model.
     #[arg(long, value_name = "MB")]
     pub(crate) tail_memory_limit: Option<Megabytes>,
+
+    #[command(flatten)]
+    pub(crate) search: SearchArguments,
 }
 
 /// At most one limit on the number of extreme vectors.
@@ -271,6 +275,7 @@ impl ParameterArguments {
         set(&mut params.reduce_when, self.reduce_when);
         set(&mut params.tail_memory, self.tail_memory);
         set(&mut params.tail_memory_limit, self.tail_memory_limit.map(|limit| limit.bytes as u64));
+        params.search = self.search.over(params.search)?;
         params.fixed_shape = self.fixed_shape.or(params.fixed_shape);
         if let Some(budget) = self.budget.budget() {
             params.max_extreme_vectors = Some(budget);

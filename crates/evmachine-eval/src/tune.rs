@@ -297,6 +297,7 @@ pub fn tune(
         strangers: Evm::strangers_of(&p_values).unwrap_or(chosen.params.strangers),
         tail_memory: options.base.tail_memory,
         tail_memory_limit: options.base.tail_memory_limit,
+        search: options.base.search,
         ..chosen.params.clone()
     };
     Ok(Tuned { params, trials, best, sizes, chosen, paper, robust, rivals, at_delta })

@@ -4,15 +4,16 @@ use serde::Serialize;
 
 use crate::curve::{ln_psi, support_of_ln};
 use crate::device::Supports;
-use crate::error::{FeatureError, PredictError};
+use crate::error::{FeatureError, ParamsError, PredictError};
 use crate::features::Features;
 use crate::ignored;
 use crate::model::{ClassModel, Evm};
 use crate::params::{Params, TailModel};
 use crate::points::Points;
 use crate::progress::Run;
+use crate::search::Search;
 use crate::support::{Best, Scratch, keep_largest};
-use crate::sweep::Sweep;
+use crate::sweep::{Part, Sweep};
 use crate::threshold::CalibrateError;
 
 /// Queries that witnesses are asked about at once.
@@ -114,18 +115,12 @@ impl Evm {
             return self.for_each_query(run, queries, |_, scores| self.decision(scores));
         }
         // The best class alone counts, and with it the one extreme vector of largest support.
-        let search = self.lookup().search(1);
         let sweep = Sweep {
             start: Best { support: f64::NEG_INFINITY, class: 0 },
-            offer: |first, ranks: &[f32], best: &mut Best, scratch: &mut Scratch| {
-                let metric = &self.params.metric;
-                search.offer_best(first, ranks, |rank| metric.distance_of_rank(rank), best, scratch);
+            offer: |part: &Part<'_>, first, ranks: &[f32], best: &mut Best, scratch: &mut Scratch| {
+                part.offer_best(first, ranks, &self.params.metric, best, scratch);
             },
-            merge: |best: &mut Best, other: &Best| {
-                if other.support > best.support {
-                    *best = *other;
-                }
-            },
+            merge: |best: &mut Best, other: &Best| best.take(*other),
             fused: None,
             found: |supports: &Supports, query: usize| {
                 let place = supports.places[query] as usize;
@@ -209,13 +204,11 @@ impl Evm {
         queries: &Features<'_>,
         each: impl Fn(usize, &[ClassScore]) -> R + Sync,
     ) -> Result<Vec<R>, PredictError> {
-        let search = self.lookup().search(self.fused());
-        let (fused, classes) = (search.fused, self.classes.len());
+        let (fused, classes) = (self.fused(), self.classes.len());
         let sweep = Sweep {
             start: vec![f64::NEG_INFINITY; classes * fused],
-            offer: |first, ranks: &[f32], best: &mut Vec<f64>, scratch: &mut Scratch| {
-                let metric = &self.params.metric;
-                search.offer(first, ranks, |rank| metric.distance_of_rank(rank), best, scratch);
+            offer: |part: &Part<'_>, first, ranks: &[f32], best: &mut Vec<f64>, scratch: &mut Scratch| {
+                part.offer(first, ranks, &self.params.metric, best, scratch);
             },
             merge: |best: &mut Vec<f64>, other: &Vec<f64>| {
                 for (best, other) in best.chunks_exact_mut(fused).zip(other.chunks_exact(fused)) {
@@ -278,8 +271,27 @@ impl Evm {
     pub fn set_n_fused_with(&mut self, run: &Run<'_>, n_fused: usize) -> Result<(), CalibrateError> {
         let params = Params { n_fused, ..Params::clone(&self.params) }.check()?;
         let mut model = Evm { params, ..self.clone() };
+        model.cache.forget_near();
         model.recalibrate(run)?;
         *self = model;
+        Ok(())
+    }
+
+    /// Changes whether queries meet all extreme vectors, and how updates find tails ([`Params::search`]).
+    ///
+    /// ```
+    /// # use evmachine::{Evm, Features, Labels, Params, Search};
+    /// # let features = Features::new(vec![0.0, 0.1, 0.2, 5.0, 5.1, 5.2], 1)?;
+    /// # let labels = Labels::new(["low", "low", "low", "high", "high", "high"])?;
+    /// let params = Params { search: Search::Approximate(0.99), ..Params::default() };
+    /// let (mut evm, _) = Evm::fit(&params, &features, &labels)?;
+    /// evm.set_search(Search::Exact)?;
+    /// assert_eq!(evm, Evm::fit(&Params::default(), &features, &labels)?.0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn set_search(&mut self, search: Search) -> Result<(), ParamsError> {
+        self.params = Params { search, ..Params::clone(&self.params) }.check()?;
+        self.cache.forget_near();
         Ok(())
     }
 

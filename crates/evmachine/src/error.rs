@@ -197,6 +197,27 @@ pub enum FitError {
     /// The device that was to do the work did not do it.
     #[error(transparent)]
     Device(#[from] DeviceError),
+    /// Approximate search would have to measure too many pairs.
+    #[error(
+        "approximate search does not find {asked} of the tails within a quarter of all pairs, but {reached:.3} at least; search exactly, or ask for a \
+         lower recall or shorter tails"
+    )]
+    RecallNotReached {
+        /// The recall that was asked for.
+        asked: f64,
+        /// What it is at least, with a confidence of 95 %, when a quarter of all pairs is measured.
+        reached: f64,
+    },
+    /// Approximate search would have to measure too many pairs, whatever lies where.
+    #[error(
+        "tails of {tail} among {negatives} negatives are too long for approximate search; search exactly, or choose a smaller tail size"
+    )]
+    TailsTooLong {
+        /// Values of the longest tail.
+        tail: usize,
+        /// Points of other classes.
+        negatives: usize,
+    },
     /// The observer asked to stop.
     #[error("stopped before the end, as asked")]
     Stopped,

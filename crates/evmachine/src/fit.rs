@@ -11,7 +11,7 @@ use rayon::prelude::*;
 
 use crate::batch::{self, Batch};
 use crate::distance::{self, Columns};
-use crate::error::{FitError, Halt};
+use crate::error::FitError;
 use crate::features::Features;
 use crate::labels::Labels;
 use crate::model::{Cache, ClassModel, Evm};
@@ -21,8 +21,9 @@ use crate::psi::{FitStatus, PsiModel};
 use crate::reduce::{self, Originals};
 use crate::refit::{self, Merging, merge_sorted};
 use crate::report::{Report, StageTimes};
-use crate::tail::{self, Against, Executor, Plan, Problem, Stored, StoredWork};
-use crate::tail_memory::{NewTails, keeps_tails, remember_tails, remembered};
+use crate::search::TailRecall;
+use crate::tail::{self, Against, Executor, Near, Plan, Problem, Stored, StoredWork};
+use crate::tail_memory::{NewTails, forget_tails, keeps_tails, remember_tails, remembered};
 use crate::training;
 use crate::update::{self, Exchanged};
 use crate::weibull::fit_tail;
@@ -142,6 +143,7 @@ fn learn_here(
     let met = against(old, columns.as_ref(), &batch, &old_ranges, &strangers);
     let keep_tails = keeps_tails(&model, old.extreme_vector_count(), &batch);
     let mut plans = Vec::new();
+    let mut recall = None;
     let alone = model.is_alone();
     let mut stored = None;
     let (fits, refitted) = if alone {
@@ -156,9 +158,10 @@ fn learn_here(
             }
             None => {
                 let exchanged = exchanged.as_ref();
-                let (plan, fits) = fit_batch(run, &model, &batch, &met, &sizes, keep_tails, exchanged)?;
-                plans.push(plan);
-                fits
+                let fitted = fit_batch(run, &model, &batch, &met, &sizes, keep_tails, exchanged)?;
+                plans.push(fitted.plan);
+                recall = fitted.recall;
+                fitted.fits
             }
         };
         times.tails = clock.elapsed();
@@ -167,6 +170,10 @@ fn learn_here(
         let found = exchanged.map(|exchanged| exchanged.old);
         let refitted = refit::refit(run, &mut model, &met, &sizes, found.as_deref())?;
         times.refit = clock.elapsed();
+        if recall.is_some() && !keep_tails && model.tail_memory == TailMemory::Full {
+            // Measuring the tails of extreme vectors again would take all pairs.
+            forget_tails(&mut model);
+        }
         (fits, refitted)
     };
 
@@ -219,6 +226,7 @@ fn learn_here(
         shares: None,
         tune_again: None,
         plans,
+        recall,
         times,
     };
     Ok((model, report))
@@ -256,6 +264,14 @@ type Fit = (PsiModel, Arc<[f32]>);
 /// Stands in for the fit of a class that is alone.
 const UNFITTED: PsiModel = PsiModel { shape: 1.0, scale: 0.0, shift: 0.0, status: FitStatus::WithinClass };
 
+/// Fits of a batch, and how they came about.
+struct Fitted {
+    plan: Plan,
+    fits: Vec<Fit>,
+    /// Where tails are not whole.
+    recall: Option<TailRecall>,
+}
+
 /// Fits the tails of the batch: those among `against`, or what was exchanged with the first of them and what is found
 /// within the batch.
 fn fit_batch(
@@ -266,7 +282,7 @@ fn fit_batch(
     sizes: &[usize],
     keep_tails: bool,
     exchanged: Option<&Exchanged>,
-) -> Result<(Plan, Vec<Fit>), Halt> {
+) -> Result<Fitted, FitError> {
     let params = &model.params;
     let memory = match model.tail_memory {
         TailMemory::Full if !keep_tails => TailMemory::Max,
@@ -274,15 +290,16 @@ fn fit_batch(
     };
     let against = if exchanged.is_some() { &against[against.len() - 1..] } else { against };
     let rows = batch.rows().among_themselves();
-    let problem = Problem::new((run, Stage::Tails), &params.metric, rows, against, sizes);
+    let problem =
+        Problem::new((run, Stage::Tails), &params.metric, rows, against, sizes).searched(params.search);
     let mut plan = problem.plan();
     if plan.executor == Executor::Device && exchanged.is_none() {
         if let Some(fits) = tail::fits_by_device(&problem, params, memory)? {
-            return Ok((plan, fits));
+            return Ok(Fitted { plan, fits, recall: None });
         }
         plan = problem.plan_without_device();
     }
-    let fits = tail::execute(&plan, &problem, |row, tail, merging: &mut Merging| {
+    let fit = |row: usize, tail: &[f32], merging: &mut Merging| {
         let size = sizes[batch.classes[row] as usize];
         let tail = match exchanged.map(|exchanged| &exchanged.new[row][..]) {
             None => tail,
@@ -290,8 +307,17 @@ fn fit_batch(
             Some(nearest) => nearest,
         };
         (fit_tail(tail, params, &mut merging.workspace), remembered(tail, size, memory))
-    })?;
-    Ok((plan, fits))
+    };
+    match (plan.executor, params.search.recall()) {
+        (Executor::Cells, Some(asked)) => {
+            let near = Near::measured(&problem, asked)?;
+            let fits = near.tails(fit)?;
+            let exact = |row: usize, tail: &[f32]| fit(row, tail, &mut Merging::default()).0;
+            let recall = near.recall(params.tail_model, exact, |row| &fits[row].0);
+            Ok(Fitted { plan, fits, recall })
+        }
+        _ => Ok(Fitted { plan, fits: tail::execute(&plan, &problem, fit)?, recall: None }),
+    }
 }
 
 /// As [`fit_batch`], with rows that lie in the scratch of the run; `None` where there is none, or another device does it.

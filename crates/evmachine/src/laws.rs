@@ -14,13 +14,14 @@ use crate::{Evm, Features, Labels, Metric, Params, Report, Run, Stage, TailSize}
 /// No whole number of groups, panels or blocks; enough for samples.
 const ROWS: usize = 2_503;
 
-const PLANS: [(Executor, Bounds); 6] = [
+const PLANS: [(Executor, Bounds); 7] = [
     (Executor::Stream, Bounds::Open),
     (Executor::Stream, Bounds::Sampled(208)),
     (Executor::Tournament { keep: true }, Bounds::Open),
     (Executor::Tournament { keep: false }, Bounds::Sampled(208)),
     (Executor::Tournament { keep: true }, Bounds::Sampled(208)),
     (Executor::Near, Bounds::Sampled(208)),
+    (Executor::Cells, Bounds::Open),
 ];
 
 fn random(seed: u64) -> impl FnMut() -> f32 {

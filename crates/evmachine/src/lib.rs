@@ -63,7 +63,8 @@
 //!
 //! # Guarantees
 //!
-//! For any number of threads, tile size and memory limit ([`Run`]) the model is the same, bit for bit. Bad
+//! For any number of threads, tile size and memory limit ([`Run`]) the model is the same, bit for bit, by an approximate
+//! [`Search`] too. Bad
 //! input is an error that names its row and column; nothing panics on it. Far from all data everything is unknown,
 //! whatever the parameters ([`Evm::reach`]).
 
@@ -74,6 +75,7 @@ mod aside;
 mod batch;
 mod beta;
 mod calibration;
+mod cells;
 mod cover;
 mod curve;
 mod decision;
@@ -114,6 +116,7 @@ mod rejection;
 mod report;
 mod sample;
 pub mod scratch;
+mod search;
 mod smoothing;
 mod stacking;
 mod standard;
@@ -159,7 +162,9 @@ pub use progress::{Observer, Run, Stage};
 pub use psi::{FitStatus, PsiModel};
 pub use rejection::Rejection;
 pub use report::{Concern, Report, StageTimes, StatusCounts, TuneAgain};
+pub use search::{Search, TailRecall};
 pub use suspects::{Claim, CoverPlace, Suspect, suspects};
+pub use sweep::DecisionRecall;
 pub use tail::{Bounds, Executor, Plan};
 pub use threshold::CalibrateError;
 pub use weibull::MarginError;

@@ -24,6 +24,7 @@ use crate::reach::Reach;
 use crate::sample::Sample;
 use crate::standard::Standard;
 use crate::support::{Estimates, Search};
+use crate::sweep::NearVectors;
 use crate::whitening::Whitening;
 use crate::witness::Witnesses;
 
@@ -93,6 +94,14 @@ pub(crate) struct Cache {
     columns: OnceLock<Arc<Kept>>,
     lookup: OnceLock<Arc<Lookup>>,
     supports: OnceLock<Arc<SupportModel>>,
+    near: OnceLock<Option<Arc<NearVectors>>>,
+}
+
+impl Cache {
+    /// Has cells made anew when decisions next ask for them.
+    pub(crate) fn forget_near(&mut self) {
+        self.near = OnceLock::new();
+    }
 }
 
 impl std::fmt::Debug for Cache {
@@ -412,6 +421,21 @@ impl Evm {
                 classes: lookup.ranges.clone(),
             })
         })
+    }
+
+    /// The extreme vectors in cells, or that there are none; made if that is not known yet.
+    pub(crate) fn cached_near_vectors<E>(
+        &self,
+        make: impl FnOnce() -> Result<Option<NearVectors>, E>,
+    ) -> Result<Option<&NearVectors>, E> {
+        let near = match self.cache.near.get() {
+            Some(near) => near,
+            None => {
+                let made = make()?.map(Arc::new);
+                self.cache.near.get_or_init(|| made)
+            }
+        };
+        Ok(near.as_deref())
     }
 
     pub(crate) fn lookup(&self) -> &Lookup {

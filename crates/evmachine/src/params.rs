@@ -7,6 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 pub use self::rules::CheckedParams;
 use crate::metric::Metric;
 use crate::rejection::Rejection;
+use crate::search::Search;
 
 /// Shapes end here: a curve this steep falls from 0.99 to 0.01 within 6e-5 of its distance. For `Libmr`, whose
 /// curve is steep by the unit of 1 and not by that of the margins, at `SHAPE_CAP (1 + m_max) / m_max`.
@@ -257,6 +258,9 @@ pub struct Params {
     pub tail_memory: TailMemory,
     /// Bytes that full tails may take in a model.
     pub tail_memory_limit: u64,
+    /// Whether all pairs are measured, or as many as a recall takes.
+    #[serde(skip_serializing_if = "Search::is_exact")]
+    pub search: Search,
 }
 
 impl Default for Params {
@@ -287,6 +291,7 @@ impl Default for Params {
             reduce_when: ReduceWhen::Always,
             tail_memory: TailMemory::Full,
             tail_memory_limit: 1 << 30,
+            search: Search::Exact,
         }
     }
 }
@@ -370,6 +375,7 @@ mod tests {
             metric: Metric::Cosine,
             tail_size: TailSize::Count(7),
             max_extreme_vectors: Some(Budget::Ratio(0.25)),
+            search: Search::Approximate(0.99),
             ..Params::robust()
         };
         let text = serde_json::to_string(&params).unwrap();

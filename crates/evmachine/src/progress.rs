@@ -77,7 +77,7 @@ where
 }
 
 /// How to run a call: who watches, how much memory it may use, and what else than the processor may do the work. Nothing here
-/// changes the result, but that another device rounds distances in its own way.
+/// changes the result, but that another device rounds distances in its own way, and [`approximate_from`](Run::approximate_from).
 #[derive(Clone, Copy)]
 pub struct Run<'a> {
     observer: Option<&'a dyn Observer>,
@@ -89,6 +89,8 @@ pub struct Run<'a> {
     pub(crate) tile_columns: usize,
     /// Bytes for tails in flight, and again for covers.
     pub(crate) memory: usize,
+    /// From how many rows and extreme vectors on an approximate search is not exact, where it is not as planned.
+    pub(crate) many: Option<usize>,
     /// How tails of points among themselves are made, whatever the plan would be.
     #[cfg(test)]
     pub(crate) forced: Option<(crate::tail::Executor, crate::tail::Bounds)>,
@@ -104,6 +106,7 @@ impl<'a> Run<'a> {
             tile_rows: 120,
             tile_columns: 512,
             memory: 1 << 30,
+            many: None,
             #[cfg(test)]
             forced: None,
         }
@@ -152,6 +155,13 @@ impl<'a> Run<'a> {
     /// may keep. Beyond them, distances are computed again when they are needed.
     pub fn memory(mut self, bytes: usize) -> Self {
         self.memory = bytes;
+        self
+    }
+
+    /// Has an approximate [`Search`](crate::Search) begin with so many rows or extreme vectors instead of searching few of them
+    /// exactly. For measurements on small sets; it changes the result.
+    pub fn approximate_from(mut self, rows: usize) -> Self {
+        self.many = Some(rows);
         self
     }
 

@@ -7,6 +7,7 @@ use serde::{Serialize, Serializer};
 
 use crate::params::{Params, TailMemory, TailSize};
 use crate::psi::{FitStatus, PsiModel};
+use crate::search::TailRecall;
 use crate::tail::Plan;
 use crate::witness::Shares;
 
@@ -63,6 +64,8 @@ pub struct Report {
     pub tune_again: Option<TuneAgain>,
     /// How tails were made: those between the new rows and extreme vectors where there were any, then those of the new rows.
     pub plans: Vec<Plan>,
+    /// What an approximate search found of the tails of the new rows; `None` where it was exact.
+    pub recall: Option<TailRecall>,
     /// Where the time went.
     pub times: StageTimes,
 }
@@ -270,6 +273,7 @@ mod tests {
             shares: None,
             tune_again: None,
             plans: Vec::new(),
+            recall: None,
             times: StageTimes::default(),
         }
     }
@@ -290,7 +294,7 @@ mod tests {
         let times =
             r#"{"whitening":0.0,"smoothing":0.0,"tails":1.5,"refit":0.0,"cover":0.0,"calibration":0.0}"#;
         let expected = format!(
-            r#"{{"rows":3,"new_classes":["a"],"classes":2,"tail_sizes":[1,4],"clipped":[],"fits":{{"converged":2,"zero_tail":1}},"refitted":0,"added":2,"dropped":1,"extreme_vectors":5,"vector_ratio":0.5,"tail_memory":"max","alone":null,"held_out":0,"probe_penalty":null,"shares":{{"features":0.5,"logits":0.25,"probe":0.25}},"tune_again":{{"reason":"classes_grew","from":2,"to":4}},"plans":[],"times":{times}}}"#
+            r#"{{"rows":3,"new_classes":["a"],"classes":2,"tail_sizes":[1,4],"clipped":[],"fits":{{"converged":2,"zero_tail":1}},"refitted":0,"added":2,"dropped":1,"extreme_vectors":5,"vector_ratio":0.5,"tail_memory":"max","alone":null,"held_out":0,"probe_penalty":null,"shares":{{"features":0.5,"logits":0.25,"probe":0.25}},"tune_again":{{"reason":"classes_grew","from":2,"to":4}},"plans":[],"recall":null,"times":{times}}}"#
         );
         assert_eq!(serde_json::to_string(&report).unwrap(), expected);
         assert_eq!(report.concerns(&Params::default()), [Concern::FlatTails { flat: 1, rows: 3 }]);

@@ -32,6 +32,15 @@ pub(crate) struct Best {
     pub(crate) class: usize,
 }
 
+impl Best {
+    /// Takes in another; ties go to the class that was learned first.
+    pub(crate) fn take(&mut self, other: Self) {
+        if other.support > self.support || (other.support == self.support && other.class < self.class) {
+            *self = other;
+        }
+    }
+}
+
 /// Memory that one query leaves to the next.
 #[derive(Default)]
 pub(crate) struct Scratch {

@@ -1,4 +1,6 @@
-//! The way over all extreme vectors for each query.
+//! The way over all extreme vectors for each query, or over those near it.
+
+mod near;
 
 use std::ops::ControlFlow;
 
@@ -14,13 +16,68 @@ use crate::model::{Evm, Lookup};
 use crate::points::Points;
 use crate::progress::{Meter, Run, Stage};
 use crate::reach::Reach;
-use crate::support::Scratch;
+use crate::support::{Best, Scratch, Search};
+
+pub use self::near::DecisionRecall;
+pub(crate) use self::near::NearVectors;
+
+/// Extreme vectors on the way: all of them, or those of a cell.
+pub(crate) struct Part<'a> {
+    search: Search<'a>,
+    /// The class of each of its ranges; `None` where they are the classes.
+    classes: Option<&'a [u32]>,
+}
+
+impl Part<'_> {
+    /// As [`Search::offer`].
+    pub(crate) fn offer(
+        &self,
+        first: usize,
+        ranks: &[f32],
+        metric: &Metric,
+        best: &mut [f64],
+        scratch: &mut Scratch,
+    ) {
+        let distance_of = |rank| metric.distance_of_rank(rank);
+        let Some(classes) = self.classes else {
+            return self.search.offer(first, ranks, distance_of, best, scratch);
+        };
+        let fused = self.search.fused;
+        let of = |class: u32| class as usize * fused..(class as usize + 1) * fused;
+        let mut here: Vec<f64> = classes.iter().flat_map(|&class| &best[of(class)]).copied().collect();
+        self.search.offer(first, ranks, distance_of, &mut here, scratch);
+        for (&class, here) in classes.iter().zip(here.chunks_exact(fused)) {
+            best[of(class)].copy_from_slice(here);
+        }
+    }
+
+    /// As [`Search::offer_best`].
+    pub(crate) fn offer_best(
+        &self,
+        first: usize,
+        ranks: &[f32],
+        metric: &Metric,
+        best: &mut Best,
+        scratch: &mut Scratch,
+    ) {
+        let distance_of = |rank| metric.distance_of_rank(rank);
+        let Some(classes) = self.classes else {
+            return self.search.offer_best(first, ranks, distance_of, best, scratch);
+        };
+        // Cells come in no order of classes, so what is equal may be of an earlier one.
+        let mut here = Best { support: best.support.next_down(), ..*best };
+        self.search.offer_best(first, ranks, distance_of, &mut here, scratch);
+        if here.support >= best.support {
+            best.take(Best { class: classes[here.class] as usize, ..here });
+        }
+    }
+}
 
 /// What is gathered for a query on the way over the extreme vectors.
 pub(crate) struct Sweep<A, O, M, D> {
     /// Before the first of them.
     pub(crate) start: A,
-    /// Takes in the extreme vectors from a first one on, at the given ranks.
+    /// Takes in extreme vectors of a part, from a first one on, at the given ranks.
     pub(crate) offer: O,
     /// Takes in what was gathered over later ones. What comes out does not depend on where they were divided.
     pub(crate) merge: M,
@@ -33,7 +90,7 @@ pub(crate) struct Sweep<A, O, M, D> {
 impl<A, O, M, D> Sweep<A, O, M, D>
 where
     A: Clone + Send + Sync,
-    O: Fn(usize, &[f32], &mut A, &mut Scratch) + Sync,
+    O: Fn(&Part<'_>, usize, &[f32], &mut A, &mut Scratch) + Sync,
     M: Fn(&mut A, &A) + Sync,
     D: Sync,
 {
@@ -49,6 +106,7 @@ where
     ) -> Result<Vec<(A, f32)>, Halt> {
         let count = lookup.columns.len();
         let compares = lookup.ignored.is_some();
+        let whole = Part { search: lookup.search(self.kept()), classes: None };
         let width = count.div_ceil(parts).next_multiple_of(run.tile_columns);
         let starts: Vec<usize> = (0..count).step_by(width).collect();
         let part = |part: usize| -> Result<Vec<(A, f32)>, Halt> {
@@ -59,7 +117,7 @@ where
                 let columns = start..(start + run.tile_columns).min(end);
                 lookup.columns.ranks(block, columns, &mut tile)?;
                 for (row, (gathered, nearest)) in gathered.iter_mut().enumerate() {
-                    (self.offer)(start, tile.row(row), gathered, &mut scratch);
+                    (self.offer)(&whole, start, tile.row(row), gathered, &mut scratch);
                     if compares {
                         *nearest = tile.row(row).iter().copied().fold(*nearest, f32::min);
                     }
@@ -77,6 +135,28 @@ where
         });
         Ok(merged.unwrap_or_else(|| vec![(self.start.clone(), f32::INFINITY); rows]))
     }
+
+    /// As [`block`](Self::block), for the extreme vectors near each row.
+    fn near_block(
+        &self,
+        run: &Run<'_>,
+        near: &NearVectors,
+        points: &Points<'_>,
+        rows: &[usize],
+    ) -> Result<Vec<(A, f32)>, Halt> {
+        let mut gathered = vec![(self.start.clone(), f32::INFINITY); rows.len()];
+        near.meet(run, (points, rows), self.kept(), |row, part, first, ranks, scratch| {
+            let (gathered, nearest) = &mut gathered[row];
+            (self.offer)(part, first, ranks, gathered, scratch);
+            *nearest = ranks.iter().copied().fold(*nearest, f32::min);
+        })?;
+        Ok(gathered)
+    }
+
+    /// How many of each class are kept.
+    fn kept(&self) -> usize {
+        self.fused.unwrap_or(1)
+    }
 }
 
 impl Evm {
@@ -92,7 +172,7 @@ impl Evm {
     where
         A: Clone + Send + Sync,
         R: Send,
-        O: Fn(usize, &[f32], &mut A, &mut Scratch) + Sync,
+        O: Fn(&Part<'_>, usize, &[f32], &mut A, &mut Scratch) + Sync,
         M: Fn(&mut A, &A) + Sync,
         D: Fn(&Supports, usize) -> A + Sync,
     {
@@ -111,6 +191,23 @@ impl Evm {
         }
         lookup.columns.prepare();
         let block_rows = run.block_rows(all.len());
+        if let Some(near) = self.near_vectors(run)? {
+            let order = near.order(&meter, &points, &all)?;
+            let blocks: Result<Vec<Vec<(usize, R)>>, Halt> = order
+                .par_chunks(block_rows)
+                .map(|rows| {
+                    meter.check()?;
+                    let found = sweep.near_block(run, near, &points, rows)?;
+                    let results =
+                        swept.finish(rows, &found, |row, fall, found: &A| (row, each(row, fall, found)))?;
+                    meter.advance(rows.len())?;
+                    Ok(results)
+                })
+                .collect();
+            let mut results: Vec<(usize, R)> = blocks?.into_iter().flatten().collect();
+            results.sort_unstable_by_key(|(row, _)| *row);
+            return Ok(results.into_iter().map(|(_, result)| result).collect());
+        }
         // A block that is alone is shared by all threads.
         let parts = if all.len() <= block_rows { rayon::current_num_threads() } else { 1 };
         let blocks: Result<Vec<Vec<R>>, Halt> = all

@@ -8,13 +8,15 @@
 //! | tournament | half of the distances: each is offered to both of its ends | [`tournament`] |
 //! | near | storing and comparing, in few dimensions: most ranks never leave the registers | [`near`] |
 //! | exchange | half of the distances between a batch and the model | [`tournament`] |
+//! | cells | most of the distances, where a recall is asked for: rows meet what lies near | [`cells`] |
 //! | device | the processor: another device does it, and fits as well | [`device`] |
 //! | blocks | memory: rows and what they have found lie on a disk | [`stored`] |
 //!
 //! A tail is sorted, and a distance depends on its pair alone; so tails are the same, bit for bit, for every executor, tile and
-//! number of threads. Another device rounds distances in its own way, and gives the same tails whenever it is asked again.
+//! number of threads, but for cells, which find the share that was asked for. Another device rounds distances in its own way, and gives the same tails whenever it is asked again.
 
 mod bounds;
+mod cells;
 mod device;
 mod meeting;
 mod near;
@@ -34,7 +36,9 @@ use crate::level;
 use crate::metric::Metric;
 use crate::points::Points;
 use crate::progress::{Run, Stage};
+use crate::search::Search;
 
+pub(crate) use self::cells::Near;
 pub(crate) use self::device::fits as fits_by_device;
 pub use self::meeting::Found;
 pub(crate) use self::meeting::{Bounding, Side, among, between, gather};
@@ -108,6 +112,8 @@ pub(crate) struct Problem<'a> {
     pub(crate) against: &'a [Against<'a>],
     /// By class.
     pub(crate) sizes: &'a [usize],
+    /// Whether a part of the tails is enough.
+    pub(crate) search: Search,
     /// Where the columns, of the only one of `against`, want tails among the rows.
     pub(crate) other_end: Option<OtherEnd<'a>>,
 }
@@ -120,11 +126,15 @@ impl<'a> Problem<'a> {
         against: &'a [Against<'a>],
         sizes: &'a [usize],
     ) -> Self {
-        Self { run, stage, metric, rows, against, sizes, other_end: None }
+        Self { run, stage, metric, rows, against, sizes, search: Search::Exact, other_end: None }
     }
 
     pub(crate) fn with_other_end(self, other_end: OtherEnd<'a>) -> Self {
         Self { other_end: Some(other_end), ..self }
+    }
+
+    pub(crate) fn searched(self, search: Search) -> Self {
+        Self { search, ..self }
     }
 
     /// Plans and executes. `finish` gets the position of a row and its tail, sorted; results come in the order of rows.
@@ -174,6 +184,8 @@ impl<'a> Problem<'a> {
             device,
             stored: self.run.scratch.is_some(),
             threads: rayon::current_num_threads(),
+            exact: self.search.is_exact(),
+            many: self.run.many,
             level: level::name(level::level()),
         };
         let plan = plan::plan(&facts);
@@ -212,7 +224,7 @@ pub(crate) fn execute<W: Default, R: Send>(
     problem: &Problem<'_>,
     finish: impl Fn(usize, &[f32], &mut W) -> R + Sync,
 ) -> Result<Vec<R>, Halt> {
-    if plan.executor != Executor::Device {
+    if !matches!(plan.executor, Executor::Device | Executor::Cells) {
         problem.against.iter().for_each(|against| against.columns.prepare());
     }
     match plan.executor {
@@ -222,6 +234,7 @@ pub(crate) fn execute<W: Default, R: Send>(
         // Blocks are fitted one by one; whoever wants tails as they are streams them.
         Executor::Blocks { .. } => stream::execute(plan, problem, finish),
         Executor::Exchange => tournament::exchange(plan, problem, finish),
+        Executor::Cells => Near::whole(problem)?.tails(finish),
         Executor::Device => match device::execute(problem, &finish)? {
             Some(found) => Ok(found),
             None => execute(&problem.plan_without_device(), problem, finish),

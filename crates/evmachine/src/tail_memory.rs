@@ -32,6 +32,16 @@ pub(crate) fn remembered(tail: &[f32], size: usize, memory: TailMemory) -> Arc<[
     }
 }
 
+/// Remembers of all tails, which are whole, the largest value alone.
+pub(crate) fn forget_tails(model: &mut Evm) {
+    model.tail_memory = TailMemory::Max;
+    for class in &mut model.classes {
+        for tail in &mut class.tails {
+            *tail = remembered(tail, class.tail_size, TailMemory::Max);
+        }
+    }
+}
+
 /// Where the whole tails of new extreme vectors are.
 pub(crate) enum NewTails<'a> {
     /// In the model.

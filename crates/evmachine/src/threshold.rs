@@ -96,6 +96,7 @@ impl Evm {
     pub fn set_rejection_threshold(&mut self, delta: f64) -> Result<(), ParamsError> {
         let rejection_threshold = Rejection::Probability(delta);
         self.params = Params { rejection_threshold, ..Params::clone(&self.params) }.check()?;
+        self.cache.forget_near();
         Ok(())
     }
 
@@ -228,6 +229,7 @@ impl Evm {
     }
 
     pub(crate) fn set_thresholds(&mut self) {
+        self.cache.forget_near();
         let (rule, strangers, model) =
             (self.params.rejection_threshold, self.strangers(), self.params.tail_model);
         let classes = self.classes.len();

@@ -271,6 +271,7 @@ impl Params {
             refit: self.refit,
             tail_memory: self.tail_memory,
             tail_memory_limit: self.tail_memory_limit,
+            search: self.search,
             ..Self::robust_for(Metric::Cosine)
         }
     }

@@ -17,6 +17,7 @@ use crate::failure::{Failure, Kind};
 use crate::files;
 use crate::rejection::RejectionArguments;
 use crate::rows::utc;
+use crate::search::SearchArguments;
 use crate::unknown::UnknownLabel;
 use crate::{interrupt, model};
 
@@ -57,6 +58,9 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     rejection: RejectionArguments,
 
+    #[command(flatten)]
+    search: SearchArguments,
+
     /// The share of known rows to be expected, which P(known) in the column `p_known` takes for granted.
     #[arg(long, value_name = "SHARE", default_value_t = 0.5)]
     prior: f64,
@@ -73,7 +77,8 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
         files::refuse_over(output, from_ref(&arguments.model).iter().chain(&arguments.data))?;
         files::refuse_nowhere(output)?;
     }
-    let evm = model::load_to_decide(&arguments.model, &arguments.rejection)?;
+    let mut evm = model::load_to_decide(&arguments.model, &arguments.rejection)?;
+    arguments.search.apply(&mut evm)?;
     arguments.unknown.check_model(&evm)?;
     if !(arguments.prior > 0.0 && arguments.prior < 1.0) {
         return Err(Failure::new(
@@ -113,6 +118,9 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
         return if error.is_broken_pipe() { Ok(()) } else { Err(not_written(error)) };
     }
     report_skipped(console, &series);
+    if let Some(recall) = evm.decision_recall()? {
+        console.detail(recall.to_string());
+    }
     if left_out.rows > 0 {
         console.warn(format!("{} rows more were left out", left_out.rows));
         left_out.reasons.iter().for_each(|(place, problem)| console.say(format!("  {place}: {problem}")));

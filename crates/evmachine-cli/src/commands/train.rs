@@ -197,6 +197,9 @@ pub(crate) fn say_report(console: &Console, evm: &Evm, before: TailMemory, repor
     for plan in &report.plans {
         console.detail(format!("tails: {plan}"));
     }
+    if let Some(recall) = &report.recall {
+        console.detail(recall.to_string());
+    }
     let times = report.times;
     console.detail(format!(
         "whitening {:.2?}, smoothing {:.2?}, tails {:.2?}, refit {:.2?}, cover {:.2?}, calibration {:.2?}",

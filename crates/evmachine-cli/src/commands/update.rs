@@ -14,6 +14,7 @@ use crate::files;
 use crate::large::{ScratchArguments, Store};
 use crate::model;
 use crate::origin::Origin;
+use crate::search::SearchArguments;
 use crate::text::{counted, escaped};
 use crate::unknown::UnknownLabel;
 
@@ -43,6 +44,9 @@ pub(crate) struct Arguments {
     again: bool,
 
     #[command(flatten)]
+    search: SearchArguments,
+
+    #[command(flatten)]
     unknown: UnknownLabel,
 
     #[command(flatten)]
@@ -56,6 +60,7 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
     files::refuse_over(&arguments.output, arguments.data.iter().chain(&arguments.ignore))?;
     files::refuse_nowhere(&arguments.output)?;
     let (mut evm, _held) = model::load_to_change(console, &arguments.model, &arguments.output)?;
+    arguments.search.apply(&mut evm)?;
     if !arguments.ignore.is_empty() {
         arguments.take_strangers(&mut evm, console)?;
     }

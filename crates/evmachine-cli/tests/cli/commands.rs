@@ -615,3 +615,37 @@ fn a_risk_in_the_cover_leaves_vectors_out_and_goes_with_no_budget() {
     assert!(error.contains("--cover-risk -1: must be 0 or a positive number"), "{error}");
     place.fails(2, &[&train[..], &["--cover-risk", "1", "--max-total", "5"]].concat());
 }
+
+#[test]
+fn an_approximate_search_says_what_it_found_and_is_kept_with_the_model() {
+    let place = Place::new();
+    let train = ["-v", "train", "data.csv", "--label", "class", "-o", "model", "--delta", "0.05"];
+    let approximate = ["--search", "approximate", "--tail-size", "20", "--cover-threshold", "1"];
+    // Classes side by side on a line that is bent twice.
+    place.write("data.csv", {
+        let rows = (0..66_000u32).map(|i| {
+            let along = f64::from(i.wrapping_mul(2_654_435_769)) / f64::from(u32::MAX);
+            let around = |turn: f64| (7.0 * turn * along).sin() + 0.001 * f64::from(i % 17);
+            format!("{},{along:.6},{:.6},{:.6}\n", (along * 40.0) as u32, around(1.0), around(2.0))
+        });
+        format!("class,x,y,z\n{}", rows.collect::<String>())
+    });
+    let said = String::from_utf8(place.run(&[&train[..], &approximate].concat()).stderr).unwrap();
+    assert!(said.contains("66000 rows of 3 dimensions, against the nearest cells"), "{said}");
+    assert!(said.contains(" % of tails found, 99."), "{said}");
+    let shown: serde_json::Value = serde_json::from_str(&place.ok(&["inspect", "model", "--json"])).unwrap();
+    assert_eq!(shown["params"]["search"]["approximate"], 0.99);
+
+    let predict = ["-v", "predict", "model", "data.csv", "--drop", "class", "-o", "found.csv"];
+    let said = String::from_utf8(place.run(&predict).stderr).unwrap();
+    assert!(said.contains(" % of decisions as by an exact search, 99."), "{said}");
+    let said = place.run(&[&predict[..], &["--search", "exact"]].concat());
+    assert!(!String::from_utf8(said.stderr).unwrap().contains("exact search"));
+
+    let long = place.fails(1, &[&train[..], &["--search", "approximate", "--tail-size", "40%"]].concat());
+    assert!(long.contains("too long for approximate search"), "{long}");
+    let error = place.fails(2, &[&train[..], &["--recall", "0.9"]].concat());
+    assert!(error.contains("--recall is that of an approximate search"), "{error}");
+    let error = place.fails(2, &[&train[..], &["--search", "approximate", "--recall", "1"]].concat());
+    assert!(error.contains("--recall 1: must be above 0 and below 1"), "{error}");
+}

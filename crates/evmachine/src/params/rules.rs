@@ -135,6 +135,9 @@ impl Params {
             background,
             "applies to the tail model Weibull alone",
         )?;
+        if let Some(recall) = self.search.recall() {
+            rule(recall > 0.0 && recall < 1.0, "recall", recall, "must be above 0 and below 1")?;
+        }
         self.check_beyond()?;
         Ok(CheckedParams(self.clone()))
     }
@@ -180,6 +183,7 @@ mod tests {
     use super::*;
     use crate::metric::Metric;
     use crate::rejection::Rejection;
+    use crate::search::Search;
 
     #[test]
     fn every_rule_names_its_parameter() {
@@ -212,6 +216,8 @@ mod tests {
             ("probe_weight", Params { probe_weight: Weight::Fixed(f64::NAN), ..base() }),
             ("rejection_threshold", Params { rejection_threshold: Rejection::Probability(2.0), ..base() }),
             ("rejection_threshold", Params { rejection_threshold: Rejection::FalseKnown(-0.1), ..base() }),
+            ("recall", Params { search: Search::Approximate(1.0), ..base() }),
+            ("recall", Params { search: Search::Approximate(f64::NAN), ..base() }),
             ("strangers", Params { strangers: [0.0, 1.0], ..base() }),
             ("strangers", Params { strangers: [0.5, 0.5], ..base() }),
         ];

@@ -1,6 +1,7 @@
 //! How tails are made: one pure function from what the problem is to a plan.
 //!
-//! Every plan gives the same tails, bit for bit; they differ in what is computed, compared and stored on the way.
+//! Every plan gives the same tails, bit for bit, but for that of a search that need not be exact; they differ in what is computed,
+//! compared and stored on the way.
 
 use std::fmt;
 
@@ -24,6 +25,9 @@ const SMALLEST_SAMPLE: usize = 128;
 const LEAST_BLOCK: usize = 960;
 /// More blocks than these find too little in each other to be kept by meeting.
 const MOST_BLOCKS: usize = 256;
+
+/// From so many rows on a search that need not be exact is not: for fewer, all pairs take seconds.
+const MANY: usize = 1 << 16;
 
 /// What is wanted for the rows of a class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,6 +62,10 @@ pub(crate) struct Facts<'a> {
     /// Whether rows and what they find are to lie on a disk.
     pub(crate) stored: bool,
     pub(crate) threads: usize,
+    /// Whether whole tails are wanted.
+    pub(crate) exact: bool,
+    /// From how many rows on they are not found where they are not, if the run says so.
+    pub(crate) many: Option<usize>,
     /// The name of the vector instructions.
     pub(crate) level: &'static str,
 }
@@ -73,7 +81,7 @@ pub(crate) enum Sides {
     Both,
 }
 
-/// How the tails of a batch were made. It changes no result.
+/// How the tails of a batch were made. It changes no result, unless an approximate [`Search`](crate::Search) was asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Plan {
@@ -105,6 +113,8 @@ pub enum Executor {
     Near,
     /// New points meet extreme vectors, and each distance is offered to both.
     Exchange,
+    /// Rows meet the points of the cells nearest to them, as an approximate [`Search`](crate::Search) asks for.
+    Cells,
     /// Another device.
     Device,
     /// Blocks of rows from a disk, two at a time.
@@ -138,6 +148,7 @@ impl fmt::Display for Plan {
             Executor::Tournament { keep: false } => "each pair once, laid out again",
             Executor::Near => "near pairs",
             Executor::Exchange => "exchanged with extreme vectors",
+            Executor::Cells => "against the nearest cells",
             Executor::Device => return formatter.write_str("on the device"),
             Executor::Blocks { count, once } => {
                 let pairs = if once { "each pair once" } else { "against all others" };
@@ -176,6 +187,9 @@ pub(crate) fn plan(facts: &Facts<'_>) -> Plan {
             return plan(Executor::Stream, if facts.bounded { Bounds::Given } else { Bounds::Open });
         }
         Sides::Same => {}
+    }
+    if !facts.exact && facts.rows >= facts.many.unwrap_or(MANY) {
+        return plan(Executor::Cells, Bounds::Open);
     }
     let sampled = sample_size(facts);
     let open = if facts.bounded { Bounds::Given } else { Bounds::Open };
@@ -265,6 +279,8 @@ mod tests {
             device: false,
             stored: false,
             threads: 2,
+            exact: true,
+            many: None,
             level: "AVX2",
         };
         change(&mut facts);
@@ -315,6 +331,12 @@ mod tests {
         assert_eq!(stored(1_000_000, 10_880, GIB / 2), "Blocks { count: 655, once: false } Open");
         assert_eq!(stored(500, 20, 0), "Blocks { count: 1, once: true } Open");
         assert_eq!(at(|facts| facts.device = true), "Device Open");
+        assert_eq!(at(|facts| facts.exact = false), "Near Sampled(768)", "few rows");
+        assert_eq!(at(|facts| (facts.exact, facts.many) = (false, Some(9))), "Cells Open");
+        let many = |change: fn(&mut Facts<'_>)| planned(65_536, 64, 75, GIB, change);
+        assert_eq!(many(|facts| facts.exact = false), "Cells Open");
+        assert_eq!(many(|facts| (facts.exact, facts.device) = (false, true)), "Device Open");
+        assert_eq!(many(|facts| (facts.exact, facts.sides) = (false, Sides::Rows)), "Stream Open");
         assert_eq!(
             at(|facts| (facts.device, facts.sides, facts.bounded) = (true, Sides::Both, true)),
             "Device Given"

@@ -11,7 +11,7 @@ use rayon::prelude::*;
 
 use crate::batch::{self, Batch};
 use crate::distance::{self, Columns};
-use crate::error::FitError;
+use crate::error::{FitError, Halt};
 use crate::features::Features;
 use crate::labels::Labels;
 use crate::model::{Cache, ClassModel, Evm};

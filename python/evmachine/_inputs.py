@@ -42,7 +42,8 @@ def numbers(values: Any) -> Any:
             return np.from_dlpack(values)
         except (BufferError, RuntimeError, TypeError):
             return _read(values)
-    return _plain(values)
+    # Where scikit-learn is to dispatch by arrays, it would leave those of other libraries as they are.
+    return _plain(np.asarray(values) if hasattr(values, "__array_namespace__") else values)
 
 
 def _plain(values: Any) -> Any:

@@ -1,4 +1,4 @@
-//! Tensors that others hold, by DLPack: on a device or in memory, in any layout.
+//! Tensors that others hold, by `DLPack`: on a device or in memory, in any layout.
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, c_void};
@@ -19,7 +19,7 @@ const NAME: &CStr = c"dltensor";
 const PROCESSOR: [i32; 2] = [1, 3];
 const CUDA: [i32; 2] = [2, 13];
 
-/// `DLTensor` of DLPack, the first member of what a capsule holds.
+/// `DLTensor` of `DLPack`, the first member of what a capsule holds.
 #[repr(C)]
 struct Tensor {
     data: *mut c_void,
@@ -37,7 +37,10 @@ struct Tensor {
 /// Bytes, shape, strides and offset in bytes, code and bits of a number.
 type Found<'py> = (Bound<'py, PyArray1<u8>>, Vec<i64>, Vec<i64>, i64, u8, u8);
 
-static READERS: Mutex<Vec<((u32, usize), Arc<Reader>)>> = Mutex::new(Vec::new());
+/// By process and number.
+type Readers = Vec<((u32, usize), Arc<Reader>)>;
+
+static READERS: Mutex<Readers> = Mutex::new(Vec::new());
 
 /// The reader of a device, opened once for a process.
 fn reader(number: usize) -> PyResult<Arc<Reader>> {
@@ -57,7 +60,7 @@ pub(crate) fn reading_stream(py: Python<'_>, number: usize) -> PyResult<u64> {
     Ok(py.detach(|| reader(number))?.stream())
 }
 
-/// Copies what a capsule of DLPack holds, from the first byte of it to the last, whatever lies in between.
+/// Copies what a capsule of `DLPack` holds, from the first byte of it to the last, whatever lies in between.
 #[pyfunction]
 pub(crate) fn read_tensor<'py>(py: Python<'py>, capsule: &Bound<'py, PyCapsule>) -> PyResult<Found<'py>> {
     // SAFETY: a capsule of that name holds such a tensor, which lives as long as the capsule, and its owner takes it back.

@@ -210,16 +210,15 @@ impl<'a> Sink<'a> {
     pub(crate) fn finish(self, fill: Option<Fill>) -> Result<Rows, Failure> {
         let mut batch = self.gathering.finish();
         let labels = batch.labels.take().map(|_| Texts { names: self.names, numbers: self.labels });
-        let (features, fill) = match (self.written, self.store) {
-            (Some((room, _)), Some(store)) => store.values(room, batch.columns, fill)?,
-            _ => {
-                let mut values = std::mem::take(&mut batch.features);
-                let fill = fill.map(|rule| rule.learn(&values, batch.columns));
-                if let Some(numbers) = &fill {
-                    evmachine::fill(&mut values, numbers);
-                }
-                (Features::new(values, batch.columns)?, fill)
+        let (features, fill) = if let (Some((room, _)), Some(store)) = (self.written, self.store) {
+            store.values(room, batch.columns, fill)?
+        } else {
+            let mut values = std::mem::take(&mut batch.features);
+            let fill = fill.map(|rule| rule.learn(&values, batch.columns));
+            if let Some(numbers) = &fill {
+                evmachine::fill(&mut values, numbers);
             }
+            (Features::new(values, batch.columns)?, fill)
         };
         Ok(Rows { batch, features, labels, fill })
     }

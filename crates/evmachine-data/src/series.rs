@@ -39,6 +39,10 @@ impl Series {
     }
 
     /// As [`open`](Self::open), with the labels of each file in a file of its own; or with none of those.
+    ///
+    /// # Panics
+    ///
+    /// Where there is no file.
     pub fn open_labelled(
         paths: &[PathBuf],
         labels: &[PathBuf],

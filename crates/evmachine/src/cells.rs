@@ -54,7 +54,9 @@ impl Cells {
         let count = (DENSITY * (indices.len() as f64).sqrt()).ceil() as usize;
         let (centres, nearest) = divide(meter, metric, points, indices, count.min(indices.len()))?;
         let mut sizes = vec![0usize; centres.len() / points.dimensions()];
-        nearest.iter().for_each(|&cell| sizes[cell as usize] += 1);
+        for &cell in &nearest {
+            sizes[cell as usize] += 1;
+        }
         let kept: Vec<usize> = (0..sizes.len()).filter(|&cell| sizes[cell] > 0).collect();
         let mut starts = vec![0];
         let mut next = vec![0; sizes.len()];

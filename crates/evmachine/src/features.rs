@@ -87,7 +87,7 @@ impl<'a> Features<'a> {
         if columns == 0 {
             return Err(FeatureError::NoColumns);
         }
-        if values.len() % columns != 0 {
+        if !values.len().is_multiple_of(columns) {
             return Err(FeatureError::Shape { values: values.len(), columns });
         }
         let largest = largest_magnitude(&values);

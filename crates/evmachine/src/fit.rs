@@ -150,20 +150,9 @@ fn learn_here(
         (vec![(UNFITTED, Arc::default()); batch.order.len()], 0)
     } else {
         let exchanged = update::exchange(run, &model, &batch, &met, &sizes, &mut plans)?;
-        let fits = match fit_stored(run, &model, &batch, &met, &sizes, &mut plans)? {
-            Some(mut found) => {
-                let fits = std::mem::take(&mut found.fits);
-                stored = Some(found);
-                fits
-            }
-            None => {
-                let exchanged = exchanged.as_ref();
-                let fitted = fit_batch(run, &model, &batch, &met, &sizes, keep_tails, exchanged)?;
-                plans.push(fitted.plan);
-                recall = fitted.recall;
-                fitted.fits
-            }
-        };
+        let fitted = fit_batch(run, &model, &batch, &met, &sizes, keep_tails, exchanged.as_ref())?;
+        plans.push(fitted.plan);
+        (recall, stored) = (fitted.recall, fitted.stored);
         times.tails = clock.elapsed();
 
         let clock = Instant::now();
@@ -174,7 +163,7 @@ fn learn_here(
             // Measuring the tails of extreme vectors again would take all pairs.
             forget_tails(&mut model);
         }
-        (fits, refitted)
+        (fitted.fits, refitted)
     };
 
     let clock = Instant::now();
@@ -182,26 +171,17 @@ fn learn_here(
     let again = model.tail_memory == TailMemory::Full && !keep_tails && !alone && stored.is_none();
     let columns = again.then_some(columns);
     let mut report_fits = fits.iter().map(|(psi, _)| psi).collect();
-    append(&mut model, &batch, fits, old.points_seen);
-    let takes_vectors = stored.is_none();
-    if takes_vectors {
-        let everything: Vec<usize> = (0..model.classes.len()).collect();
-        take_vectors(&mut model, &batch, &everything);
-    }
+    append(&mut model, &batch, fits, old.points_seen, stored.is_none());
     if alone {
         model.be_alone(run)?;
         report_fits = model.classes[0].psi.iter().rev().take(features.rows()).collect();
     }
     let counts: Vec<usize> = old_ranges.iter().map(Range::len).collect();
-    let covers = reduce::reduce_after(run, &mut model, &batch, originals.as_ref(), !takes_vectors)?;
+    let covers = reduce::reduce_after(run, &mut model, &batch, originals.as_ref(), stored.is_some())?;
     let (added, dropped) = reduce::count_changes(covers.as_deref(), &counts, &batch);
     let again = columns.as_deref().map(|columns| against(old, columns, &batch, &old_ranges, &strangers));
-    let whereabouts = match (&again, &stored) {
-        (Some(again), _) => NewTails::Measured(again),
-        (None, Some(stored)) => NewTails::Stored { stored, known: keep_tails },
-        (None, None) => NewTails::Kept,
-    };
-    remember_tails(run, &mut model, &batch, &whereabouts, &sizes)?;
+    let new = NewTails::new(again.as_deref(), stored.as_ref(), keep_tails);
+    remember_tails(run, &mut model, &batch, &new, &sizes)?;
     times.cover = clock.elapsed();
     model.points_seen += ignored.map_or(0, |ignored| ignored.rows() as u64);
 
@@ -270,6 +250,14 @@ struct Fitted {
     fits: Vec<Fit>,
     /// Where tails are not whole.
     recall: Option<TailRecall>,
+    /// Where they lie in the scratch, without its fits.
+    stored: Option<Stored>,
+}
+
+impl Fitted {
+    fn exact(plan: Plan, fits: Vec<Fit>) -> Self {
+        Self { plan, fits, recall: None, stored: None }
+    }
 }
 
 /// Fits the tails of the batch: those among `against`, or what was exchanged with the first of them and what is found
@@ -283,6 +271,9 @@ fn fit_batch(
     keep_tails: bool,
     exchanged: Option<&Exchanged>,
 ) -> Result<Fitted, FitError> {
+    if let Some(fitted) = fit_stored(run, model, batch, against, sizes)? {
+        return Ok(fitted);
+    }
     let params = &model.params;
     let memory = match model.tail_memory {
         TailMemory::Full if !keep_tails => TailMemory::Max,
@@ -295,7 +286,7 @@ fn fit_batch(
     let mut plan = problem.plan();
     if plan.executor == Executor::Device && exchanged.is_none() {
         if let Some(fits) = tail::fits_by_device(&problem, params, memory)? {
-            return Ok(Fitted { plan, fits, recall: None });
+            return Ok(Fitted::exact(plan, fits));
         }
         plan = problem.plan_without_device();
     }
@@ -314,9 +305,9 @@ fn fit_batch(
             let fits = near.tails(fit)?;
             let exact = |row: usize, tail: &[f32]| fit(row, tail, &mut Merging::default()).0;
             let recall = near.recall(params.tail_model, exact, |row| &fits[row].0);
-            Ok(Fitted { plan, fits, recall })
+            Ok(Fitted { plan, fits, recall, stored: None })
         }
-        _ => Ok(Fitted { plan, fits: tail::execute(&plan, &problem, fit)?, recall: None }),
+        _ => Ok(Fitted::exact(plan, tail::execute(&plan, &problem, fit)?)),
     }
 }
 
@@ -327,8 +318,7 @@ fn fit_stored(
     batch: &Batch<'_>,
     against: &[Against<'_>],
     sizes: &[usize],
-    plans: &mut Vec<Plan>,
-) -> Result<Option<Stored>, Halt> {
+) -> Result<Option<Fitted>, Halt> {
     let Some(scratch) = run.scratch else { return Ok(None) };
     let metric = &model.params.metric;
     let rows = batch.rows().among_themselves();
@@ -339,13 +329,13 @@ fn fit_stored(
     }
     let problem = Problem::new((run, Stage::Tails), metric, rows, against, sizes);
     let work = StoredWork { scratch, problem: &problem, params: &model.params, memory: model.tail_memory };
-    let stored = work.fits(&plan)?;
-    plans.push(plan);
-    Ok(Some(stored))
+    let mut stored = work.fits(&plan)?;
+    let fits = std::mem::take(&mut stored.fits);
+    Ok(Some(Fitted { plan, fits, recall: None, stored: Some(stored) }))
 }
 
-/// Adds the new points to their classes, behind the extreme vectors, without their vectors.
-fn append(model: &mut Evm, batch: &Batch<'_>, fits: Vec<Fit>, points_before: u64) {
+/// Adds the new points to their classes, behind the extreme vectors, with their vectors or without.
+fn append(model: &mut Evm, batch: &Batch<'_>, fits: Vec<Fit>, points_before: u64, with_vectors: bool) {
     for ((position, &row), (psi, tail)) in batch.order.iter().enumerate().zip(fits) {
         let class = &mut model.classes[batch.classes[position] as usize];
         class.psi.push(psi);
@@ -355,6 +345,10 @@ fn append(model: &mut Evm, batch: &Batch<'_>, fits: Vec<Fit>, points_before: u64
         class.points_seen += 1;
     }
     model.points_seen += batch.order.len() as u64;
+    if with_vectors {
+        let everything: Vec<usize> = (0..model.classes.len()).collect();
+        take_vectors(model, batch, &everything);
+    }
 }
 
 /// Gives some classes, in order, the vectors of their new points.

@@ -428,12 +428,11 @@ impl Evm {
         &self,
         make: impl FnOnce() -> Result<Option<NearVectors>, E>,
     ) -> Result<Option<&NearVectors>, E> {
-        let near = match self.cache.near.get() {
-            Some(near) => near,
-            None => {
-                let made = make()?.map(Arc::new);
-                self.cache.near.get_or_init(|| made)
-            }
+        let near = if let Some(near) = self.cache.near.get() {
+            near
+        } else {
+            let made = make()?.map(Arc::new);
+            self.cache.near.get_or_init(|| made)
         };
         Ok(near.as_deref())
     }

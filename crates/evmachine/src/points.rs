@@ -72,15 +72,13 @@ impl<'a> Points<'a> {
         dimensions: usize,
         metric: &Metric,
     ) -> Result<Self, FeatureError> {
-        match values.iter().position(|value| value.abs() > LARGEST) {
-            Some(at) => Err(FeatureError::TooLargeWhitened { row: at / dimensions, limit: LARGEST }),
-            None => {
-                let points = Self::scaled_there(values, dimensions, metric);
-                match points.zero_row() {
-                    Some(row) => Err(FeatureError::ZeroVector { row }),
-                    None => Ok(points),
-                }
-            }
+        if let Some(at) = values.iter().position(|value| value.abs() > LARGEST) {
+            return Err(FeatureError::TooLargeWhitened { row: at / dimensions, limit: LARGEST });
+        }
+        let points = Self::scaled_there(values, dimensions, metric);
+        match points.zero_row() {
+            Some(row) => Err(FeatureError::ZeroVector { row }),
+            None => Ok(points),
         }
     }
 

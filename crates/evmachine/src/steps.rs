@@ -75,6 +75,12 @@ pub struct Task {
     sample_classes: Vec<u32>,
 }
 
+/// What every version of a [`Rule`] has.
+#[derive(Deserialize)]
+struct Versioned {
+    version: u32,
+}
+
 /// The part of a [`Task`] that is written as text.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Rule {
@@ -173,7 +179,8 @@ impl Task {
 
     /// The task for another process.
     pub fn to_bytes(&self) -> Vec<u8> {
-        let rule = serde_json::to_vec(&self.rule).expect("numbers and names are text");
+        // Numbers and names are text always.
+        let rule = serde_json::to_vec(&self.rule).unwrap_or_default();
         let mut bytes = (rule.len() as u64).to_le_bytes().to_vec();
         bytes.extend(rule);
         bytes.extend(self.sample_classes.iter().flat_map(|class| class.to_le_bytes()));
@@ -186,11 +193,6 @@ impl Task {
         let (length, rest) = bytes.split_first_chunk().ok_or(StepError::Damaged)?;
         let length = usize::try_from(u64::from_le_bytes(*length)).map_err(|_| StepError::Damaged)?;
         let (rule, rest) = rest.split_at_checked(length).ok_or(StepError::Damaged)?;
-        /// What every version has.
-        #[derive(Deserialize)]
-        struct Versioned {
-            version: u32,
-        }
         let found: Versioned = serde_json::from_slice(rule).map_err(|_| StepError::Damaged)?;
         if found.version != VERSION {
             return Err(StepError::Version { found: found.version, expected: VERSION });

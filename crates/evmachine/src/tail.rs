@@ -228,11 +228,10 @@ pub(crate) fn execute<W: Default, R: Send>(
         problem.against.iter().for_each(|against| against.columns.prepare());
     }
     match plan.executor {
-        Executor::Stream => stream::execute(plan, problem, finish),
+        // Blocks are fitted one by one; whoever wants tails as they are streams them.
+        Executor::Stream | Executor::Blocks { .. } => stream::execute(plan, problem, finish),
         Executor::Tournament { .. } => tournament::execute(plan, problem, finish),
         Executor::Near => near::execute(plan, problem, finish),
-        // Blocks are fitted one by one; whoever wants tails as they are streams them.
-        Executor::Blocks { .. } => stream::execute(plan, problem, finish),
         Executor::Exchange => tournament::exchange(plan, problem, finish),
         Executor::Cells => Near::whole(problem)?.tails(finish),
         Executor::Device => match device::execute(problem, &finish)? {

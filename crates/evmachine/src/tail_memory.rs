@@ -56,6 +56,17 @@ pub(crate) enum NewTails<'a> {
     },
 }
 
+impl<'a> NewTails<'a> {
+    /// Measured `again`, or `stored`; what is known of them if they are.
+    pub(crate) fn new(again: Option<&'a [Against<'a>]>, stored: Option<&'a Stored>, known: bool) -> Self {
+        match (again, stored) {
+            (Some(against), _) => Self::Measured(against),
+            (None, Some(stored)) => Self::Stored { stored, known },
+            (None, None) => Self::Kept,
+        }
+    }
+}
+
 /// Brings the tails of the model within the memory limit: all of them whole, or none.
 pub(crate) fn remember_tails(
     run: &Run<'_>,

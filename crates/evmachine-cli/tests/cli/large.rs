@@ -1,5 +1,6 @@
 //! Data larger than the memory that a run may take: many files, a scratch folder, interruptions.
 
+use std::fmt::Write as _;
 use std::fs;
 use std::process::Stdio;
 use std::time::Duration;
@@ -21,7 +22,7 @@ fn shards(place: &Place, files: usize, rows: usize) -> Vec<String> {
             let class = (row * 7 + file) % 5;
             let values: Vec<String> =
                 (0..6).map(|_| format!("{:.4}", 0.7 * class as f64 + random())).collect();
-            text += &format!("k{class},{}\n", values.join(","));
+            writeln!(text, "k{class},{}", values.join(",")).unwrap();
         }
         place.write(&name(file), text);
     }

@@ -309,7 +309,9 @@ impl<'a> Near<'a> {
     /// What a row finds of its tail for each number of points, when it looks into cells in this order.
     fn found(&self, counts: &[u32], order: &[usize], tail: &[(f32, usize)], reaches: &[usize]) -> Vec<Found> {
         let mut members = vec![0u32; counts.len()];
-        tail.iter().for_each(|&(_, column)| members[self.cells.cell_of(column)] += 1);
+        for &(_, column) in tail {
+            members[self.cells.cell_of(column)] += 1;
+        }
         let mut found = Vec::with_capacity(reaches.len());
         let (mut met, mut here) = (0, Found::default());
         let mut cells = order.iter();

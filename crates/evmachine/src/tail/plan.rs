@@ -41,6 +41,7 @@ pub(crate) struct Wanted {
 }
 
 /// What a plan depends on.
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Facts<'a> {
     pub(crate) rows: usize,

@@ -6,6 +6,7 @@
 //! Both searches are run up to the number of rows after `--exact`, the approximate one alone beyond it. Seconds are by the clock, then
 //! of processors.
 
+#[allow(dead_code, reason = "examples share it, and not all of it")]
 mod drawn;
 mod processor;
 
@@ -70,7 +71,9 @@ fn main() -> Result<(), Box<dyn Error>> {
                 decisions.len(),
                 clock.elapsed().as_secs_f64(),
             );
-            prepared.iter().for_each(|recall| println!("  {recall}"));
+            if let Some(recall) = &prepared {
+                println!("  {recall}");
+            }
         }
     }
     Ok(())

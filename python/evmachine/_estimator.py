@@ -134,11 +134,11 @@ class ExtremeValueMachine(Corrections):
         Bytes that full tails may take in a model. Beyond them "full" gives way to "max", with a
         :class:`FallbackWarning`: later updates are not exact then.
     search : {"exact", "approximate"}, default="exact"
-        Whether every row is measured against all others, in training and in decisions. "approximate" measures those in the
-        cells nearest to it, as many as ``recall`` takes, from 65,536 rows and 32,768 extreme vectors on.
+        Whether every row is measured against all others, in training and in decisions. "approximate" measures those
+        in the cells nearest to it, as many as ``recall`` takes, from 65,536 rows and 32,768 extreme vectors on.
     recall : float, default=0.99
-        What an approximate search finds at least, of tails and of decisions, measured on a sample. Where it would take too
-        many pairs, ``fit`` raises a ``ValueError``.
+        What an approximate search finds at least, of tails and of decisions, measured on a sample. Where it would take
+        too many pairs, ``fit`` raises a ``ValueError``.
     fill : {"mean", "median", "zero"}, array-like of shape (n_features,) or None, default=None
         What stands in for missing values (NaN) of a column: what the first ``fit`` or ``partial_fit`` finds in it, or
         given numbers. It is part of the model, and fills queries too. ``None`` refuses missing values.

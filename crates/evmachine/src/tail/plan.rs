@@ -329,7 +329,7 @@ mod tests {
         assert_eq!(at(|facts| facts.bounded = true), "Tournament { keep: true } Given");
         let stored = |rows, tail, memory| planned(rows, 64, tail, memory, |facts| facts.stored = true);
         assert_eq!(stored(1_000_000, 200, GIB / 2), "Blocks { count: 17, once: true } Open");
-        assert_eq!(stored(1_000_000, 10_880, GIB / 2), "Blocks { count: 655, once: false } Open");
+        assert_eq!(stored(1_000_000, 10_880, GIB / 2), "Blocks { count: 654, once: false } Open");
         assert_eq!(stored(500, 20, 0), "Blocks { count: 1, once: true } Open");
         assert_eq!(at(|facts| facts.device = true), "Device Open");
         assert_eq!(at(|facts| facts.exact = false), "Near Sampled(768)", "few rows");

@@ -4,11 +4,11 @@
 
 200,000 rows of 64 dimensions in 1,000 classes unless told otherwise, tails of 200 and the parameters of the paper.
 Every model must have the bytes of the first. In one fit of each engine a worker is killed (SIGKILL) in the middle of a
-meeting. Seconds are those of `fit`; engines are started before. They are taken by the clock, and on processors: those of
-this process and of all its children, which other work on the machine disturbs less. "busy" is the share of the time in
-which something had to wait for a processor, whoever it was (/proc/pressure/cpu): with one process on one thread it is
-near 0 on a machine of one's own, and where it is not, the clock says nothing. Memory is the largest that this process,
-and all of its children together, have held at a time; what they share counts once (PSS).
+meeting. Seconds are those of `fit`; engines are started before. They are taken by the clock, and on processors: those
+of this process and of all its children, which other work on the machine disturbs less. "busy" is the share of the time
+in which something had to wait for a processor, whoever it was (/proc/pressure/cpu): with one process on one thread it
+is near 0 on a machine of one's own, and where it is not, the clock says nothing. Memory is the largest that this
+process, and all of its children together, have held at a time; what they share counts once (PSS).
 """
 
 from __future__ import annotations
@@ -166,8 +166,8 @@ def main() -> None:
         held = "".join(f"{each / 1e9:>7.2f} GB" for each in (turn.memory.own, turn.memory.all))
         same = "the same" if turn.digest == expected else "ANOTHER"
         print(
-            f"{what:28}{turn.clock:>7.1f} s{clock:>+7.1f} %{turn.processor:>9.1f} s{used:>+7.1f} %{turn.busy:>6.0%}{held}"
-            f"  {same} ({turn.digest[:12]})",
+            f"{what:28}{turn.clock:>7.1f} s{clock:>+7.1f} %{turn.processor:>9.1f} s{used:>+7.1f} %"
+            f"{turn.busy:>6.0%}{held}  {same} ({turn.digest[:12]})",
             flush=True,
         )
         if turn.digest != expected:

@@ -25,7 +25,7 @@ use crate::unknown::UnknownLabel;
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     /// The data: CSV, TSV, JSON lines, NPY, NPZ, Parquet, Arrow or LIBSVM, the texts also as .gz or .zst; - for standard input.
-    /// Several files, or a pattern such as 'part-*.csv', must have the same columns.
+    /// Several files, a folder of them, or a pattern such as 'part-*.csv', must have the same columns.
     #[arg(required = true, value_name = "DATA")]
     data: Vec<PathBuf>,
 

@@ -91,7 +91,9 @@ def to_json(values: Mapping[str, Any]) -> str:
         if name not in REJECTION and name not in SEARCH
     }
     if any(name in values for name in SEARCH):
-        out["search"] = _search(values)
+        search = _search(values)
+        if search != "exact":
+            out["search"] = search
     if "strangers" in out:
         out["strangers"] = _pair("strangers", out["strangers"])
     if any(name in values for name in REJECTION):

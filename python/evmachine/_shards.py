@@ -216,6 +216,8 @@ def _without_label(labels: Any) -> int | None:
 
 def _bad_row(values: npt.NDArray[np.float32], names: Sequence[str] | None, rule: Rule) -> str | None:
     """The first row that a model does not take, and why."""
+    # What an engine has received may lie at odd addresses.
+    values = np.require(values, requirements=["C_CONTIGUOUS", "ALIGNED"])
     found = _native.bad_value(np.where(np.isnan(values), np.float32(0), values) if rule.filled else values)
     if found is not None:
         row, column, words = found

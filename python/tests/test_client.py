@@ -178,7 +178,8 @@ def test_health_and_decisions(client):
 
 
 def test_the_example_of_the_readme_runs(address, letters):
-    (code,) = re.findall(r"```py\n(.*?)```", (ROOT / "python/README.md").read_text(), flags=re.DOTALL)
+    blocks = re.findall(r"```py\n(.*?)```", (ROOT / "python/README.md").read_text(), flags=re.DOTALL)
+    (code,) = (block for block in blocks if "Client(" in block)
     group = Client(address).suggest(1)[0]
     code = code.replace("http://127.0.0.1:8080", address).replace("[3, 4]", str(group.group[-1:]))
     exec(code, {"X": letters[0][:5], "names": list("abcde")})

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy.typing as npt
@@ -39,7 +40,7 @@ class DistributedMachine(ExtremeValueMachine):
         engine: Engine,
         X: Any,
         y: Any,
-        parts: Sequence[tuple[str, Any]] | None,
+        parts: Iterable[tuple[str, Any]] | None,
         *,
         block_rows: int | None,
         ids: Any,
@@ -71,25 +72,34 @@ class DistributedMachine(ExtremeValueMachine):
 
 def read_files(
     engine: Engine, paths: Sequence[str], labels: PathLike | Sequence[PathLike] | None, rule: _shards.Rule
-) -> list[tuple[str, Any]]:
-    """Has workers read files, each by itself."""
+) -> Iterator[tuple[str, Any]]:
+    """Has workers read files, each by itself, when its turn comes."""
     beside: Sequence[str | None] = [None] * len(paths)
     if labels is not None:
         beside = _shards.paths([labels] if isinstance(labels, (str, bytes)) else labels) or []
         if len(beside) != len(paths):
             raise ValueError(f"labels names {len(beside)} files for {len(paths)} files of features; each needs one")
-    return [(path, engine.submit(_shards.read_file, path, own, rule)) for path, own in zip(paths, beside, strict=True)]
+    return ((path, engine.submit(_shards.read_file, path, own, rule)) for path, own in zip(paths, beside, strict=True))
 
 
-def _collected(engine: Engine, parts: Sequence[tuple[str, Any]]) -> list[_shards.Shard | _shards.Refused]:
+def _collected(engine: Engine, parts: Iterable[tuple[str, Any]]) -> list[_shards.Shard | _shards.Refused]:
     """What workers have read, up to the first part that cannot be used."""
     found: list[_shards.Shard | _shards.Refused] = []
-    for source, handle in parts:
+    for source, handle in _ahead(parts, 2 * engine.workers):
         try:
             found.append(engine.get(handle))
         except MemoryError as error:
             raise MemoryError(f"{source}: {engine.name} has no room for its rows: {error}") from None
         if isinstance(found[-1], _shards.Refused):
-            engine.cancel([other for _, other in parts])
             break
     return found
+
+
+def _ahead(parts: Iterable[tuple[str, Any]], count: int) -> Iterator[tuple[str, Any]]:
+    """The parts, of which so many more are begun: all workers have work, and little is read that nobody wants."""
+    begun: deque[tuple[str, Any]] = deque()
+    for part in parts:
+        begun.append(part)
+        if len(begun) > count:
+            yield begun.popleft()
+    yield from begun

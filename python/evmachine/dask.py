@@ -7,7 +7,7 @@ the model is the one that it would make alone, byte for byte. A worker that dies
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -67,16 +67,13 @@ class _Engine:
 
     def wait(self, handles: Sequence[Any], seconds: float) -> Sequence[Any]:
         try:
-            self._distributed.wait(list(handles), timeout=seconds)
+            self._distributed.wait(list(handles), timeout=seconds, return_when="FIRST_COMPLETED")
         except TimeoutError:
-            return [handle for handle in handles if handle.done()]
-        return handles
+            return []
+        return [handle for handle in handles if handle.done()]
 
     def get(self, handle: Any) -> Any:
         return handle.result()
-
-    def cancel(self, handles: Sequence[Any]) -> None:
-        self.client.cancel(list(handles))
 
 
 class DaskExtremeValueMachine(DistributedMachine):
@@ -139,7 +136,8 @@ class DaskExtremeValueMachine(DistributedMachine):
             Naming file, or chunk, and row of what cannot be used.
         """
         engine, rule = _Engine(client, retries), self._rule(label, features)
-        paths, parts = _shards.paths(X), None
+        paths = _shards.paths(X)
+        parts: Iterable[tuple[str, Any]] | None = None
         if paths is not None:
             parts = read_files(engine, paths, labels, rule)
         elif hasattr(X, "to_delayed"):
@@ -149,7 +147,7 @@ class DaskExtremeValueMachine(DistributedMachine):
         )
 
 
-def _chunks(engine: _Engine, X: Any, y: Any, rule: _shards.Rule) -> list[tuple[str, Any]]:
+def _chunks(engine: _Engine, X: Any, y: Any, rule: _shards.Rule) -> Iterator[tuple[str, Any]]:
     """Has workers check the chunks of a dask array."""
     if X.ndim != 2:
         raise ValueError(f"X has {X.ndim} dimensions; features are a matrix, rows and columns")
@@ -164,11 +162,9 @@ def _chunks(engine: _Engine, X: Any, y: Any, rule: _shards.Rule) -> list[tuple[s
     else:
         labels = np.split(np.asarray(_labels.column(y)), ends[:-1])
     chunks = engine.client.compute(list(X.to_delayed().ravel()))
-    parts = []
     for number, (end, chunk, own) in enumerate(zip(ends, chunks, labels, strict=True), 1):
         name = f"chunk {number} of X, which begins with row {end - X.chunks[0][number - 1] + 1}"
-        parts.append((name, engine.submit(_shards.read_arrays, name, chunk, own, rule)))
-    return parts
+        yield name, engine.submit(_shards.read_arrays, name, chunk, own, rule)
 
 
 def fit(

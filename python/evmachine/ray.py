@@ -6,7 +6,7 @@ the model is the one that it would make alone, byte for byte. A worker that dies
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -66,7 +66,10 @@ class _Engine:
 
     def wait(self, handles: Sequence[Any], seconds: float) -> Sequence[Any]:
         done: list[Any]
-        done, _ = self._ray.wait(list(handles), num_returns=len(handles), timeout=seconds, fetch_local=False)
+        done, rest = self._ray.wait(list(handles), timeout=seconds, fetch_local=False)
+        if rest:
+            more, _ = self._ray.wait(rest, num_returns=len(rest), timeout=0, fetch_local=False)
+            done += more
         return done
 
     def get(self, handle: Any) -> Any:
@@ -78,10 +81,6 @@ class _Engine:
             raise error.cause from None
         except self._no_room as error:
             raise _no_room(error) from None
-
-    def cancel(self, handles: Sequence[Any]) -> None:
-        for handle in handles:
-            self._ray.cancel(handle)
 
 
 def _no_room(error: Exception) -> MemoryError:
@@ -151,13 +150,14 @@ class RayExtremeValueMachine(DistributedMachine):
             Naming what the object store has no room for.
         """
         engine, rule = _Engine(num_cpus, max_retries), self._rule(label, features)
-        paths, parts = _shards.paths(X), None
+        paths = _shards.paths(X)
+        parts: Iterable[tuple[str, Any]] | None = None
         if paths is not None:
             parts = read_files(engine, paths, labels, rule)
         elif hasattr(X, "to_numpy_refs"):
             blocks = enumerate(X.to_numpy_refs(), 1)
             names = ((f"block {number} of the dataset", block) for number, block in blocks)
-            parts = [(name, engine.submit(_shards.read_columns, name, block, rule)) for name, block in names]
+            parts = ((name, engine.submit(_shards.read_columns, name, block, rule)) for name, block in names)
         return self._fit_with(
             engine, X, y, parts, block_rows=block_rows, ids=ids, ignored=ignored, batch=batch, time=time
         )

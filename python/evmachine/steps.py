@@ -2,7 +2,7 @@
 
 A fit costs what its tails cost, the distances of all pairs. :class:`Driver` has them found by an :class:`Engine`, which
 is a place to put arrays and workers that call functions: :mod:`evmachine.ray` and :mod:`evmachine.dask` have one each,
-and another needs five methods. Everything else of the fit, from whitening to the threshold, is done by the process that
+and another needs four methods. Everything else of the fit, from whitening to the threshold, is done by the process that
 drives, so the model is the one that a single process makes, byte for byte, if all workers have the same vector
 instructions.
 
@@ -17,6 +17,7 @@ Steps are plain functions of arrays, which may be read-only and at any address, 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol
 
@@ -50,6 +51,8 @@ _MEETINGS = 16
 _LARGEST_BLOCK = 1 << 26
 #: Parts that are merged at a time.
 _PARTS = 16
+#: Steps of a fit that are under way at a time, for each worker: so many that none has to wait for the driver.
+_UNDER_WAY = 4
 #: Seconds between looks at who wants the fit to end.
 _TICK = 0.1
 
@@ -167,7 +170,8 @@ def select(block: Block, rows: npt.NDArray[np.uint64]) -> Block:
 class Engine(Protocol):
     """What steps are done by.
 
-    A handle stands for a value that is somewhere or will be. It can be hashed, and is only ever handed back.
+    A handle stands for a value that is somewhere or will be. It can be hashed, and is only ever handed back. Few steps
+    are under way at a time, so that a fit which ends early leaves little to be done for nobody.
     """
 
     @property
@@ -193,13 +197,10 @@ class Engine(Protocol):
         """
 
     def wait(self, handles: Sequence[Any], seconds: float) -> Sequence[Any]:
-        """Those that have come to an end when all have, or after so many seconds."""
+        """Those that have come to an end, as soon as there is one, or none after so many seconds."""
 
     def get(self, handle: Any) -> Any:
         """The value; raises what the step has raised."""
-
-    def cancel(self, handles: Sequence[Any]) -> None:
-        """Nobody wants these any more."""
 
 
 class Driver:
@@ -244,7 +245,9 @@ class _Job:
     ) -> None:
         self.block_rows = block_rows
         self._engine = engine
-        self._task = engine.put(task)
+        self._sampled = engine.put(task)
+        # What all steps but the first take along.
+        self._task = engine.put(task.without_sample())
         self._count = rows
         self._same = same
         self._wanted = (fit, keep)
@@ -253,15 +256,19 @@ class _Job:
         self._rows: list[Any] = []
         self._bounds: list[Any] = []
         self._columns: list[Any] = []
+        #: By block, what it has found so far.
+        self._parts: list[list[Any]] = []
         self._running: list[Any] = []
         self._tails: list[BlockTails] = []
+        self._total = self._begun = self._told = 0
 
     def add_rows(self, values: npt.NDArray[np.float32], classes: npt.NDArray[np.uint32], bounds: Bounds | None) -> None:
         """The next block of rows."""
         self._rows.append(self._put(Block(values, classes)))
         if bounds is None:
             self._estimated = True
-            self._bounds.append(self._submit(bound, self._rows[-1]))
+            threads = self._engine.threads
+            self._bounds.append(self._engine.submit(bound, self._sampled, threads, self._rows[-1]))
         else:
             self._bounds.append(self._engine.put(bounds))
 
@@ -286,13 +293,20 @@ class _Job:
     def progress(self) -> Iterator[int]:
         """Does it all; says from time to time for how many more rows."""
         try:
-            parts = self._gatherings()
-            if self._same:
-                parts = [one + other for one, other in zip(parts, self._meetings(), strict=True)]
-            blocks = [self._finished(rows, found) for rows, found in zip(self._rows, parts, strict=True)]
-            del parts
-            yield from self._steps_done()
-            self._running = [handle for both in blocks for handle in both]
+            self._parts = [[] for _ in self._rows]
+            steps = [self._steps(block) for block in range(len(self._rows))]
+            self._total = sum(map(len, steps))
+            blocks = []
+            for block, of_block in enumerate(steps):
+                for step in of_block:
+                    while len(self._running) >= _UNDER_WAY * self._engine.workers:
+                        yield self._waited()
+                    self._running.append(step())
+                    self._begun += 1
+                blocks.append(self._finished(self._rows[block], self._parts[block]))
+                self._parts[block] = []
+            while self._running:
+                yield self._waited()
             for position, (tails, short) in enumerate(blocks):
                 while not self._engine.wait([tails, short], _TICK):
                     yield 0
@@ -305,28 +319,27 @@ class _Job:
             self.cancel()
             raise
 
-    def _meetings(self) -> list[list[Any]]:
-        """Every two blocks, and each with itself; by block, what it finds."""
-        parts: list[list[Any]] = [[] for _ in self._rows]
-        blocks = list(zip(self._rows, self._bounds, strict=True))
-        for one, first in enumerate(blocks):
-            parts[one].append(self._submit(meet_itself, *first))
-            self._running.append(parts[one][-1])
-            for other, second in enumerate(blocks[one + 1 :], one + 1):
-                found = self._submit(meet, *first, *second, parts=2)
-                parts[one].append(found[0])
-                parts[other].append(found[1])
-                self._running.append(found[0])
-        return parts
+    def _steps(self, block: int) -> list[Callable[[], Any]]:
+        """What begins each step for a block, but for those that blocks before it have begun."""
+        steps = [functools.partial(self._gather, block, columns) for columns in self._columns]
+        others = range(block, len(self._rows)) if self._same else ()
+        return steps + [functools.partial(self._meet, block, other) for other in others]
 
-    def _gatherings(self) -> list[list[Any]]:
-        """Every block of rows with every block of columns; by block, what it finds."""
-        parts = [
-            [self._submit(gather, rows, bounds, columns) for columns in self._columns]
-            for rows, bounds in zip(self._rows, self._bounds, strict=True)
-        ]
-        self._running += [found for each in parts for found in each]
-        return parts
+    def _meet(self, one: int, other: int) -> Any:
+        """Has two blocks meet, or one itself."""
+        first = (self._rows[one], self._bounds[one])
+        if one == other:
+            self._parts[one].append(self._submit(meet_itself, *first))
+        else:
+            found = self._submit(meet, *first, self._rows[other], self._bounds[other], parts=2)
+            self._parts[other].append(found[1])
+            self._parts[one].append(found[0])
+        return self._parts[one][-1]
+
+    def _gather(self, block: int, columns: Any) -> Any:
+        """Has a block look at columns."""
+        self._parts[block].append(self._submit(gather, self._rows[block], self._bounds[block], columns))
+        return self._parts[block][-1]
 
     def _finished(self, rows: Any, parts: list[Any]) -> Any:
         """The handles of the tails of a block, and of the rows whose tails are short."""
@@ -335,16 +348,12 @@ class _Job:
             parts = [self._submit(merge, rows, *group) for group in groups]
         return self._submit(finish, *self._wanted, rows, *parts, parts=2)
 
-    def _steps_done(self) -> Iterator[int]:
-        """Waits for the steps that are running; each counts for as many rows."""
-        total, told = len(self._running), 0
-        while self._running:
-            done = set(self._engine.wait(self._running, _TICK))
-            # What is done is let go, so that the engine need not keep it.
-            self._running = [handle for handle in self._running if handle not in done]
-            rows = (total - len(self._running)) * self._count // total
-            yield rows - told
-            told = rows
+    def _waited(self) -> int:
+        """Lets go of steps that have come to an end, which the engine need not keep; the rows that they stand for."""
+        done = set(self._engine.wait(self._running, _TICK))
+        self._running = [handle for handle in self._running if handle not in done]
+        told, self._told = self._told, (self._begun - len(self._running)) * self._count // self._total
+        return self._told - told
 
     def _gathered_again(self, position: int, rows: npt.NDArray[np.uint64]) -> BlockTails:
         """The tails of rows whose bound proved too low."""
@@ -360,8 +369,9 @@ class _Job:
         return self._tails
 
     def cancel(self) -> None:
-        """Nobody wants it any more."""
-        self._engine.cancel(self._running)
+        """Nobody wants it any more: engines forget what nobody has a handle of."""
+        for handles in (self._rows, self._bounds, self._columns, self._parts, self._running, self._tails):
+            handles.clear()
 
 
 def _replaced(tails: BlockTails, rows: npt.NDArray[np.uint64], others: BlockTails) -> BlockTails:

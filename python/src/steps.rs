@@ -87,6 +87,11 @@ impl Task {
         Ok((py.get_type::<Self>().getattr("from_bytes")?, (self.to_bytes(py),)))
     }
 
+    /// For all steps but that of bounds.
+    fn without_sample(&self) -> Self {
+        Self { task: self.task.without_sample() }
+    }
+
     /// By row, the distance at which its tail ends, most likely.
     fn bounds<'py>(
         &self,

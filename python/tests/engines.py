@@ -17,7 +17,6 @@ class Here:
         self.workers = workers
         self.replaced = replaced or {}
         self.steps = []
-        self.cancelled = False
 
     def put(self, value):
         return Handle(value)
@@ -33,9 +32,6 @@ class Here:
 
     def get(self, handle):
         return handle.value
-
-    def cancel(self, handles):
-        self.cancelled = True
 
 
 class Handle:
@@ -64,11 +60,7 @@ class Processes:
         return found if parts == 1 else [self.put(part) for part in found.result()]
 
     def wait(self, handles, seconds):
-        return list(concurrent.futures.wait(handles, seconds).done)
+        return list(concurrent.futures.wait(handles, seconds, concurrent.futures.FIRST_COMPLETED).done)
 
     def get(self, handle):
         return handle.result()
-
-    def cancel(self, handles):
-        for handle in handles:
-            handle.cancel()

@@ -2,16 +2,17 @@
 
 mod beyond;
 mod kept;
+mod layout;
 mod tensors;
 mod vectors;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use safetensors::tensor::{Dtype, SafeTensors};
+use safetensors::tensor::SafeTensors;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use xxhash_rust::xxh3::Xxh3;
@@ -19,11 +20,12 @@ use xxhash_rust::xxh3::Xxh3;
 use crate::metric::Metric;
 use crate::model::{ClassModel, Evm};
 use crate::params::{Params, TailMemory, TailSize};
-use crate::psi::{FitStatus, PoolSums, PsiModel};
+use crate::psi::{FitStatus, PoolSums};
 use crate::whitening::Whitening;
 use beyond::Beyond;
 use kept::Kept;
-use tensors::{Column, Tensors};
+use layout::{Column, Layout, f32s, f64s, u8s, u64s};
+use tensors::Tensors;
 use vectors::{fits_of, tails_of, vectors_of};
 
 /// The latest version that this library writes. It reads this one and all before it, and writes the first that holds
@@ -142,6 +144,18 @@ struct Version {
 impl Evm {
     /// The model as the bytes of a file. The same model always gives the same bytes.
     pub fn to_bytes(&self) -> Result<Vec<u8>, FormatError> {
+        let layout = self.layout()?;
+        let mut bytes = Vec::with_capacity(layout.length());
+        layout.write(&mut bytes).map_err(|error| inconsistent(error.to_string()))?;
+        Ok(bytes)
+    }
+
+    /// XXH3 of the bytes of its file, which are not kept.
+    pub(crate) fn fingerprint(&self) -> Result<u64, FormatError> {
+        Ok(self.layout()?.hash())
+    }
+
+    fn layout(&self) -> Result<Layout<'_>, FormatError> {
         let mut params =
             serde_json::to_value(Params::clone(&self.params)).map_err(|e| inconsistent(e.to_string()))?;
         let version = match (self.has_kept(), self.is_beyond(), &self.whitening) {
@@ -171,23 +185,24 @@ impl Evm {
             kept: self.kept(),
         };
         let text = serde_json::to_string(&header).map_err(|e| inconsistent(e.to_string()))?;
-        // One entry: several would be written in no fixed order.
-        let metadata = HashMap::from([(KEY.to_owned(), text)]);
-        let tensors = self.tensors().into_iter().chain(self.beyond_tensors()?).chain(self.kept_tensors());
-        let mut bytes = safetensors::serialize(tensors, Some(metadata))
-            .map_err(|e| FormatError::Container { source: e.into() })?;
-        let digits = checksum_position(&bytes)?;
-        let checksum = format!("{:016x}", checksum(&bytes, digits));
-        bytes[digits..digits + CHECKSUM_DIGITS].copy_from_slice(checksum.as_bytes());
-        Ok(bytes)
+        let mut tensors = self.tensors();
+        tensors.extend(self.beyond_tensors()?);
+        tensors.extend(self.kept_tensors());
+        Layout::new(text, tensors)
     }
 
     /// Writes the model to a temporary name beside `path` and renames it: whoever reads `path` sees the old file
     /// or the new one, whole. A file that is replaced keeps its mode and owner, a link stays a link, pipes and devices are written to.
+    /// Takes no memory for the bytes of the file.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<(), FormatError> {
         let path = path.as_ref();
-        let bytes = self.to_bytes()?;
-        evmachine_files::write(path, &bytes).map_err(|error| FormatError::Io { path: path.to_owned(), error })
+        let layout = self.layout()?;
+        let write = || {
+            let mut draft = evmachine_files::Draft::create(path)?;
+            layout.write(&mut draft)?;
+            draft.finish()
+        };
+        write().map_err(|error| FormatError::Io { path: path.to_owned(), error })
     }
 
     /// Reads a model file.
@@ -238,62 +253,30 @@ impl Evm {
         model_of(header, &Tensors(tensors), metric)
     }
 
-    fn tensors(&self) -> Vec<(&'static str, Column)> {
+    fn tensors(&self) -> Vec<(&'static str, Column<'_>)> {
         let classes = &self.classes;
+        let (count, d) = (self.extreme_vector_count(), self.dimensions);
         let psi = || classes.iter().flat_map(|class| &class.psi);
-        let count = self.extreme_vector_count();
-        let by_class = |value: &dyn Fn(&ClassModel) -> u64| {
-            let bytes = classes.iter().flat_map(|class| value(class).to_le_bytes()).collect();
-            Column { dtype: Dtype::U64, shape: vec![classes.len()], bytes }
-        };
-        let f64s = |value: &dyn Fn(&PsiModel) -> f64| Column {
-            dtype: Dtype::F64,
-            shape: vec![count],
-            bytes: psi().flat_map(|psi| value(psi).to_le_bytes()).collect(),
-        };
-        let f32s = |shape: Vec<usize>, values: &mut dyn Iterator<Item = f32>| Column {
-            dtype: Dtype::F32,
-            shape,
-            bytes: values.flat_map(f32::to_le_bytes).collect(),
-        };
-        let u64s = |values: &mut dyn Iterator<Item = u64>| Column {
-            dtype: Dtype::U64,
-            shape: vec![count],
-            bytes: values.flat_map(u64::to_le_bytes).collect(),
-        };
         let tails = || classes.iter().flat_map(|class| &class.tails);
         let tail_values: usize = tails().map(|tail| tail.len()).sum();
-        let d = self.dimensions;
-        let whitening =
-            self.whitening.iter().map(|whitening| ("whitening", f32s(vec![d, d], &mut whitening.rows())));
-        let tensors = vec![
-            ("class_points_seen", by_class(&|class| class.points_seen)),
-            ("class_sizes", by_class(&|class| class.len() as u64)),
-            ("class_tail_sizes", by_class(&|class| class.tail_size as u64)),
-            ("gain", f32s(vec![count], &mut classes.iter().flat_map(|class| class.gains.iter().copied()))),
-            ("scale", f64s(&|psi| psi.scale)),
-            ("shape", f64s(&|psi| psi.shape)),
-            ("shift", f64s(&|psi| psi.shift)),
-            ("source", u64s(&mut classes.iter().flat_map(|class| class.sources.iter().copied()))),
-            (
-                "status",
-                Column {
-                    dtype: Dtype::U8,
-                    shape: vec![count],
-                    bytes: psi().map(|psi| psi.status as u8).collect(),
-                },
-            ),
-            ("tail_lengths", u64s(&mut tails().map(|tail| tail.len() as u64))),
-            ("tails", f32s(vec![tail_values], &mut tails().flat_map(|tail| &**tail).copied())),
-            (
-                "vectors",
-                f32s(
-                    vec![count, self.dimensions],
-                    &mut classes.iter().flat_map(|class| class.vectors.iter().copied()),
-                ),
-            ),
+        let each = classes.len();
+        let mut tensors = vec![
+            ("class_points_seen", u64s(each, classes.iter().map(|class| class.points_seen))),
+            ("class_sizes", u64s(each, classes.iter().map(|class| class.len() as u64))),
+            ("class_tail_sizes", u64s(each, classes.iter().map(|class| class.tail_size as u64))),
+            ("gain", f32s(vec![count], classes.iter().flat_map(|class| class.gains.iter().copied()))),
+            ("scale", f64s(count, psi().map(|psi| psi.scale))),
+            ("shape", f64s(count, psi().map(|psi| psi.shape))),
+            ("shift", f64s(count, psi().map(|psi| psi.shift))),
+            ("source", u64s(count, classes.iter().flat_map(|class| class.sources.iter().copied()))),
+            ("status", u8s(count, psi().map(|psi| psi.status as u8))),
+            ("tail_lengths", u64s(count, tails().map(|tail| tail.len() as u64))),
+            ("tails", f32s(vec![tail_values], tails().flat_map(|tail| &**tail).copied())),
+            ("vectors", f32s(vec![count, d], classes.iter().flat_map(|class| class.vectors.iter().copied()))),
         ];
-        tensors.into_iter().chain(whitening).collect()
+        let whitening = self.whitening.iter();
+        tensors.extend(whitening.map(|whitening| ("whitening", f32s(vec![d, d], whitening.rows()))));
+        tensors
     }
 }
 

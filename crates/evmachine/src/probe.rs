@@ -254,7 +254,7 @@ impl Probe {
     }
 
     /// The weights of standardised features, class after class.
-    pub(crate) fn rows(&self) -> impl Iterator<Item = f32> {
+    pub(crate) fn rows(&self) -> impl Iterator<Item = f32> + Clone {
         let d = self.dimensions();
         (0..self.classes()).flat_map(move |class| (0..d).map(move |k| self.across[k * self.width + class]))
     }

@@ -10,7 +10,7 @@ use std::io;
 use std::ops::{Deref, Range};
 use std::sync::Arc;
 
-use xxhash_rust::xxh3::{Xxh3, xxh3_64};
+use xxhash_rust::xxh3::Xxh3;
 
 use crate::device::DeviceError;
 use crate::error::Halt;
@@ -89,7 +89,7 @@ pub fn job(
         "rows": of_values(features),
         "labels": format!("{:016x}", names.digest()),
         "besides": besides.iter().map(|features| of_values(features)).collect::<Vec<_>>(),
-        "model": evm.map(|evm| evm.to_bytes().map(|bytes| format!("{:016x}", xxh3_64(&bytes)))).transpose()?,
+        "model": evm.map(|evm| evm.fingerprint().map(|hash| format!("{hash:016x}"))).transpose()?,
     });
     Ok(job.to_string())
 }

@@ -135,7 +135,7 @@ impl Task {
         let itself = work.among_themselves.then_some(&work.rows);
         let parts: Vec<&device::Vectors<'_>> = itself.into_iter().chain(work.columns).collect();
         let count: usize = parts.iter().map(|part| part.classes.len()).sum();
-        let sampled = Bounding::size(count);
+        let sampled = Bounding::size(count, d, usize::MAX);
         let (mut sample, mut sample_classes) = (Vec::new(), Vec::new());
         let mut chosen: Vec<(u32, Vec<f32>)> = (0..sampled)
             .filter_map(|position| {
@@ -175,6 +175,13 @@ impl Task {
             sampled,
         };
         Self { metric: work.metric.clone(), rule, sample, sample_classes }
+    }
+
+    /// The task for all steps but [`bounds`](Self::bounds), which alone wants the sample; the sample may take megabytes.
+    #[must_use]
+    pub fn without_sample(&self) -> Self {
+        let rule = Rule { sampled: 0, ..self.rule.clone() };
+        Self { metric: self.metric.clone(), rule, sample: Vec::new(), sample_classes: Vec::new() }
     }
 
     /// The task for another process.
@@ -218,7 +225,7 @@ impl Task {
         Ok(task)
     }
 
-    /// By row, the distance at which its tail ends, most likely.
+    /// By row, the distance at which its tail ends, most likely; infinite without the sample.
     pub fn bounds(&self, rows: Vectors<'_>) -> Result<Vec<f32>, StepError> {
         self.check(rows, false)?;
         let sample = Points::ready(&self.sample[..], self.rule.dimensions);

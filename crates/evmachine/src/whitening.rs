@@ -95,8 +95,8 @@ impl Whitening {
     }
 
     /// W, row after row.
-    pub(crate) fn rows(&self) -> impl Iterator<Item = f32> {
-        let entries = (0..self.dimensions).flat_map(|i| (0..self.dimensions).map(move |k| (i, k)));
+    pub(crate) fn rows(&self) -> impl Iterator<Item = f32> + Clone {
+        let entries = (0..self.dimensions).flat_map(move |i| (0..self.dimensions).map(move |k| (i, k)));
         entries.map(|(i, k)| self.across[k * self.size + i] as f32)
     }
 

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use safetensors::tensor::Dtype;
 use serde::{Deserialize, Serialize};
 
-use super::tensors::{Column, Tensors, f32s, f64s, u64s};
+use super::layout::{Column, f32s, f64s, u8s, u64s};
+use super::tensors::Tensors;
 use super::{FormatError, inconsistent};
 use crate::calibration::{Calibration, Scored};
 use crate::features::LARGEST;
@@ -58,13 +59,17 @@ const LOGIT: ProbeNames = ProbeNames {
 };
 const LOGIT_MODEL: &str = "logit_model";
 
-fn probe_tensors(names: &ProbeNames, probe: &Probe) -> [(&'static str, Column); 4] {
+fn numbers(values: &[f64]) -> Column<'_> {
+    f64s(values.len(), values.iter().copied())
+}
+
+fn probe_tensors<'a>(names: &ProbeNames, probe: &'a Probe) -> [(&'static str, Column<'a>); 4] {
     let shape = vec![probe.classes(), probe.dimensions()];
     [
-        (names.mean, f64s(probe.standard.mean())),
-        (names.deviation, f64s(probe.standard.deviation())),
+        (names.mean, numbers(probe.standard.mean())),
+        (names.deviation, numbers(probe.standard.deviation())),
         (names.weights, f32s(shape, probe.rows())),
-        (names.intercepts, f64s(&probe.intercepts)),
+        (names.intercepts, numbers(&probe.intercepts)),
     ]
 }
 
@@ -130,34 +135,33 @@ impl Evm {
         }
     }
 
-    pub(super) fn beyond_tensors(&self) -> Result<Vec<(&'static str, Column)>, FormatError> {
+    pub(super) fn beyond_tensors(&self) -> Result<Vec<(&'static str, Column<'_>)>, FormatError> {
         let mut tensors = Vec::new();
         if let Some(standard) = &self.standard {
-            tensors.push(("standard_mean", f64s(standard.mean())));
-            tensors.push(("standard_deviation", f64s(standard.deviation())));
+            tensors.push(("standard_mean", numbers(standard.mean())));
+            tensors.push(("standard_deviation", numbers(standard.deviation())));
         }
         if let Some(witnesses) = &self.witnesses {
             tensors.extend(probe_tensors(&PROBE, &witnesses.probe));
             if let Some(logits) = &witnesses.logits {
                 tensors.extend(probe_tensors(&LOGIT, &logits.projection));
                 let bytes = logits.machine.to_bytes()?;
-                tensors.push((LOGIT_MODEL, Column { dtype: Dtype::U8, shape: vec![bytes.len()], bytes }));
+                tensors.push((LOGIT_MODEL, u8s(bytes.len(), bytes.into_iter())));
             }
         }
         if let Some(sample) = &self.sample {
             let shape = vec![sample.len(), sample.columns];
             tensors.push(("sample_values", f32s(shape, sample.values.iter().copied())));
-            tensors.push(("sample_classes", u64s(sample.classes.iter().map(|&class| u64::from(class)))));
-            tensors.push(("sample_sources", u64s(sample.sources.iter().copied())));
-            tensors.push(("sample_optimism", f64s(&sample.optimism)));
+            let classes = sample.classes.iter().map(|&class| u64::from(class));
+            tensors.push(("sample_classes", u64s(sample.len(), classes)));
+            tensors.push(("sample_sources", u64s(sample.len(), sample.sources.iter().copied())));
+            tensors.push(("sample_optimism", numbers(&sample.optimism)));
         }
         if let Some(calibration) = &self.calibration {
             let rows = calibration.rows();
-            let scores: Vec<f64> = rows.iter().map(|row| row.score).collect();
-            let weights: Vec<f64> = rows.iter().map(|row| row.weight).collect();
-            tensors.push(("calibration_scores", f64s(&scores)));
-            tensors.push(("calibration_weights", f64s(&weights)));
-            tensors.push(("calibration_best", u64s(rows.iter().map(|row| u64::from(row.best)))));
+            tensors.push(("calibration_scores", f64s(rows.len(), rows.iter().map(|row| row.score))));
+            tensors.push(("calibration_weights", f64s(rows.len(), rows.iter().map(|row| row.weight))));
+            tensors.push(("calibration_best", u64s(rows.len(), rows.iter().map(|row| u64::from(row.best)))));
         }
         Ok(tensors)
     }

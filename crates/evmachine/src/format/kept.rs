@@ -6,7 +6,8 @@ use std::sync::Arc;
 use safetensors::tensor::Dtype;
 use serde::{Deserialize, Serialize};
 
-use super::tensors::{Column, Tensors, f32s, u64s};
+use super::layout::{Column, f32s, u8s, u64s};
+use super::tensors::Tensors;
 use super::vectors::is_unit;
 use super::{FormatError, inconsistent};
 use crate::aside::Aside;
@@ -70,27 +71,26 @@ impl Evm {
         }
     }
 
-    pub(super) fn kept_tensors(&self) -> Vec<(&'static str, Column)> {
+    pub(super) fn kept_tensors(&self) -> Vec<(&'static str, Column<'_>)> {
         let d = self.dimensions;
         let mut tensors = Vec::new();
         if !self.ignored.is_empty() {
             let Ignored { vectors, sources } = &*self.ignored;
             tensors.push(("ignored", f32s(vec![sources.len(), d], vectors.iter().copied())));
-            tensors.push(("ignored_source", u64s(sources.iter().copied())));
+            tensors.push(("ignored_source", u64s(sources.len(), sources.iter().copied())));
         }
         if !self.aside.is_empty() {
             let values = self.aside.iter().flat_map(|row| &row.vector).copied();
             tensors.push(("aside", f32s(vec![self.aside.len(), d], values)));
-            tensors.push(("aside_source", u64s(self.aside.iter().map(|row| row.source))));
+            tensors.push(("aside_source", u64s(self.aside.len(), self.aside.iter().map(|row| row.source))));
         }
         let rows = &self.origins.rows;
         if !rows.is_empty() {
-            tensors.push(("row_source", u64s(rows.keys().copied())));
-            tensors.push(("row_number", u64s(rows.values().map(|called| called.number))));
+            tensors.push(("row_source", u64s(rows.len(), rows.keys().copied())));
+            tensors.push(("row_number", u64s(rows.len(), rows.values().map(|called| called.number))));
             let ids = || rows.values().map(|called| called.id.as_deref().unwrap_or(""));
-            tensors.push(("row_id_lengths", u64s(ids().map(|id| id.len() as u64))));
-            let bytes: Vec<u8> = ids().flat_map(str::bytes).collect();
-            tensors.push(("row_ids", Column { dtype: Dtype::U8, shape: vec![bytes.len()], bytes }));
+            tensors.push(("row_id_lengths", u64s(rows.len(), ids().map(|id| id.len() as u64))));
+            tensors.push(("row_ids", u8s(ids().map(str::len).sum(), ids().flat_map(str::bytes))));
         }
         if let Some(fill) = &self.fill {
             tensors.push(("fill", f32s(vec![d], fill.iter().copied())));

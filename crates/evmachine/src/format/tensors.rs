@@ -1,46 +1,8 @@
-//! The tensors of a model file, written and read.
+//! The tensors of a model file that is read.
 
-use std::borrow::Cow;
-
-use safetensors::tensor::{Dtype, SafeTensors, View};
+use safetensors::tensor::{Dtype, SafeTensors};
 
 use super::{FormatError, inconsistent};
-
-/// A tensor to be written.
-pub(super) struct Column {
-    pub(super) dtype: Dtype,
-    pub(super) shape: Vec<usize>,
-    pub(super) bytes: Vec<u8>,
-}
-
-impl View for Column {
-    fn dtype(&self) -> Dtype {
-        self.dtype
-    }
-    fn shape(&self) -> &[usize] {
-        &self.shape
-    }
-    fn data(&self) -> Cow<'_, [u8]> {
-        Cow::Borrowed(&self.bytes)
-    }
-    fn data_len(&self) -> usize {
-        self.bytes.len()
-    }
-}
-
-pub(super) fn f64s(values: &[f64]) -> Column {
-    let bytes = values.iter().flat_map(|value| value.to_le_bytes()).collect();
-    Column { dtype: Dtype::F64, shape: vec![values.len()], bytes }
-}
-
-pub(super) fn u64s(values: impl Iterator<Item = u64>) -> Column {
-    let bytes: Vec<u8> = values.flat_map(u64::to_le_bytes).collect();
-    Column { dtype: Dtype::U64, shape: vec![bytes.len() / 8], bytes }
-}
-
-pub(super) fn f32s(shape: Vec<usize>, values: impl Iterator<Item = f32>) -> Column {
-    Column { dtype: Dtype::F32, shape, bytes: values.flat_map(f32::to_le_bytes).collect() }
-}
 
 /// The tensors of a file, by name, with the checks that each must pass.
 pub(super) struct Tensors<'a>(pub(super) SafeTensors<'a>);

@@ -82,7 +82,7 @@ impl Work<'_> {
     fn bounds(&self, blocks: &[Range<usize>]) -> Result<Vec<Vec<f32>>, Halt> {
         let rows = &self.problem.rows;
         let count = rows.indices.len();
-        let sampled = Bounding::size(count);
+        let sampled = Bounding::size(count, rows.points.dimensions(), self.problem.run.memory);
         let chosen: Vec<usize> = (0..sampled).map(|position| position * count / sampled).collect();
         let indices: Vec<usize> = chosen.iter().map(|&position| rows.indices[position]).collect();
         let classes: Vec<u32> = chosen.iter().map(|&position| rows.classes[position]).collect();

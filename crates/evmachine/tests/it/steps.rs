@@ -46,6 +46,8 @@ impl Workers {
                 .map(|(values, classes)| task.bounds(Vectors { values, classes }).map(Some))
                 .collect::<Result<_, _>>()?,
         };
+        // All other steps do without it.
+        let task = Task::from_bytes(&task.without_sample().to_bytes())?;
         let block = |at: usize| {
             let (values, classes) = &rows[at];
             (Vectors { values, classes }, given[at].as_deref())

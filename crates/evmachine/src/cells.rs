@@ -59,6 +59,7 @@ impl Cells {
             sizes[cell as usize] += 1;
         }
         let kept: Vec<usize> = (0..sizes.len()).filter(|&cell| sizes[cell] > 0).collect();
+        let kept = chain(meter, metric, &Points::ready(&centres[..], points.dimensions()), &kept)?;
         let mut next = vec![0; sizes.len()];
         let mut end = 0;
         for &cell in &kept {
@@ -144,6 +145,27 @@ fn divide(
     }
     let nearest = nearest(meter, metric, points, indices, &centres)?;
     Ok((centres, nearest))
+}
+
+/// The cells in an order in which each is followed by the nearest of those that are left, so that neighbours look into the same.
+fn chain(
+    meter: &Meter<'_>,
+    metric: &Metric,
+    centres: &Points<'_>,
+    cells: &[usize],
+) -> Result<Vec<usize>, Halt> {
+    let columns = distance::columns(metric, centres, cells);
+    let mut left: Vec<usize> = (0..cells.len()).collect();
+    let (mut order, mut tile, mut at) = (Vec::with_capacity(cells.len()), Tile::default(), 0);
+    while !left.is_empty() {
+        meter.check()?;
+        let cell = left.remove(at);
+        order.push(cells[cell]);
+        columns.ranks(&columns.block(centres, &[cells[cell]]), 0..columns.len(), &mut tile)?;
+        let ranks = tile.row(0);
+        at = (0..left.len()).min_by(|&a, &b| ranks[left[a]].total_cmp(&ranks[left[b]])).unwrap_or(0);
+    }
+    Ok(order)
 }
 
 /// Moves each centre to the mean of the points it is nearest to, of unit length for cosine; one without any stays.

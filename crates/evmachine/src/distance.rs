@@ -93,7 +93,10 @@ impl Tile {
     }
 
     fn shape(&mut self, rows: usize, stride: usize, offset: usize, columns: usize) {
-        self.values.resize(rows * stride, 0.0);
+        // Never shorter, so that nothing is cleared that was there before.
+        if self.values.len() < rows * stride {
+            self.values.resize(rows * stride, 0.0);
+        }
         (self.stride, self.offset, self.columns) = (stride, offset, columns);
     }
 }

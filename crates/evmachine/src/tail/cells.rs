@@ -134,14 +134,11 @@ impl<'a> Near<'a> {
                 for start in range.clone().step_by(problem.run.tile_columns) {
                     let part = start..(start + problem.run.tile_columns).min(range.end);
                     columns.ranks(block, part.clone(), tile)?;
-                    for (at, visitor) in visitors.iter().enumerate() {
-                        let (row, ranks) = (visitor.row as usize, tile.row(at));
+                    smallest.offer_near(visitors.iter().enumerate().flat_map(|(at, visitor)| {
                         let own = visitor.own_from(range.start, &part);
-                        smallest.offer(row, &ranks[..own.start]);
-                        if own.end < ranks.len() {
-                            smallest.offer(row, &ranks[own.end..]);
-                        }
-                    }
+                        let (before, after) = (&tile.row(at)[..own.start], &tile.row(at)[own.end..]);
+                        [(visitor.row as usize, before), (visitor.row as usize, after)]
+                    }));
                 }
             }
         }

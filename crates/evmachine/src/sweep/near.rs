@@ -150,7 +150,7 @@ impl NearVectors {
         let count = evm.extreme_vector_count();
         let reaches: Vec<usize> = std::iter::successors(Some(FEWEST as f64), |reach| Some(reach * STEP))
             .map(|reach| reach as usize)
-            .take_while(|&reach| reach < count)
+            .take_while(|&reach| reach as f64 <= MOST * count as f64)
             .chain([usize::MAX])
             .collect();
         let tried = near.tried(evm, &reaches)?;
@@ -224,6 +224,13 @@ impl NearVectors {
     ) -> Tried {
         let (metric, model, fused) = (&evm.params.metric, evm.params.tail_model, evm.fused());
         let mut best = vec![f64::NEG_INFINITY; evm.classes.len() * fused];
+        let score_of = |best: &[f64], class: usize| {
+            score(model, &best[class * fused..][..fused.min(evm.classes[class].len())])
+        };
+        let mut scores: Vec<ClassScore> =
+            (0..evm.classes.len()).map(|class| score_of(&best, class)).collect();
+        // Classes whose score has to be taken anew.
+        let (mut changed, mut is_changed) = (Vec::new(), vec![false; scores.len()]);
         let mut supports = Vec::new();
         let (mut met, mut cells) = (0, order.iter());
         let mut called = Vec::with_capacity(reaches.len());
@@ -244,13 +251,15 @@ impl NearVectors {
                     let (class, columns) = (self.classes[run] as usize, &self.runs[run]);
                     let supports = &supports[columns.start - range.start..columns.end - range.start];
                     keep_largest(&mut best[class * fused..(class + 1) * fused], supports);
+                    if !std::mem::replace(&mut is_changed[class], true) {
+                        changed.push(class);
+                    }
                 }
             }
-            let scores: Vec<ClassScore> = best
-                .chunks_exact(fused)
-                .zip(&evm.classes)
-                .map(|(supports, class)| score(model, &supports[..fused.min(class.len())]))
-                .collect();
+            for class in changed.drain(..) {
+                scores[class] = score_of(&best, class);
+                is_changed[class] = false;
+            }
             let decision = evm.decision(&scores);
             called.push((decision.best(), decision.class()));
             tried.met.push(met);

@@ -104,29 +104,45 @@ impl Smallest {
         let lanes = S::f32s::LEN;
         let chunks = values.chunks_exact(lanes);
         let rest = chunks.remainder().len();
+        // Where the next one goes stays in a register, or each would wait for the one before to be written.
+        let mut room = self.rooms[row];
         for chunk in chunks {
             let values = S::f32s::from_slice(simd, chunk);
-            let below = values.simd_lt(S::f32s::splat(simd, self.rooms[row].bound));
-            self.take_any(simd, row, values, below);
+            let below = values.simd_lt(S::f32s::splat(simd, room.bound));
+            room = self.take_any(simd, row, room, values, below);
         }
         if rest > 0 && values.len() > lanes {
             // The last ones, without those that were in the vector before.
             let values = S::f32s::from_slice(simd, &values[values.len() - lanes..]);
             let new = S::f32s::from_slice(simd, &LANES[..lanes])
                 .simd_gt(S::f32s::splat(simd, (lanes - rest) as f32 - 0.5));
-            let below = values.simd_lt(S::f32s::splat(simd, self.rooms[row].bound)) & new;
-            self.take_any(simd, row, values, below);
+            let below = values.simd_lt(S::f32s::splat(simd, room.bound)) & new;
+            room = self.take_any(simd, row, room, values, below);
+            self.rooms[row] = room;
         } else {
+            self.rooms[row] = room;
             values[values.len() - rest..].iter().for_each(|&value| self.consider(row, value));
         }
     }
 
-    /// As [`take`](Self::take), at the same cost where the mask is empty.
+    /// As [`take`](Self::take), at the same cost where the mask is empty. Returns what the room of the row is then.
     #[inline(always)]
-    fn take_any<S: Simd>(&mut self, _: S, row: usize, values: S::f32s, below: S::mask32s) {
-        let at = self.rooms[row].end;
-        values.compress(below).store_slice(&mut self.values[at..at + S::f32s::LEN]);
-        self.added(row, below.to_bitmask().count_ones() as usize);
+    fn take_any<S: Simd>(
+        &mut self,
+        _: S,
+        row: usize,
+        mut room: Room,
+        values: S::f32s,
+        below: S::mask32s,
+    ) -> Room {
+        values.compress(below).store_slice(&mut self.values[room.end..room.end + S::f32s::LEN]);
+        room.end += below.to_bitmask().count_ones() as usize;
+        if room.end > room.full {
+            self.rooms[row] = room;
+            self.tighten(row);
+            room = self.rooms[row];
+        }
+        room
     }
 
     #[inline(always)]

@@ -73,7 +73,7 @@ mod tests {
             for _ in 0..2_000 {
                 let hits = (0..500).filter(|_| random() < chance).count();
                 broken += usize::from(lower_bound(hits as f64 / 500.0, 500) > chance);
-                // Numbers that are hit or hold the rest, and have the same mean.
+                // The same mean, of numbers that lie close together.
                 let values: Vec<f64> = (0..100).map(|_| 1.0 - 2.0 * (1.0 - chance) * random()).collect();
                 of_numbers += usize::from(lower_bound_of(&values) > chance);
             }

@@ -157,7 +157,7 @@ impl<'a> Near<'a> {
                 let size = self.problem.size(class);
                 for (first, ranks) in (first..).step_by(PANEL).zip(tile.row(row).chunks(PANEL)) {
                     let bound = bounds[row];
-                    if !ranks.iter().fold(false, |any, &rank| any | (rank < bound)) {
+                    if ranks.iter().map(|&rank| u32::from(rank < bound)).sum::<u32>() == 0 {
                         continue;
                     }
                     for (column, &rank) in (first..).zip(ranks) {

@@ -14,10 +14,10 @@ use std::ops::Range;
 use fearless_simd::{Simd, dispatch, prelude::*};
 use rayon::prelude::*;
 
-pub(crate) use self::probe::Probe;
-pub(crate) use self::promise::lower_bound;
+pub(crate) use self::probe::{Probe, threshold};
+pub(crate) use self::promise::{lower_bound, lower_bound_of};
 pub(crate) use self::visits::Visits;
-use crate::distance::{self, Columns, Tile};
+use crate::distance::{self, Columns, PANEL, Tile};
 use crate::error::Halt;
 use crate::level::level;
 use crate::metric::Metric;
@@ -37,10 +37,11 @@ const WIDTH: usize = 512;
 pub(crate) struct Cells {
     centres: Box<dyn Columns>,
     columns: Box<dyn Columns>,
-    /// For each column, the position of its point; they ascend within a cell.
+    /// For each column, the position of its point; they ascend within a cell. Columns between cells stand for nothing.
     positions: Vec<u32>,
-    /// Where each cell begins, and the end. No cell is empty.
+    /// Where each cell begins, at a whole panel, and how many columns it has: one at least.
     starts: Vec<usize>,
+    sizes: Vec<usize>,
 }
 
 impl Cells {
@@ -58,13 +59,15 @@ impl Cells {
             sizes[cell as usize] += 1;
         }
         let kept: Vec<usize> = (0..sizes.len()).filter(|&cell| sizes[cell] > 0).collect();
-        let mut starts = vec![0];
+        let kept = chain(meter, metric, &Points::ready(&centres[..], points.dimensions()), &kept)?;
         let mut next = vec![0; sizes.len()];
+        let mut end = 0;
         for &cell in &kept {
-            next[cell] = starts[starts.len() - 1];
-            starts.push(next[cell] + sizes[cell]);
+            next[cell] = end;
+            end += sizes[cell].next_multiple_of(PANEL);
         }
-        let mut positions = vec![0u32; indices.len()];
+        let starts = kept.iter().map(|&cell| next[cell]).collect();
+        let mut positions = vec![0u32; end];
         for (position, &cell) in (0..).zip(&nearest) {
             let place = &mut next[cell as usize];
             positions[*place] = position;
@@ -77,12 +80,13 @@ impl Cells {
             columns: distance::columns(metric, points, &order),
             positions,
             starts,
+            sizes: kept.iter().map(|&cell| sizes[cell]).collect(),
         })
     }
 
     /// Number of cells.
     pub(crate) fn len(&self) -> usize {
-        self.starts.len() - 1
+        self.starts.len()
     }
 
     pub(crate) fn centres(&self) -> &dyn Columns {
@@ -95,11 +99,12 @@ impl Cells {
 
     /// The columns of a cell.
     pub(crate) fn range(&self, cell: usize) -> Range<usize> {
-        self.starts[cell]..self.starts[cell + 1]
+        self.starts[cell]..self.starts[cell] + self.sizes[cell]
     }
 
-    pub(crate) fn positions(&self) -> &[u32] {
-        &self.positions
+    /// The positions of its points.
+    pub(crate) fn positions(&self, cell: usize) -> &[u32] {
+        &self.positions[self.range(cell)]
     }
 
     /// The given rows in an order in which neighbours look into the same cells: by the nearest of them.
@@ -140,6 +145,27 @@ fn divide(
     }
     let nearest = nearest(meter, metric, points, indices, &centres)?;
     Ok((centres, nearest))
+}
+
+/// The cells in an order in which each is followed by the nearest of those that are left, so that neighbours look into the same.
+fn chain(
+    meter: &Meter<'_>,
+    metric: &Metric,
+    centres: &Points<'_>,
+    cells: &[usize],
+) -> Result<Vec<usize>, Halt> {
+    let columns = distance::columns(metric, centres, cells);
+    let mut left: Vec<usize> = (0..cells.len()).collect();
+    let (mut order, mut tile, mut at) = (Vec::with_capacity(cells.len()), Tile::default(), 0);
+    while !left.is_empty() {
+        meter.check()?;
+        let cell = left.remove(at);
+        order.push(cells[cell]);
+        columns.ranks(&columns.block(centres, &[cells[cell]]), 0..columns.len(), &mut tile)?;
+        let ranks = tile.row(0);
+        at = (0..left.len()).min_by(|&a, &b| ranks[left[a]].total_cmp(&ranks[left[b]])).unwrap_or(0);
+    }
+    Ok(order)
 }
 
 /// Moves each centre to the mean of the points it is nearest to, of unit length for cosine; one without any stays.

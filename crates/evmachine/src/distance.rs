@@ -9,6 +9,7 @@ mod kept;
 mod kernel;
 mod later;
 mod lines;
+mod loose;
 mod near;
 mod pairs;
 mod pairwise;
@@ -18,9 +19,10 @@ use std::ops::Range;
 
 use self::by_tile::ByTile;
 pub(crate) use self::kept::Kept;
-pub(crate) use self::kernel::GROUP;
+pub(crate) use self::kernel::{GROUP, PANEL};
 use self::later::Later;
 use self::lines::Lines;
+pub(crate) use self::loose::LooseRows;
 pub(crate) use self::near::{Near, is_in_registers};
 pub(crate) use self::pairs::Pairs;
 use self::panels::{Kind, Panels};
@@ -65,8 +67,11 @@ impl Source for Vectors<'_> {
 }
 
 /// Rows laid out for one implementation of [`Columns`].
+#[derive(Default)]
 pub(crate) struct RowBlock {
     rows: usize,
+    /// Rows that lie dimension by dimension; they are padded to a multiple of it.
+    lanes: usize,
     values: Lines,
     /// The square of each row's length, padded like the rows; zeros or none where nobody asks.
     squares: Vec<f32>,
@@ -88,7 +93,10 @@ impl Tile {
     }
 
     fn shape(&mut self, rows: usize, stride: usize, offset: usize, columns: usize) {
-        self.values.resize(rows * stride, 0.0);
+        // Never shorter, so that nothing is cleared that was there before.
+        if self.values.len() < rows * stride {
+            self.values.resize(rows * stride, 0.0);
+        }
         (self.stride, self.offset, self.columns) = (stride, offset, columns);
     }
 }

@@ -1,5 +1,9 @@
 //! Which cells a row looks into.
 
+use fearless_simd::{Simd, dispatch};
+
+use crate::level::level;
+
 /// Chooses cells row after row; memory and a guess are left from one to the next.
 #[derive(Default)]
 pub(crate) struct Probe {
@@ -40,6 +44,35 @@ impl Probe {
     }
 }
 
+/// The smallest rank up to which cells hold `reach` of what counts, as [`Probe::choose`] finds it, without an order of them;
+/// infinite where all hold no more.
+pub(crate) fn threshold(ranks: &[f32], counts: &[u32], reach: usize) -> f32 {
+    dispatch!(level(), simd => threshold_simd(simd, ranks, counts, reach))
+}
+
+#[inline(always)]
+fn threshold_simd<S: Simd>(_: S, ranks: &[f32], counts: &[u32], reach: usize) -> f32 {
+    let held = |limit: u32| -> usize {
+        let counted = |(rank, &count): (&f32, &u32)| if rank.to_bits() <= limit { count } else { 0 };
+        ranks.iter().zip(counts).map(counted).fold(0u32, u32::wrapping_add) as usize
+    };
+    let bits = || ranks.iter().map(|rank| rank.to_bits());
+    let (mut low, mut high) = (bits().fold(u32::MAX, u32::min), bits().fold(0, u32::max));
+    if ranks.is_empty() || held(high) <= reach {
+        return f32::INFINITY;
+    }
+    // Ranks are not negative, so they are ordered like their bits.
+    while low < high {
+        let middle = low + (high - low) / 2;
+        if held(middle) < reach {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    f32::from_bits(high)
+}
+
 fn cell_of(key: u64) -> usize {
     (key & u64::from(u32::MAX)) as usize
 }
@@ -66,6 +99,11 @@ mod tests {
                 let held = |cells: &[usize]| cells.iter().map(|&cell| counts[cell] as usize).sum::<usize>();
                 prop_assert!(held(&found) >= reach || found.len() == order.len());
                 prop_assert!(found.is_empty() || held(&found[..found.len() - 1]) < reach, "one too many");
+                if let Some(&last) = found.last() {
+                    let limit = threshold(&ranks, &counts, reach);
+                    let within = |limit: f32| order.iter().filter(|&&cell| ranks[cell] <= limit).count();
+                    prop_assert_eq!(within(limit), within(ranks[last]), "those as far as the last too");
+                }
             }
         }
     }

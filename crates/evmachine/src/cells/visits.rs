@@ -1,32 +1,29 @@
 //! Which rows of a block look into which cells.
 
-const NOWHERE: usize = usize::MAX;
-
-/// Cells with their visitors, in the order in which they were first visited.
+/// Cells with their visitors. Memory is left from one block to the next.
 pub(crate) struct Visits<V> {
-    /// By cell, where it stands among the visited ones.
-    places: Vec<usize>,
-    visited: Vec<(usize, Vec<V>)>,
+    /// By cell.
+    visitors: Vec<Vec<V>>,
 }
 
 impl<V> Visits<V> {
     pub(crate) fn new(cells: usize) -> Self {
-        Self { places: vec![NOWHERE; cells], visited: Vec::new() }
+        Self { visitors: (0..cells).map(|_| Vec::new()).collect() }
     }
 
     pub(crate) fn add(&mut self, cell: usize, visitor: V) {
-        if self.places[cell] == NOWHERE {
-            self.places[cell] = self.visited.len();
-            self.visited.push((cell, Vec::new()));
-        }
-        self.visited[self.places[cell]].1.push(visitor);
+        self.visitors[cell].push(visitor);
     }
 
     pub(crate) fn clear(&mut self) {
-        self.visited.drain(..).for_each(|(cell, _)| self.places[cell] = NOWHERE);
+        self.visitors.iter_mut().for_each(Vec::clear);
     }
 
+    /// Visited cells, those with most visitors first: most of what is near to many is near to each.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (usize, &[V])> {
-        self.visited.iter().map(|(cell, visitors)| (*cell, &visitors[..]))
+        let mut order: Vec<usize> =
+            (0..self.visitors.len()).filter(|&cell| !self.visitors[cell].is_empty()).collect();
+        order.sort_by_key(|&cell| std::cmp::Reverse(self.visitors[cell].len()));
+        order.into_iter().map(|cell| (cell, &self.visitors[cell][..]))
     }
 }

@@ -11,7 +11,7 @@ use fearless_simd::{Simd, dispatch, prelude::*};
 use crate::level::level;
 
 /// Columns in a panel. A panel stores its columns dimension by dimension, `PANEL` values at a time.
-pub(super) const PANEL: usize = 32;
+pub(crate) const PANEL: usize = 32;
 /// Rows in a group. A group stores its rows dimension by dimension, `GROUP` values at a time.
 pub(crate) const GROUP: usize = 12;
 /// Dimensions summed in registers before the partial sums meet in the tile; bounds the rounding error of long

@@ -19,6 +19,14 @@ impl Lines {
         let start = values.as_ptr().align_offset(LINE * size_of::<f32>()).min(LINE);
         Self { values, start, length }
     }
+
+    /// So many values, whatever they are, in the memory of those before where there is enough.
+    pub(super) fn shape(&mut self, length: usize) {
+        if self.start + length > self.values.len() {
+            *self = Self::new(length);
+        }
+        self.length = length;
+    }
 }
 
 impl Deref for Lines {

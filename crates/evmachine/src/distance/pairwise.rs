@@ -25,7 +25,8 @@ impl Columns for Pairwise {
     }
 
     fn block(&self, rows: &Points<'_>, indices: &[usize]) -> RowBlock {
-        RowBlock { rows: indices.len(), values: rows.gather(indices).into(), squares: Vec::new() }
+        let values = rows.gather(indices).into();
+        RowBlock { rows: indices.len(), lanes: 1, values, squares: Vec::new() }
     }
 
     fn ranks(&self, block: &RowBlock, columns: Range<usize>, tile: &mut Tile) -> Result<(), MetricError> {

@@ -127,7 +127,7 @@ impl Columns for Panels {
     fn block(&self, rows: &Points<'_>, indices: &[usize]) -> RowBlock {
         let by_products = by_products(self.kind, self.dimensions);
         let (values, squares) = pack::<GROUP>(rows, indices, by_products);
-        RowBlock { rows: indices.len(), values, squares }
+        RowBlock { rows: indices.len(), lanes: GROUP, values, squares }
     }
 
     fn ranks(&self, block: &RowBlock, columns: Range<usize>, tile: &mut Tile) -> Result<(), MetricError> {
@@ -195,7 +195,7 @@ fn pack<const WIDTH: usize>(points: &Points<'_>, order: &[usize], squared: bool)
 }
 
 /// `WIDTH` rows of `d` values, dimension by dimension.
-fn transpose<const WIDTH: usize>(rows: &[f32], d: usize, group: &mut [f32]) {
+pub(super) fn transpose<const WIDTH: usize>(rows: &[f32], d: usize, group: &mut [f32]) {
     /// Dimensions at a time.
     const BLOCK: usize = 8;
     let (blocks, rest) = group.split_at_mut(d / BLOCK * BLOCK * WIDTH);

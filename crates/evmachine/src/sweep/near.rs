@@ -14,7 +14,7 @@ use super::Part;
 use crate::cells::{Cells, Probe, Visits, lower_bound};
 use crate::curve::{Curve, Curves};
 use crate::decision::{ClassScore, score};
-use crate::distance::Tile;
+use crate::distance::{LooseRows, RowBlock, Tile};
 use crate::error::{Halt, PredictError};
 use crate::holdout::spread;
 use crate::model::Evm;
@@ -56,7 +56,7 @@ pub(crate) struct NearVectors {
 pub struct DecisionRecall {
     /// The recall that was asked for.
     pub asked: f64,
-    /// The share of the queries tried that are given the same class, or are unknown both ways.
+    /// The share of the queries tried that have the same best class, and are known or unknown both ways.
     pub measured: f64,
     /// Over all queries like them it is at least this, with a confidence of 95 %.
     pub at_least: f64,
@@ -120,11 +120,15 @@ impl NearVectors {
         let cells = Cells::new(&meter, &evm.params.metric, &points, &all)?;
         let pooled: Vec<Curve> =
             evm.pooled_psi().map(|psi| Curve::new(evm.params.tail_model, &psi)).collect();
-        let order = cells.positions().iter().map(|&position| position as usize);
-        let curves = Curves::new(evm.params.tail_model, order.clone().map(|at| pooled[at]).collect());
+        let (mut order, mut of_columns) = (vec![0; cells.columns().len()], vec![0; cells.columns().len()]);
         let ranges = evm.ranges();
-        let class_of = |at: usize| ranges.partition_point(|range| range.end <= at) as u32;
-        let of_columns: Vec<u32> = order.map(class_of).collect();
+        for cell in 0..cells.len() {
+            for (column, &position) in cells.range(cell).zip(cells.positions(cell)) {
+                order[column] = position as usize;
+                of_columns[column] = ranges.partition_point(|range| range.end <= position as usize) as u32;
+            }
+        }
+        let curves = Curves::new(evm.params.tail_model, order.iter().map(|&at| pooled[at]).collect());
         let (mut runs, mut classes, mut firsts) = (Vec::new(), Vec::new(), vec![0]);
         for cell in 0..cells.len() {
             let mut start = cells.range(cell).start;
@@ -143,10 +147,10 @@ impl NearVectors {
     /// Queries that meet as few as the recall allows; `None` where they would be too many.
     pub(crate) fn measured(evm: &Evm, asked: f64) -> Result<Option<Self>, PredictError> {
         let mut near = Self::whole(evm)?;
-        let count = near.cells.positions().len();
+        let count = evm.extreme_vector_count();
         let reaches: Vec<usize> = std::iter::successors(Some(FEWEST as f64), |reach| Some(reach * STEP))
             .map(|reach| reach as usize)
-            .take_while(|&reach| reach < count)
+            .take_while(|&reach| reach as f64 <= MOST * count as f64)
             .chain([usize::MAX])
             .collect();
         let tried = near.tried(evm, &reaches)?;
@@ -205,7 +209,9 @@ impl NearVectors {
     /// The column of each training row that became an extreme vector.
     fn columns_of(&self, evm: &Evm) -> HashMap<u64, usize> {
         let sources: Vec<u64> = evm.extreme_vectors().map(|vector| vector.source).collect();
-        (0..).zip(self.cells.positions()).map(|(column, &at)| (sources[at as usize], column)).collect()
+        let cells =
+            (0..self.cells.len()).flat_map(|cell| self.cells.range(cell).zip(self.cells.positions(cell)));
+        cells.map(|(column, &at)| (sources[at as usize], column)).collect()
     }
 
     fn try_one(
@@ -218,6 +224,13 @@ impl NearVectors {
     ) -> Tried {
         let (metric, model, fused) = (&evm.params.metric, evm.params.tail_model, evm.fused());
         let mut best = vec![f64::NEG_INFINITY; evm.classes.len() * fused];
+        let score_of = |best: &[f64], class: usize| {
+            score(model, &best[class * fused..][..fused.min(evm.classes[class].len())])
+        };
+        let mut scores: Vec<ClassScore> =
+            (0..evm.classes.len()).map(|class| score_of(&best, class)).collect();
+        // Classes whose score has to be taken anew.
+        let (mut changed, mut is_changed) = (Vec::new(), vec![false; scores.len()]);
         let mut supports = Vec::new();
         let (mut met, mut cells) = (0, order.iter());
         let mut called = Vec::with_capacity(reaches.len());
@@ -238,17 +251,20 @@ impl NearVectors {
                     let (class, columns) = (self.classes[run] as usize, &self.runs[run]);
                     let supports = &supports[columns.start - range.start..columns.end - range.start];
                     keep_largest(&mut best[class * fused..(class + 1) * fused], supports);
+                    if !std::mem::replace(&mut is_changed[class], true) {
+                        changed.push(class);
+                    }
                 }
             }
-            let scores: Vec<ClassScore> = best
-                .chunks_exact(fused)
-                .zip(&evm.classes)
-                .map(|(supports, class)| score(model, &supports[..fused.min(class.len())]))
-                .collect();
-            called.push(evm.decision(&scores).class());
+            for class in changed.drain(..) {
+                scores[class] = score_of(&best, class);
+                is_changed[class] = false;
+            }
+            let decision = evm.decision(&scores);
+            called.push((decision.best(), decision.class()));
             tried.met.push(met);
         }
-        tried.same = called.iter().map(|class| Some(class) == called.last()).collect();
+        tried.same = called.iter().map(|one| Some(one) == called.last()).collect();
         tried
     }
 
@@ -287,15 +303,15 @@ impl NearVectors {
         let (centres, columns) = (self.cells.centres(), self.cells.columns());
         let (mut tile, mut scratch) = (Tile::default(), Scratch::default());
         let (mut probe, mut visits) = (Probe::default(), Visits::new(self.cells.len()));
-        centres.ranks(&centres.block(points, rows), 0..centres.len(), &mut tile)?;
+        let (loose, mut block) = (LooseRows::new(columns, points, rows), RowBlock::default());
+        centres.ranks(loose.all(), 0..centres.len(), &mut tile)?;
         for row in 0..rows.len() {
             for cell in probe.choose(tile.row(row), &self.counts, self.reach) {
                 visits.add(cell, row);
             }
         }
         for (cell, visitors) in visits.iter() {
-            let visiting: Vec<usize> = visitors.iter().map(|&row| rows[row]).collect();
-            let block = columns.block(points, &visiting);
+            loose.lay_out(visitors.iter().copied(), &mut block);
             let (part, range) = (self.part(cell, fused), self.cells.range(cell));
             for start in range.clone().step_by(run.tile_columns) {
                 columns.ranks(&block, start..(start + run.tile_columns).min(range.end), &mut tile)?;

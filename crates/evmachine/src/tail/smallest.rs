@@ -33,6 +33,9 @@ struct Room {
 
 /// Room behind the values of a row for one whole vector store.
 const SLACK: usize = 16;
+/// 0, 1, 2, ...
+const LANES: [f32; SLACK] =
+    [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 11.0, 12.0, 13.0, 14.0, 15.0];
 /// Short tails get at least so much room beyond their size.
 const SPARE: usize = 64;
 
@@ -85,6 +88,61 @@ impl Smallest {
 
     pub(super) fn offer(&mut self, row: usize, values: &[f32]) {
         dispatch!(level(), simd => self.offer_simd(simd, row, values));
+    }
+
+    /// As [`offer`](Self::offer) for many rows, where many values are below the bounds: at the same cost for those that are not.
+    pub(super) fn offer_near<'v>(&mut self, offers: impl Iterator<Item = (usize, &'v [f32])>) {
+        dispatch!(level(), simd => {
+            for (row, values) in offers {
+                self.offer_near_simd(simd, row, values);
+            }
+        });
+    }
+
+    #[inline(always)]
+    fn offer_near_simd<S: Simd>(&mut self, simd: S, row: usize, values: &[f32]) {
+        let lanes = S::f32s::LEN;
+        let chunks = values.chunks_exact(lanes);
+        let rest = chunks.remainder().len();
+        // Where the next one goes stays in a register, or each would wait for the one before to be written.
+        let mut room = self.rooms[row];
+        for chunk in chunks {
+            let values = S::f32s::from_slice(simd, chunk);
+            let below = values.simd_lt(S::f32s::splat(simd, room.bound));
+            room = self.take_any(simd, row, room, values, below);
+        }
+        if rest > 0 && values.len() > lanes {
+            // The last ones, without those that were in the vector before.
+            let values = S::f32s::from_slice(simd, &values[values.len() - lanes..]);
+            let new = S::f32s::from_slice(simd, &LANES[..lanes])
+                .simd_gt(S::f32s::splat(simd, (lanes - rest) as f32 - 0.5));
+            let below = values.simd_lt(S::f32s::splat(simd, room.bound)) & new;
+            room = self.take_any(simd, row, room, values, below);
+            self.rooms[row] = room;
+        } else {
+            self.rooms[row] = room;
+            values[values.len() - rest..].iter().for_each(|&value| self.consider(row, value));
+        }
+    }
+
+    /// As [`take`](Self::take), at the same cost where the mask is empty. Returns what the room of the row is then.
+    #[inline(always)]
+    fn take_any<S: Simd>(
+        &mut self,
+        _: S,
+        row: usize,
+        mut room: Room,
+        values: S::f32s,
+        below: S::mask32s,
+    ) -> Room {
+        values.compress(below).store_slice(&mut self.values[room.end..room.end + S::f32s::LEN]);
+        room.end += below.to_bitmask().count_ones() as usize;
+        if room.end > room.full {
+            self.rooms[row] = room;
+            self.tighten(row);
+            room = self.rooms[row];
+        }
+        room
     }
 
     #[inline(always)]
@@ -278,15 +336,18 @@ mod tests {
             size in 1usize..1_500,
             cut in 1usize..200,
         ) {
-            let mut smallest = Smallest::new([(1, f32::INFINITY), (size, f32::INFINITY)].into_iter());
+            let rows = [(1, f32::INFINITY), (size, f32::INFINITY), (size, f32::INFINITY)];
+            let mut smallest = Smallest::new(rows.into_iter());
             for part in values.chunks(cut) {
                 smallest.offer(0, part);
                 smallest.offer(1, part);
+                smallest.offer_near([(2, part)].into_iter());
             }
             let mut expected = values.clone();
             expected.sort_unstable_by(f32::total_cmp);
             expected.truncate(size);
             prop_assert_eq!(&*smallest.sorted(1), &expected[..]);
+            prop_assert_eq!(&*smallest.sorted(2), &expected[..]);
             prop_assert_eq!(smallest.sorted(0).first(), expected.first(), "the neighbour is not touched");
         }
     }

@@ -15,8 +15,11 @@ const PIECE: usize = 1 << 16;
 pub(super) struct Column<'a> {
     dtype: Dtype,
     shape: Vec<usize>,
-    write: Box<dyn Fn(&mut dyn Write) -> io::Result<()> + 'a>,
+    write: Writing<'a>,
 }
+
+/// Makes the bytes of a tensor, the same each time.
+type Writing<'a> = Box<dyn Fn(&mut dyn Write) -> io::Result<()> + 'a>;
 
 impl<'a> Column<'a> {
     fn new<const N: usize, T: 'a>(

@@ -113,14 +113,14 @@ impl Lowest {
     }
 
     /// A value that about `place` are not above; infinite where there are not as many.
-    fn value(mut self) -> f32 {
+    fn value(self) -> f32 {
         if self.bins.is_empty() {
             return f32::INFINITY;
         }
         let width = self.bins.len() as f64;
         let filled = width * (1.0 - (1.0 - 1.0 / width).powf(self.place as f64));
         let place = if self.bins.len() < self.count { filled.ceil() as usize } else { self.place };
-        nth_smallest(&mut self.bins, place)
+        nth_smallest(&self.bins, place)
     }
 }
 
@@ -145,7 +145,9 @@ mod tests {
 
     fn about(place: usize, parts: [&[f32]; 2]) -> f32 {
         let mut lowest = Lowest::new(place, parts.iter().map(|part| part.len()).sum());
-        parts.into_iter().for_each(|part| lowest.take(part));
+        for part in parts {
+            lowest.take(part);
+        }
         lowest.value()
     }
 

@@ -42,6 +42,9 @@ def _fallbacks(known: _native.Model | None, model: _native.Model) -> Iterator[st
             "no class has two rows, so none could be held out for a threshold; a probability below 0.05 is unknown, as "
             "with rejection_threshold=0.05"
         )
+    # Whoever has few rows and asked for nothing has no share in mind.
+    if known is None and params["max_false_unknown"] != _parameters.SHARE and model.rejection_doubt is not None:
+        yield model.rejection_doubt
 
 
 #: What the library is concerned about, as a category, and what can be done about it here.
@@ -658,6 +661,11 @@ class ExtremeValueMachine(Corrections):
         -------
         self
 
+        Warns
+        -----
+        FallbackWarning
+            Where the share is smaller than one of the held-out rows.
+
         Notes
         -----
         The shares need held-out rows: those of a fit that had any, or those of :meth:`calibrate`.
@@ -668,10 +676,12 @@ class ExtremeValueMachine(Corrections):
         rule = dict(zip(("rejection_threshold", "max_false_unknown", "max_false_known"), given, strict=True))
         text = json.dumps(_parameters.rejection({**rule, "per_class": per_class}))
         with self._changing():
-            self._model = self._native_model().with_rejection(text)
+            self._model = model = self._native_model().with_rejection(text)
             self.rejection_threshold, self.max_false_known = rejection_threshold, max_false_known
             if max_false_unknown is not None:
                 self.max_false_unknown, self.per_class = max_false_unknown, per_class
+        if model.rejection_doubt is not None:
+            warnings.warn(model.rejection_doubt, FallbackWarning, stacklevel=2)
         return self
 
     def calibrate(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Self:

@@ -112,7 +112,7 @@ def column(y: Any) -> Any:
         return y
     rows = y if listed else np.asarray(y, dtype=object).tolist()
     types = {type(value) for value in rows}
-    if types == {str}:
+    if not types or types == {str}:
         return y
     if types == {int}:
         return _array_of(rows)

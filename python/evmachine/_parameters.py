@@ -147,7 +147,7 @@ def _split(rule: Any) -> dict[str, Any]:
     """The library's rule for what is unknown as parameters of the estimator."""
     parts: dict[str, Any] = {
         "rejection_threshold": None,
-        "max_false_unknown": _SHARE,
+        "max_false_unknown": SHARE,
         "max_false_known": None,
         "per_class": False,
     }
@@ -168,7 +168,7 @@ def robust(metric: str) -> dict[str, Any]:
 #: The recall of a search that is not exact, unless given.
 _RECALL = 0.99
 #: What stands where another rule holds: the library's own share.
-_SHARE: float = json.loads(_native.defaults(False, "euclidean"))["rejection_threshold"]["false_unknown"]
+SHARE: float = json.loads(_native.defaults(False, "euclidean"))["rejection_threshold"]["false_unknown"]
 DEFAULTS.update(from_json(_native.defaults(False, "euclidean")))
 
 

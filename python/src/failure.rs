@@ -1,6 +1,7 @@
 //! Errors of the library as exceptions: what a user can mend is a `ValueError`, a file that is not there an `OSError`.
 
 use std::fmt::Display;
+use std::path::Path;
 
 use evmachine::FormatError;
 use pyo3::PyErr;
@@ -8,6 +9,14 @@ use pyo3::exceptions::{PyOSError, PyValueError};
 
 pub(crate) fn value(error: impl Display) -> PyErr {
     PyValueError::new_err(error.to_string())
+}
+
+/// As [`format`], of a file that is named.
+pub(crate) fn format_of(path: &Path, error: FormatError) -> PyErr {
+    match error {
+        FormatError::Io { .. } => format(error),
+        other => value(format!("{}: {other}", path.display())),
+    }
 }
 
 pub(crate) fn format(error: FormatError) -> PyErr {

@@ -342,7 +342,8 @@ impl Model {
 
     #[staticmethod]
     fn load(path: PathBuf) -> PyResult<Self> {
-        Ok(Self { evm: Evm::load(path).map_err(failure::format)? })
+        let evm = Evm::load(&path).map_err(|error| failure::format_of(&path, error))?;
+        Ok(Self { evm })
     }
 
     fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
@@ -395,6 +396,13 @@ impl Model {
             TailMemory::Max => "max",
             TailMemory::None => "none",
         }
+    }
+
+    /// What its held-out rows leave to be doubted of the rule for unknowns.
+    #[getter]
+    fn rejection_doubt(&self) -> Option<String> {
+        let rule = self.evm.params().rejection_threshold;
+        self.evm.calibration().and_then(|info| rule.doubt(info.rows))
     }
 
     /// Rows that the threshold rests on, the share of them that was right, and the classes then.

@@ -117,10 +117,9 @@ impl Seen {
 
 /// ECE and mean figures.
 pub(crate) fn reliability(seen: &Seen) -> Result<Vec<Vec<String>>, Failure> {
-    let mut lines = vec![vec![
-        "ECE of P(class | known), on known rows".to_owned(),
-        format!("{:.4}", seen.of_class()?.ece()),
-    ]];
+    let known = seen.truth.iter().flatten().count();
+    let of_class = if known == 0 { "-".to_owned() } else { format!("{:.4}", seen.of_class()?.ece()) };
+    let mut lines = vec![vec!["ECE of P(class | known), on known rows".to_owned(), of_class]];
     if let Some(known) = seen.of_known()? {
         lines.push(vec![
             "ECE of P(known), known and unknown alike often".to_owned(),

@@ -71,6 +71,13 @@ impl Console {
         self.say(format!("warning: {}", line.as_ref()));
     }
 
+    /// As [`warn`](Self::warn), where there is something to say.
+    pub fn warn_if(&self, line: Option<String>) {
+        if let Some(line) = line {
+            self.warn(line);
+        }
+    }
+
     /// A bar that follows the stages of a library call; silent where nobody watches.
     pub fn progress(&self) -> Progress {
         Progress { bar: Mutex::new(None), shown: self.terminal && !self.quiet }

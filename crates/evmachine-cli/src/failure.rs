@@ -225,6 +225,9 @@ fn flags(error: &DataError) -> Option<String> {
             "pass --labels-file FILE, or --label NUMBER".to_owned()
         }
         DataError::NoFeatures { .. } => "name fewer columns in --label, --id and --drop".to_owned(),
+        DataError::TextColumn { value, .. } if has_decimal_comma(value) => {
+            format!("`{value}` has a decimal comma; write numbers with a point, such as 6.25")
+        }
         DataError::TextColumn { reference, may_be_header, .. } => {
             let header = if *may_be_header { "; if the first line is a header, --header yes" } else { "" };
             apart(&typed(reference)) + header
@@ -245,6 +248,10 @@ fn flags(error: &DataError) -> Option<String> {
         DataError::MissingFeatures { .. } => {
             "pass --features COLUMNS to take these in the place of the model's, in its order".to_owned()
         }
+        DataError::BadRow { problem: RowProblem::NotFinite { value, .. }, .. } if value.is_nan() => {
+            "--skip-bad-rows leaves such rows out; `evmachine train --fill median` has a model fill them"
+                .to_owned()
+        }
         DataError::BadRow { problem: RowProblem::Missing { .. }, .. } => {
             "--skip-bad-rows leaves such rows out; `evmachine train --fill median` has a model fill them"
                 .to_owned()
@@ -254,6 +261,13 @@ fn flags(error: &DataError) -> Option<String> {
         _ => return None,
     };
     Some(hint)
+}
+
+/// Digits, a comma and digits.
+fn has_decimal_comma(value: &str) -> bool {
+    let is_number = |digits: &str| !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    let parts = value.trim().trim_start_matches(['-', '+']).split_once(',');
+    parts.is_some_and(|(whole, rest)| is_number(whole) && is_number(rest))
 }
 
 impl From<ForgetError> for Failure {

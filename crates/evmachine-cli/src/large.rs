@@ -89,7 +89,14 @@ impl Store {
         self.refuse_witnesses(params, features, labels)?;
         let job = scratch::job(params, features, labels, besides, evm)
             .map_err(|error| Failure::new(Kind::Other, error.to_string()))?;
-        let goes_on = folder.begin(&job, self.resume && !self.begun.replace(true))?;
+        let first = !self.begun.replace(true);
+        if first && !self.resume && folder.holds(&job)? {
+            let path = self.path.display();
+            let found = format!("{path} has the work of an interrupted run of this very command");
+            return Err(Failure::new(Kind::Usage, found)
+                .hint(format!("--resume goes on from it; remove {path} to begin anew")));
+        }
+        let goes_on = folder.begin(&job, self.resume && first)?;
         if goes_on {
             console.say(format!("going on from what is in {}", self.path.display()));
         } else if self.resume {

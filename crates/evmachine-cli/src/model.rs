@@ -16,9 +16,13 @@ pub(crate) fn load(path: &Path) -> Result<Evm, Failure> {
 }
 
 /// As [`load`], to decide by another rule where one is given.
-pub(crate) fn load_to_decide(path: &Path, rejection: &RejectionArguments) -> Result<Evm, Failure> {
+pub(crate) fn load_to_decide(
+    console: &Console,
+    path: &Path,
+    rejection: &RejectionArguments,
+) -> Result<Evm, Failure> {
     let mut evm = load(path)?;
-    rejection.apply(&mut evm)?;
+    rejection.apply(console, &mut evm)?;
     Ok(evm)
 }
 

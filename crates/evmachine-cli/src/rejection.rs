@@ -3,6 +3,7 @@
 use clap::Args;
 use evmachine::{Evm, Rejection};
 
+use crate::console::Console;
 use crate::failure::Failure;
 
 /// At most one way to state it.
@@ -39,9 +40,11 @@ impl RejectionArguments {
         unknown.or(known).or(self.rejection_threshold.map(Rejection::Probability))
     }
 
-    /// Has the model keep to the rule, where one is given.
-    pub(crate) fn apply(&self, evm: &mut Evm) -> Result<(), Failure> {
+    /// Has the model keep to the rule, where one is given, and says what is in doubt of it.
+    pub(crate) fn apply(&self, console: &Console, evm: &mut Evm) -> Result<(), Failure> {
         let Some(rule) = self.rule() else { return Ok(()) };
-        Ok(evm.set_rejection(rule)?)
+        evm.set_rejection(rule)?;
+        console.warn_if(evm.calibration().and_then(|info| rule.doubt(info.rows)));
+        Ok(())
     }
 }

@@ -75,10 +75,10 @@ impl Server {
         }
         let runtime =
             tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(StartError::Threads)?;
-        let (service, threads) = Service::start(settings, Guard::new(settings))?;
         let listener = runtime
             .block_on(TcpListener::bind(listen))
             .map_err(|error| StartError::Listen { listen, error })?;
+        let (service, threads) = Service::start(settings, Guard::new(settings))?;
         let address = listener.local_addr().map_err(|error| StartError::Listen { listen, error })?;
         let (end, ended) = watch::channel(false);
         let connections = settings.limits.connections;

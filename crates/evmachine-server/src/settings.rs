@@ -82,7 +82,7 @@ pub enum StartError {
         listen: SocketAddr,
     },
     /// The address cannot be had.
-    #[error("{listen}: {error}")]
+    #[error("{listen}: {error}; another address or port may be free, port 0 takes any that is")]
     Listen {
         /// The address.
         listen: SocketAddr,

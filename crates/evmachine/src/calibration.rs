@@ -119,6 +119,9 @@ impl Calibration {
     }
 }
 
+/// Rows from which on their scores tell how they fall off: as many as 5 % take.
+const FEWEST: usize = 19;
+
 /// Weight of all, and of one on average.
 fn total(rows: &[Scored]) -> (f64, f64) {
     let total: f64 = rows.iter().map(|row| row.weight).sum();
@@ -126,7 +129,8 @@ fn total(rows: &[Scored]) -> (f64, f64) {
 }
 
 /// The highest score below which at most `rate` of the rows lie, one more counted: the conformal quantile. Where there are
-/// too few rows for the rate, the lowest score, or delta of the paper where that is lower.
+/// too few rows for the rate, it lies below all of them, see [`below_all`]; of less than [`FEWEST`] rows it is the lowest score, or delta of
+/// the paper where that is lower.
 ///
 /// A rate of 0 asks that nothing known is rejected: all that is within the model's reach is then accepted.
 fn quantile(sorted: &[Scored], rate: f64, model: TailModel) -> f64 {
@@ -144,7 +148,20 @@ fn quantile(sorted: &[Scored], rate: f64, model: TailModel) -> f64 {
     if rate == 0.0 {
         return lowest.min(WITHIN_REACH);
     }
-    threshold.unwrap_or_else(|| lowest.min(support_of(model, 0.05)))
+    threshold.unwrap_or_else(|| below_all(sorted, rate).unwrap_or(lowest.min(support_of(model, 0.05))))
+}
+
+/// Where scores would be below with a chance of `rate`, which is less than the rows can tell: below the lowest of n rows by
+/// `m ln(1 / ((n + 1) rate))`, as if they fell off exponentially below their median, by m on average.
+fn below_all(sorted: &[Scored], rate: f64) -> Option<f64> {
+    if sorted.len() < FEWEST {
+        return None;
+    }
+    let (lowest, median) = (sorted[0].score, sorted[sorted.len() / 2].score);
+    let half = &sorted[..sorted.len() / 2];
+    let mean = half.iter().map(|row| median - row.score).sum::<f64>() / half.len() as f64;
+    let below = lowest - mean * (1.0 / ((sorted.len() + 1) as f64 * rate)).ln().max(0.0);
+    below.is_finite().then_some(below)
 }
 
 /// P(known) of a p-value where known and unknown queries come alike often: by Bayes, p-values of known queries being
@@ -183,8 +200,20 @@ mod tests {
         assert_eq!(quantile(&rows, 0.05, TailModel::Weibull), 4.0);
         assert_eq!(quantile(&rows, 0.049, TailModel::Weibull), 3.0);
         assert_eq!(quantile(&rows, 0.01, TailModel::Weibull), 0.0);
+        // Too few rows to tell: 25 below the median on average, and ten times rarer than the lowest.
+        assert!((quantile(&rows, 0.001, TailModel::Weibull) + 25.0 * 10f64.ln()).abs() < 1e-9);
+        assert!((quantile(&rows, 0.0099, TailModel::Weibull) + 0.25).abs() < 0.01, "without a leap");
         let delta = support_of(TailModel::Weibull, 0.05);
-        assert_eq!(quantile(&rows, 0.001, TailModel::Weibull), delta, "too few rows to promise so much");
+        assert_eq!(
+            quantile(&rows[..18], 0.05, TailModel::Weibull),
+            delta.min(0.0),
+            "nothing to tell it from"
+        );
+        assert_eq!(quantile(&rows[..19], 0.05, TailModel::Weibull), 0.0);
+        let same = scored([7.0; 30].into_iter());
+        assert_eq!(quantile(&same, 0.01, TailModel::Weibull), 7.0);
+        let endless = scored([1.0].into_iter().chain([f64::INFINITY; 30]));
+        assert_eq!(quantile(&endless, 0.01, TailModel::Weibull), delta.min(1.0));
         assert_eq!(quantile(&rows, 0.0, TailModel::Weibull), -1e6);
     }
 

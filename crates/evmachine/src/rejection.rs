@@ -46,6 +46,35 @@ impl Rejection {
     pub fn is_calibrated(self) -> bool {
         !matches!(self, Rejection::Probability(_))
     }
+
+    /// What so many held-out rows leave to be doubted of the rule, as a sentence for whoever asked for it.
+    ///
+    /// ```
+    /// use evmachine::Rejection;
+    ///
+    /// assert_eq!(Rejection::FalseUnknown(0.05).doubt(59), None);
+    /// let doubt = Rejection::FalseUnknown(0.01).doubt(59).expect("one in a hundred, of 59");
+    /// assert!(doubt.starts_with("59 held-out rows tell shares down to 1.67 %"));
+    /// ```
+    pub fn doubt(self, rows: usize) -> Option<String> {
+        let (Self::FalseUnknown(share) | Self::FalseUnknownPerClass(share)) = self else { return None };
+        let least = 1.0 / (rows + 1) as f64;
+        if share == 0.0 {
+            Some(
+                "nothing that is known may be rejected, so nothing is: every query within reach gets a name"
+                    .to_owned(),
+            )
+        } else if share < least {
+            Some(format!(
+                "{rows} held-out rows tell shares down to {:.2} %, and {} % are asked for: the threshold is a guess; more rows, or a larger \
+                 share, have it measured",
+                100.0 * least,
+                percent(share)
+            ))
+        } else {
+            None
+        }
+    }
 }
 
 impl From<f64> for Rejection {
@@ -58,13 +87,18 @@ impl fmt::Display for Rejection {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Rejection::Probability(delta) => write!(formatter, "psi below {delta}"),
-            Rejection::FalseUnknown(rate) => write!(formatter, "{} % of known rejected", 100.0 * rate),
+            Rejection::FalseUnknown(rate) => write!(formatter, "{} % of known rejected", percent(*rate)),
             Rejection::FalseUnknownPerClass(rate) => {
-                write!(formatter, "{} % of known rejected in each class", 100.0 * rate)
+                write!(formatter, "{} % of known rejected in each class", percent(*rate))
             }
-            Rejection::FalseKnown(rate) => write!(formatter, "{} % of unknown accepted", 100.0 * rate),
+            Rejection::FalseKnown(rate) => write!(formatter, "{} % of unknown accepted", percent(*rate)),
         }
     }
+}
+
+/// Per cent, to four digits behind the point.
+fn percent(share: f64) -> f64 {
+    (share * 1e6).round() / 1e4
 }
 
 /// A number, or an object of one entry.

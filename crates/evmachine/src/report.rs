@@ -122,6 +122,9 @@ pub enum Concern {
 impl fmt::Display for Concern {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Concern::TailsClipped { classes: 1 } => formatter.write_str(
+                "the tail size exceeds the number of negatives of one class; all its negatives were used",
+            ),
             Concern::TailsClipped { classes } => write!(
                 formatter,
                 "the tail size exceeds the number of negatives of {classes} classes; all their negatives were used"

@@ -80,7 +80,7 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
         evm.calibrate_unknowns(&unknown)?;
     }
     if arguments.rejection.rule().is_some() {
-        arguments.rejection.apply(&mut evm)?;
+        arguments.rejection.apply(console, &mut evm)?;
     } else if !evm.params().rejection_threshold.is_calibrated() {
         evm.set_rejection(Rejection::FalseUnknown(0.05))?;
     }

@@ -55,7 +55,7 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failure> {
     picture::check(arguments.plot.as_deref())?;
-    let evm = model::load_to_decide(&arguments.model, &arguments.rejection)?;
+    let evm = model::load_to_decide(console, &arguments.model, &arguments.rejection)?;
     let mut data = arguments.columns.read_labelled(console, &arguments.data, Some(&evm))?;
     warn_of_other_classes(console, &evm, &data);
     let progress = console.progress();

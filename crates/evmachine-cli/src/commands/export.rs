@@ -35,7 +35,7 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failure> {
     files::refuse_over(&arguments.onnx, [&arguments.model])?;
     files::refuse_nowhere(&arguments.onnx)?;
-    let evm = model::load_to_decide(&arguments.model, &arguments.rejection)?;
+    let evm = model::load_to_decide(console, &arguments.model, &arguments.rejection)?;
     let bytes = evmachine_onnx::to_onnx(&evm, &arguments.unknown_label)?;
     files::write(&arguments.onnx, &bytes)?;
     console.say(format!(

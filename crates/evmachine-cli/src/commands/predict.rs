@@ -77,7 +77,7 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
         files::refuse_over(output, from_ref(&arguments.model).iter().chain(&arguments.data))?;
         files::refuse_nowhere(output)?;
     }
-    let mut evm = model::load_to_decide(&arguments.model, &arguments.rejection)?;
+    let mut evm = model::load_to_decide(console, &arguments.model, &arguments.rejection)?;
     arguments.search.apply(&mut evm)?;
     arguments.unknown.check_model(&evm)?;
     if !(arguments.prior > 0.0 && arguments.prior < 1.0) {

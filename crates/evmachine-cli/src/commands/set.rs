@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::commands::train::warn_of_few_rows;
 use crate::console::Console;
 use crate::failure::{Failure, Kind};
 use crate::rejection::RejectionArguments;
@@ -57,12 +56,9 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
         let progress = console.progress();
         evm.set_n_fused_with(&console.run(&progress), *n_fused)?;
     }
-    rejection.apply(&mut evm)?;
+    rejection.apply(console, &mut evm)?;
     model::save(&evm, &arguments.output)?;
     console.say(format!("unknown is what lies below {}", model::threshold(&evm)));
-    if let Some(info) = evm.calibration() {
-        warn_of_few_rows(console, evm.params().rejection_threshold, info.rows);
-    }
     console.say(format!("model written to {}", arguments.output.display()));
     Ok(())
 }

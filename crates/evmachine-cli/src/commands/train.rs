@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::slice::from_ref;
 
 use clap::Args;
-use evmachine::{Concern, Evm, Features, FitError, Rejection, Report, Shares, TailMemory};
+use evmachine::{Concern, Evm, Features, FitError, Report, Shares, TailMemory};
 
 use crate::console::Console;
 use crate::data::{DataArguments, feature_names};
@@ -121,28 +121,13 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
             Some(info) => {
                 console
                     .say(format!("unknown is what lies below the threshold: {rule}, by {} rows", info.rows));
-                warn_of_few_rows(console, rule, info.rows);
+                console.warn_if(rule.doubt(info.rows));
             }
             None => console.warn("no class has two rows, so none could be held out; delta is 0.05"),
         }
     }
     console.say(format!("model written to {}", arguments.output.display()));
     Ok(())
-}
-
-/// Held-out rows can tell shares down to one of them.
-pub(crate) fn warn_of_few_rows(console: &Console, rule: Rejection, rows: usize) {
-    let (Rejection::FalseUnknown(share) | Rejection::FalseUnknownPerClass(share)) = rule else { return };
-    if share == 0.0 {
-        console.warn(
-            "nothing that is known may be rejected, so nothing is: every query within reach gets a name",
-        );
-    } else if share * ((rows + 1) as f64) < 1.0 {
-        console.warn(format!(
-            "{rows} held-out rows are too few to tell a share of {:.2} %; the threshold lies below all of them, or at delta = 0.05 where that is lower",
-            100.0 * share
-        ));
-    }
 }
 
 /// What a fit or an update did, in a few lines; `before` is what the model remembered of its tails until then.

@@ -13,6 +13,7 @@ fn errors_are_as_they_were_approved() {
     let rows = |body: &str| format!("class,a,b\n{body}");
     place.write("nan.csv", rows("x,1,2\ny,nan,3\n"));
     place.write("word.csv", rows("x,1,2\ny,red,3\n"));
+    place.write("comma.csv", "class;a;b\nx;1,5;2\ny;-2,25;3\n");
     place.write("missing.csv", rows("x,1,2\ny,,3\n"));
     place.write("ragged.csv", rows("x,1,2\ny,1\n"));
     place.write("infinite.csv", rows("x,1,2\ny,inf,3\n"));
@@ -45,6 +46,7 @@ fn errors_are_as_they_were_approved() {
         (2, vec!["train", "nan.csv"]),
         (3, train("nan.csv")),
         (3, train("word.csv")),
+        (3, train("comma.csv")),
         (3, train("missing.csv")),
         (3, train("ragged.csv")),
         (3, train("infinite.csv")),

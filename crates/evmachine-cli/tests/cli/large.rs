@@ -77,7 +77,7 @@ fn whatever_is_killed_is_gone_on_with() {
     shards(&place, 4, 1_500);
     place.ok(&train(&["data"], &["-o", "all.safetensors"]));
     let scratch = train(&["data"], &["-o", "m.safetensors", "--memory", "0", "--threads", "1"]);
-    let mut killed = 0;
+    let (mut killed, mut refused) = (0, false);
     for wait in 1.. {
         let mut arguments = scratch.clone();
         if wait > 1 {
@@ -93,13 +93,21 @@ fn whatever_is_killed_is_gone_on_with() {
         child.kill().unwrap();
         child.wait().unwrap();
         killed += 1;
+        let folder = fs::read_dir(place.path("m.safetensors.scratch")).into_iter().flatten().flatten();
+        let mut names = folder.filter_map(|entry| entry.file_name().into_string().ok());
+        if !refused && names.any(|name| name.starts_with("meeting-") || name.starts_with("fits-")) {
+            let error = place.fails(2, &scratch);
+            assert!(error.contains("m.safetensors.scratch has the work of an interrupted run"), "{error}");
+            assert!(error.contains("--resume goes on from it"), "{error}");
+            refused = true;
+        }
         // It may be killed when all is done but to let go of the scratch.
         if let Ok(model) = fs::read(place.path("m.safetensors")) {
             assert!(model == fs::read(place.path("all.safetensors")).unwrap(), "half a model");
             fs::remove_file(place.path("m.safetensors")).unwrap();
         }
     }
-    assert!(killed > 0);
+    assert!(killed > 0 && (refused || killed < 3));
     assert!(
         fs::read(place.path("m.safetensors")).unwrap() == fs::read(place.path("all.safetensors")).unwrap()
     );

@@ -32,6 +32,7 @@ const SUFFIX: &str = ".evmachine";
 /// drop(scratch);
 ///
 /// let scratch = ScratchFolder::open(&path)?;
+/// assert!(scratch.holds("letters, tail size 75")?);
 /// assert!(scratch.begin("letters, tail size 75", true)?);
 /// assert_eq!(scratch.load("fits-1-0")?, Some(b"found".to_vec()));
 /// scratch.clear()?;
@@ -64,6 +65,13 @@ impl ScratchFolder {
             Err(TryLockError::Error(error)) => return Err(failed(error)),
         }
         Ok(Self { path, made, _lock: lock })
+    }
+
+    /// Whether there are results of that very run, which was interrupted.
+    pub fn holds(&self, job: &str) -> Result<bool, FolderError> {
+        let same = fs::read_to_string(self.path.join(JOB)).is_ok_and(|found| found == job);
+        let found = names(&self.path).map_err(|error| self.failed(&error))?;
+        Ok(same && found.iter().any(|name| is_result(name)))
     }
 
     /// Begins a run, or goes on with one: whether there is something to go on from. Results of another run are removed, or, where one

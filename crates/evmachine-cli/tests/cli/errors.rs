@@ -4,19 +4,15 @@ use std::fmt::Write as _;
 
 use crate::{Place, fixture, trained};
 
-/// Every case as the person sees it.
-#[test]
-fn errors_are_as_they_were_approved() {
-    let place = Place::new();
-    trained(&place);
-    let csv = fixture("letters.csv");
+/// Files that cannot be used, each for a reason of its own.
+fn bad_files(place: &Place) {
     let rows = |body: &str| format!("class,a,b\n{body}");
-    place.write("nan.csv", rows("x,1,2\ny,nan,3\n"));
-    place.write("word.csv", rows("x,1,2\ny,red,3\n"));
+    for (name, value) in
+        [("nan", "nan,3"), ("word", "red,3"), ("missing", ",3"), ("ragged", "1"), ("infinite", "inf,3")]
+    {
+        place.write(&format!("{name}.csv"), rows(&format!("x,1,2\ny,{value}\n")));
+    }
     place.write("comma.csv", "class;a;b\nx;1,5;2\ny;-2,25;3\n");
-    place.write("missing.csv", rows("x,1,2\ny,,3\n"));
-    place.write("ragged.csv", rows("x,1,2\ny,1\n"));
-    place.write("infinite.csv", rows("x,1,2\ny,inf,3\n"));
     place.write("one_class.csv", rows("x,1,2\nx,2,3\n"));
     place.write("empty.csv", "");
     place.write("header.csv", "class,a,b\n");
@@ -27,11 +23,20 @@ fn errors_are_as_they_were_approved() {
     place.write("large.csv", rows("x,1,2\ny,2e15,3\n"));
     place.write("sheet.xlsx", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1\0");
     place.write("array.json", "[{\"a\": 1}]");
-    place.write("truncated.npy", &std::fs::read(fixture("letters.npy")).unwrap()[..900]);
-    place.write("truncated.npz", &std::fs::read(fixture("letters.npz")).unwrap()[..900]);
-    place.write("truncated.parquet", &std::fs::read(fixture("letters.parquet")).unwrap()[..900]);
-    place.write("truncated.arrow", &std::fs::read(fixture("letters.arrow")).unwrap()[..900]);
+    for kind in ["npy", "npz", "parquet", "arrow"] {
+        let whole = std::fs::read(fixture(&format!("letters.{kind}"))).unwrap();
+        place.write(&format!("truncated.{kind}"), &whole[..900]);
+    }
     place.write("bad.svm", "1 1:2 3:x\n2 1:1\n");
+}
+
+/// Every case as the person sees it.
+#[test]
+fn errors_are_as_they_were_approved() {
+    let place = Place::new();
+    trained(&place);
+    let csv = fixture("letters.csv");
+    bad_files(&place);
     let model = std::fs::read(place.path("model.safetensors")).unwrap();
     place.write("cut.safetensors", &model[..model.len() / 2]);
     let mut damaged = model.clone();

@@ -42,8 +42,9 @@ def _fallbacks(known: _native.Model | None, model: _native.Model) -> Iterator[st
             "no class has two rows, so none could be held out for a threshold; a probability below 0.05 is unknown, as "
             "with rejection_threshold=0.05"
         )
-    # Whoever has few rows and asked for nothing has no share in mind.
-    if known is None and params["max_false_unknown"] != _parameters.SHARE and model.rejection_doubt is not None:
+    # Whoever has few rows and asked for nothing has no share in mind, and 0 means what it says.
+    asked = params["max_false_unknown"] not in (0.0, _parameters.SHARE)
+    if known is None and asked and model.rejection_doubt is not None:
         yield model.rejection_doubt
 
 
@@ -680,7 +681,7 @@ class ExtremeValueMachine(Corrections):
             self.rejection_threshold, self.max_false_known = rejection_threshold, max_false_known
             if max_false_unknown is not None:
                 self.max_false_unknown, self.per_class = max_false_unknown, per_class
-        if model.rejection_doubt is not None:
+        if max_false_unknown and model.rejection_doubt is not None:
             warnings.warn(model.rejection_doubt, FallbackWarning, stacklevel=2)
         return self
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import evmachine
-from evmachine import ExtremeValueMachine, _native, _parameters
+from evmachine import ExtremeValueMachine, FallbackWarning, _native, _parameters
 
 KNOWN = "ABCDEFGHIJ"
 
@@ -282,3 +282,19 @@ def test_the_robust_preset_learns_new_classes_and_says_when_to_tune_again(split)
     assert caught[0].filename == __file__
     assert machine.report_["tune_again"] == "the model was fitted with 5 classes and has 10 now"
     assert np.mean(machine.predict(queries) == truth) > 0.85
+
+
+def test_a_share_that_few_rows_cannot_tell_is_a_guess_that_still_rejects():
+    random = np.random.default_rng(3)
+    centres = 20 * np.eye(3, 6)
+    X = (centres[np.arange(300) % 3] + random.normal(size=(300, 6))).astype(np.float32)
+    y = np.arange(300) % 3
+    strangers = (20 * np.eye(6)[np.arange(3, 6)].repeat(20, axis=0) + random.normal(size=(60, 6))).astype(np.float32)
+    with pytest.warns(FallbackWarning, match=r"held-out rows tell shares down to .* and 0\.5 % are asked for"):
+        machine = ExtremeValueMachine.robust(metric="cosine", max_false_unknown=0.005).fit(X, y)
+    assert (machine.predict(X) == y).mean() > 0.98
+    assert (machine.predict(strangers) == machine.unknown_label_).mean() > 0.9
+    with pytest.warns(FallbackWarning, match="more rows, or a larger share"):
+        machine.set_rejection(max_false_unknown=0.004)
+    machine.set_rejection(max_false_unknown=0.1)
+    machine.set_rejection(max_false_unknown=0)

@@ -26,8 +26,10 @@ def slow(rows=12_000):
 
 
 INTERRUPTED = """
-import sys, time
+import signal, sys, time
 from test_threads import slow
+# A process in the background ignores it.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 from evmachine import ExtremeValueMachine, ExtremeValueMachineCV
 X, y = slow(40_000)
 machine = {kind}(n_jobs=1)

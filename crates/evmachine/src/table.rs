@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use rayon::prelude::*;
 
 use crate::decision::{self, ClassScore};
-use crate::distance::Tile;
+use crate::distance::{GROUP, Tile};
 use crate::error::{Halt, PredictError};
 use crate::features::Features;
 use crate::ignored;
@@ -15,7 +15,7 @@ use crate::points::Points;
 use crate::progress::{Meter, Run, Stage};
 use crate::support::{Estimates, Scratch, Search};
 
-/// Queries that are measured at once where something is left out.
+/// Queries that are measured at once, at most, where something is left out.
 const ASKED: usize = 256;
 /// Stands for the distance of a query to an extreme vector that is left out.
 const FAR: f32 = 1e18;
@@ -126,8 +126,11 @@ impl Evm {
         let classes = self.classes.len();
         let meter = run.meter(Stage::Predict, queries.rows());
         let mut all = Vec::with_capacity(queries.rows() * classes);
-        for first in (0..queries.rows()).step_by(ASKED) {
-            let end = (first + ASKED).min(queries.rows());
+        // Their distances take a quarter of the memory at most, or a few rows.
+        let width = (self.extreme_vector_count() * size_of::<f32>()).max(1);
+        let asked = (run.memory / 4 / width).clamp(GROUP, ASKED);
+        for first in (0..queries.rows()).step_by(asked) {
+            let end = (first + asked).min(queries.rows());
             let part = queries.part(first..end);
             let mut table = self.measured(run, &meter, &part)?;
             let falls = self.falls_measured(&table)?;

@@ -248,11 +248,7 @@ fn flags(error: &DataError) -> Option<String> {
         DataError::MissingFeatures { .. } => {
             "pass --features COLUMNS to take these in the place of the model's, in its order".to_owned()
         }
-        DataError::BadRow { problem: RowProblem::NotFinite { value, .. }, .. } if value.is_nan() => {
-            "--skip-bad-rows leaves such rows out; `evmachine train --fill median` has a model fill them"
-                .to_owned()
-        }
-        DataError::BadRow { problem: RowProblem::Missing { .. }, .. } => {
+        DataError::BadRow { problem, .. } if is_missing(problem) => {
             "--skip-bad-rows leaves such rows out; `evmachine train --fill median` has a model fill them"
                 .to_owned()
         }
@@ -261,6 +257,15 @@ fn flags(error: &DataError) -> Option<String> {
         _ => return None,
     };
     Some(hint)
+}
+
+/// Whether a value is not there, or is NaN, which stands for one.
+fn is_missing(problem: &RowProblem) -> bool {
+    match problem {
+        RowProblem::Missing { .. } => true,
+        RowProblem::NotFinite { value, .. } => value.is_nan(),
+        _ => false,
+    }
 }
 
 /// Digits, a comma and digits.

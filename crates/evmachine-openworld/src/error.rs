@@ -40,6 +40,12 @@ pub enum StoreError {
         /// The newest that can be read.
         supported: i64,
     },
+    /// A pool is written even by who only looks: the database keeps its log beside itself.
+    #[error("{} cannot be written: it lies on a read-only file system, or is not yours to write", path.display())]
+    ReadOnly {
+        /// The file.
+        path: PathBuf,
+    },
     /// Another process writes, for longer than one waits.
     #[error("{} is being written by another process; try again when it is done", path.display())]
     Busy {

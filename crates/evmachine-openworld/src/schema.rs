@@ -36,6 +36,10 @@ pub(crate) fn open(path: &Path) -> Result<Connection, StoreError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut connection = Connection::open_with_flags(path, flags).map_err(database)?;
     connection.busy_timeout(PATIENCE).map_err(database)?;
+    // Where the file cannot be opened for writing, it is opened for reading without a word.
+    if connection.is_readonly(rusqlite::MAIN_DB).map_err(database)? {
+        return Err(StoreError::ReadOnly { path: path.to_owned() });
+    }
     let pragma = |connection: &Connection, name: &str| {
         connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0)).map_err(database)
     };

@@ -88,10 +88,7 @@ impl Server {
             .spawn(move || {
                 runtime.block_on(accept(&listener, router(&served), connections, ended));
                 drop(runtime);
-                served.end();
-                for thread in threads {
-                    let _ = thread.join();
-                }
+                served.end(threads);
             })
             .map_err(StartError::Threads)?;
         Ok(Self { address, end, thread, service, runtime: handle })

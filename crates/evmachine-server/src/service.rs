@@ -45,17 +45,23 @@ pub(crate) struct Service {
     pub(crate) demo: bool,
 }
 
+/// The threads that own the pool.
+pub(crate) struct Threads {
+    writing: JoinHandle<()>,
+    reading: JoinHandle<()>,
+}
+
 /// How much threads that learn give way: the nice value that is added.
 const NICE: i32 = 10;
 /// How often it is looked whether another process has changed the live version.
 pub(crate) const PERIOD: Duration = Duration::from_secs(1);
 
 impl Service {
-    /// Opens the pool and starts the threads; those that are returned end after [`Service::end`].
+    /// Opens the pool and starts the threads; those that are returned end with [`Service::end`].
     pub(crate) fn start(
         settings: &Settings,
         guard: Guard,
-    ) -> Result<(Arc<Self>, Vec<JoinHandle<()>>), StartError> {
+    ) -> Result<(Arc<Self>, Threads), StartError> {
         let mut pool = Pool::open(&settings.pool)?;
         let dimensions = pool.dimensions();
         let live = Arc::new(LiveModel::new(pool.live_hash()?, pool.live()?));
@@ -92,7 +98,7 @@ impl Service {
             backups: settings.backups.clone(),
             demo: settings.demo,
         };
-        Ok((Arc::new(service), vec![writing, reading]))
+        Ok((Arc::new(service), Threads { writing, reading }))
     }
 
     /// How what takes long is done.
@@ -113,10 +119,15 @@ impl Service {
     }
 
     /// Ends the threads when they have done what waits. What is being learned is dropped; its samples stay to be learned.
-    pub(crate) fn end(&self) {
+    pub(crate) fn end(&self, threads: Threads) {
         self.learner.stop();
-        self.writer.end();
-        self.reader.end();
+        // One after the other: who closes a database last brings its log into it and removes it, and of two that close it at the
+        // same moment neither is the last.
+        for (store, thread) in [(&self.reader, threads.reading), (&self.writer, threads.writing)] {
+            store.end();
+            // A thread that has panicked has ended.
+            let _ = thread.join();
+        }
     }
 }
 

@@ -95,12 +95,21 @@ fn a_full_disk_and_one_that_cannot_be_written_are_errors_and_lose_nothing() {
     assert!(remount("remount,size=16m"));
     client.post("/v1/ignore", &json!({ "samples": [1] })).ok();
     server.stop();
+    let log = folder.join("pool.sqlite-wal");
+    assert!(!log.exists(), "the database is whole without its log");
     assert!(remount("remount,ro"));
     let refused = Server::start(&settings).map(Server::stop).unwrap_err().to_string();
-    assert!(
-        refused.contains("readonly") || refused.contains("read-only") || refused.contains("unable to open"),
-        "{refused}"
-    );
+    assert!(refused.contains("pool.sqlite cannot be written: it lies on a read-only file system"), "{refused}");
+    assert!(remount("remount,rw"));
+    // The log of who was killed lies beside it, and lets it be read.
+    let killed = rusqlite::Connection::open(folder.join("pool.sqlite")).unwrap();
+    killed.execute_batch("UPDATE facts SET value = value").unwrap();
+    std::fs::copy(&log, place.path().join("log")).unwrap();
+    drop(killed);
+    std::fs::rename(place.path().join("log"), &log).unwrap();
+    assert!(remount("remount,ro"));
+    let refused = Server::start(&settings).map(Server::stop).unwrap_err().to_string();
+    assert!(refused.contains("cannot be written"), "{refused}");
     assert!(remount("remount,rw"));
     let findings = Pool::open(&folder).unwrap().check().unwrap();
     assert!(findings.iter().all(|finding| finding.harmless), "{findings:?}");

@@ -168,7 +168,9 @@ def _table(path: str, kind: str) -> Any:
 
 def _features(table: Any, rule: Rule) -> Any:
     """The columns of features, with nulls as NaN."""
-    names = rule.features or [name for name in table.column_names if name != rule.label]
+    # The index of a data frame of pandas comes as columns.
+    indexes = (table.schema.pandas_metadata or {}).get("index_columns", [])
+    names = rule.features or [name for name in table.column_names if name != rule.label and name not in indexes]
     missing = [name for name in names if name not in table.column_names]
     if missing:
         raise ValueError(f"there is no column {missing[0]!r}; it has {', '.join(table.column_names)}")

@@ -258,9 +258,10 @@ class _Job:
         self._columns: list[Any] = []
         #: By block, what it has found so far.
         self._parts: list[list[Any]] = []
-        self._running: list[Any] = []
-        self._tails: list[BlockTails] = []
-        self._total = self._begun = self._told = 0
+        #: What is under way, and what is to be done when it has come to an end.
+        self._pending: dict[Any, Callable[[], None]] = {}
+        self._tails: list[BlockTails | None] = []
+        self._steps = self._done = self._told = 0
 
     def add_rows(self, values: npt.NDArray[np.float32], classes: npt.NDArray[np.uint32], bounds: Bounds | None) -> None:
         """The next block of rows."""
@@ -294,32 +295,24 @@ class _Job:
         """Does it all; says from time to time for how many more rows."""
         try:
             self._parts = [[] for _ in self._rows]
-            steps = [self._steps(block) for block in range(len(self._rows))]
-            self._total = sum(map(len, steps))
-            blocks = []
+            self._tails = [None for _ in self._rows]
+            steps = [self._steps_of(block) for block in range(len(self._rows))]
+            self._steps = sum(map(len, steps))
             for block, of_block in enumerate(steps):
                 for step in of_block:
-                    while len(self._running) >= _UNDER_WAY * self._engine.workers:
+                    while len(self._pending) >= _UNDER_WAY * self._engine.workers:
                         yield self._waited()
-                    self._running.append(step())
-                    self._begun += 1
-                blocks.append(self._finished(self._rows[block], self._parts[block]))
+                    self._pending[step()] = self._counted
+                # Tails are fetched while others are being found.
+                self._finish(self._rows[block], self._parts[block], functools.partial(self._take, block))
                 self._parts[block] = []
-            while self._running:
+            while self._pending:
                 yield self._waited()
-            for position, (tails, short) in enumerate(blocks):
-                while not self._engine.wait([tails, short], _TICK):
-                    yield 0
-                self._tails.append(self._engine.get(tails))
-                rows = self._engine.get(short)
-                # A bound that was given leaves out what nobody wants.
-                if self._estimated and len(rows):
-                    self._tails[-1] = _replaced(self._tails[-1], rows, self._gathered_again(position, rows))
         except BaseException:
             self.cancel()
             raise
 
-    def _steps(self, block: int) -> list[Callable[[], Any]]:
+    def _steps_of(self, block: int) -> list[Callable[[], Any]]:
         """What begins each step for a block, but for those that blocks before it have begun."""
         steps = [functools.partial(self._gather, block, columns) for columns in self._columns]
         others = range(block, len(self._rows)) if self._same else ()
@@ -341,36 +334,49 @@ class _Job:
         self._parts[block].append(self._submit(gather, self._rows[block], self._bounds[block], columns))
         return self._parts[block][-1]
 
-    def _finished(self, rows: Any, parts: list[Any]) -> Any:
-        """The handles of the tails of a block, and of the rows whose tails are short."""
+    def _finish(
+        self, rows: Any, parts: list[Any], take: Callable[[BlockTails, npt.NDArray[np.uint64]], None]
+    ) -> None:
+        """Has the tails of rows made of all that was found, and taken with the positions of those that are short."""
         while len(parts) > _PARTS:
             groups = [parts[start : start + _PARTS] for start in range(0, len(parts), _PARTS)]
             parts = [self._submit(merge, rows, *group) for group in groups]
-        return self._submit(finish, *self._wanted, rows, *parts, parts=2)
+        tails, short = self._submit(finish, *self._wanted, rows, *parts, parts=2)
+        self._pending[short] = lambda: take(self._engine.get(tails), self._engine.get(short))
+
+    def _counted(self) -> None:
+        self._done += 1
 
     def _waited(self) -> int:
-        """Lets go of steps that have come to an end, which the engine need not keep; the rows that they stand for."""
-        done = set(self._engine.wait(self._running, _TICK))
-        self._running = [handle for handle in self._running if handle not in done]
-        told, self._told = self._told, (self._begun - len(self._running)) * self._count // self._total
+        """Lets go of what has come to an end, which the engine need not keep; the rows that it stands for."""
+        for handle in self._engine.wait(list(self._pending), _TICK):
+            self._pending.pop(handle)()
+        told, self._told = self._told, self._done * self._count // max(1, self._steps)
         return self._told - told
 
-    def _gathered_again(self, position: int, rows: npt.NDArray[np.uint64]) -> BlockTails:
-        """The tails of rows whose bound proved too low."""
-        few = self._engine.submit(select, self._rows[position], rows)
+    def _take(self, block: int, tails: BlockTails, short: npt.NDArray[np.uint64]) -> None:
+        """Keeps the tails of a block, and has those of rows gathered again whose bound proved too low."""
+        self._tails[block] = tails
+        # A bound that was given leaves out what nobody wants.
+        if not self._estimated or not len(short):
+            return
+        few = self._engine.submit(select, self._rows[block], short)
         others = (self._rows if self._same else []) + self._columns
         parts = [self._submit(gather, few, None, columns) for columns in others]
-        tails, _ = self._finished(few, parts)
-        found: BlockTails = self._engine.get(tails)
-        return found
+        self._finish(few, parts, lambda again, _: self._replace(block, short, again))
+
+    def _replace(self, block: int, rows: npt.NDArray[np.uint64], again: BlockTails) -> None:
+        tails = self._tails[block]
+        assert tails is not None
+        self._tails[block] = _replaced(tails, rows, again)
 
     def tails(self) -> list[BlockTails]:
         """What was found, in the order of the blocks."""
-        return self._tails
+        return [tails for tails in self._tails if tails is not None]
 
     def cancel(self) -> None:
         """Nobody wants it any more: engines forget what nobody has a handle of."""
-        for handles in (self._rows, self._bounds, self._columns, self._parts, self._running, self._tails):
+        for handles in (self._rows, self._bounds, self._columns, self._parts, self._pending, self._tails):
             handles.clear()
 
 

@@ -15,11 +15,6 @@ use crate::failure;
 pub(crate) struct Means(usize, String);
 
 impl Means {
-    /// So many threads of the processor.
-    pub(crate) fn processor(threads: usize) -> Self {
-        Self(threads, "cpu".to_owned())
-    }
-
     pub(crate) fn threads(&self) -> usize {
         self.0
     }

@@ -7,7 +7,6 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::arrays::Matrix;
-use crate::device::Means;
 use crate::{failure, watch};
 
 type Classes<'py> = PyReadonlyArray1<'py, u32>;
@@ -46,8 +45,7 @@ impl Task {
         threads: usize,
         step: impl FnOnce(&steps::Task, &Run<'_>) -> Result<T, StepError> + Send,
     ) -> PyResult<T> {
-        watch::run(py, &Means::processor(threads), None, |run, _| step(&self.task, run))?
-            .map_err(failure::value)
+        watch::step(py, threads, |run| step(&self.task, run))?.map_err(failure::value)
     }
 }
 
@@ -63,9 +61,9 @@ fn block<'a>((values, classes, bounds): &'a BlockOf<'_>) -> PyResult<steps::Bloc
     Ok((vectors(values, classes)?, bounds))
 }
 
-fn found((counts, values): &FoundIn<'_>) -> PyResult<Found> {
-    let counts = counts.as_slice().map_err(failure::value)?.to_vec();
-    Ok(Found { counts, values: values.as_slice().map_err(failure::value)?.to_vec() })
+fn found<'a>((counts, values): &'a FoundIn<'_>) -> PyResult<Found<&'a [u32], &'a [f32]>> {
+    let counts = counts.as_slice().map_err(failure::value)?;
+    Ok(Found { counts, values: values.as_slice().map_err(failure::value)? })
 }
 
 fn arrays(py: Python<'_>, found: Found) -> FoundOut<'_> {
@@ -140,7 +138,7 @@ impl Task {
         threads: usize,
     ) -> PyResult<FoundOut<'py>> {
         let classes = classes.as_slice().map_err(failure::value)?;
-        let parts = parts.iter().map(found).collect::<PyResult<Vec<Found>>>()?;
+        let parts = parts.iter().map(found).collect::<PyResult<Vec<_>>>()?;
         let merged =
             self.step(py, threads, |task, _| task.merge(classes, &parts.iter().collect::<Vec<_>>()))?;
         Ok(arrays(py, merged))

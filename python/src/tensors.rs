@@ -128,7 +128,7 @@ fn copied(py: Python<'_>, tensor: &Tensor, start: u64, length: usize) -> PyResul
     }
     let number = usize::try_from(tensor.device_number).map_err(failure::value)?;
     let reader = py.detach(|| reader(number))?;
-    let pool = threads::pool(0)?;
+    let pool = threads::pool(0, threads::Use::Calls)?;
     // SAFETY: the tensor reaches from there so far, and its owner has made the stream of the reader wait for it.
     let read = py.detach(|| pool.install(|| unsafe { reader.read(start, &mut bytes) }));
     read.map_err(|error| PyRuntimeError::new_err(error.to_string()))?;

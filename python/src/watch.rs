@@ -11,9 +11,10 @@ use evmachine::{Observer, Run, Stage};
 use evmachine_eval::TuneProgress;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
+use rayon::ThreadPool;
 
-use crate::device::{self, Means};
-use crate::threads;
+use crate::device::{self, Chosen, Means};
+use crate::threads::{self, Use};
 
 /// How long the waiting thread sleeps between looks.
 const TICK: Duration = Duration::from_millis(50);
@@ -78,12 +79,33 @@ pub(crate) fn run<T: Send>(
     progress: Option<&Py<PyAny>>,
     work: impl FnOnce(&Run<'_>, &Watch) -> T + Send,
 ) -> PyResult<T> {
-    let pool = threads::pool(means.threads())?;
+    let pool = threads::pool(means.threads(), Use::Calls)?;
     let device = py.detach(|| device::open(means.device()))?;
+    let done = watched(py, &pool, device.as_ref(), progress, work)?;
+    device.map_or(Ok(()), |device| device.report(py))?;
+    Ok(done)
+}
+
+/// Does a step of a fit on so many threads of the processor. A signal stops it and is raised.
+pub(crate) fn step<T: Send>(
+    py: Python<'_>,
+    threads: usize,
+    work: impl FnOnce(&Run<'_>) -> T + Send,
+) -> PyResult<T> {
+    watched(py, &*threads::pool(threads, Use::Steps)?, None, None, |run, _| work(run))
+}
+
+fn watched<T: Send>(
+    py: Python<'_>,
+    pool: &ThreadPool,
+    device: Option<&Chosen>,
+    progress: Option<&Py<PyAny>>,
+    work: impl FnOnce(&Run<'_>, &Watch) -> T + Send,
+) -> PyResult<T> {
     let watch = Watch::default();
-    let done = py.detach(|| {
+    py.detach(|| {
         let (send, receive) = sync_channel(1);
-        let (watch, device) = (&watch, device.as_ref());
+        let watch = &watch;
         pool.in_place_scope(move |scope| {
             scope.spawn(move |_| {
                 // Nobody listens any more only if the waiting thread has panicked.
@@ -107,7 +129,5 @@ pub(crate) fn run<T: Send>(
                 }
             }
         })
-    })?;
-    device.map_or(Ok(()), |device| device.report(py))?;
-    Ok(done)
+    })
 }

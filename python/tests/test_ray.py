@@ -97,7 +97,8 @@ def test_tables_by_name(few, tmp_path):
     here = ExtremeValueMachine().fit(table, y)
     table["letter"] = y
     paths = [tmp_path / "a.parquet", tmp_path / "b.feather"]
-    table[:200].to_parquet(paths[0])
+    # The index of a frame is no feature.
+    table[:200].set_index(pandas.Index(2 * np.arange(200), name="sample")).to_parquet(paths[0])
     table[200:].reset_index(drop=True).to_feather(paths[1])
     machine = evmachine.ray.fit(paths, label="letter")
     assert machine.feature_names_in_.tolist() == table.columns[:-1].tolist()

@@ -194,6 +194,11 @@ def test_steps_refuse_what_does_not_fit(recorded):
         steps.Driver(Here(), 0)
 
 
+def test_an_engine_may_do_steps_in_the_process_and_with_the_threads_of_the_fit(few):
+    expected = content(ExtremeValueMachine(n_jobs=1).fit(*few))
+    assert content(driven(Here(), few, block_rows=100, n_jobs=1)) == expected
+
+
 def test_what_a_step_raises_reaches_the_caller_and_changes_nothing(few):
     def failing(*_):
         raise LookupError("no such worker")

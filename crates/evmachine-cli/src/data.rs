@@ -256,11 +256,11 @@ impl DataArguments {
         let Rows { features, labels, fill, .. } = rows;
         let labels = Labels::new(labels.iter().flat_map(Texts::iter))?;
         console.detail(format!(
-            "{}: {} rows of {} features, {} classes, read as {}",
+            "{}: {} of {}, {}, read as {}",
             origin.name(),
-            features.rows(),
-            features.columns(),
-            labels.names().len(),
+            counted(features.rows() as u64, "row"),
+            counted(features.columns() as u64, "feature"),
+            counted(labels.names().len() as u64, "class"),
             schema.format
         ));
         Ok(Labelled { origin, features, labels, fill, schema })
@@ -336,14 +336,17 @@ fn needs_direction(params: &Params) -> bool {
 /// What to type where a reader was wrong.
 fn settling_flag(notice: &Notice) -> String {
     match notice {
-        Notice::IndexColumn { column } => {
-            format!(
-                "--id {column} keeps it in predictions, --drop {column} settles it, --features names it if it is one"
-            )
-        }
+        Notice::IndexColumn { column } => settling_index(&column.to_string()),
+        Notice::NamedIndex { name } => settling_index(&typed(&ColumnRef::Name(name.clone()))),
         Notice::DoubtfulHeader => "--header yes or --header no settles it".to_owned(),
         _ => "see --help".to_owned(),
     }
+}
+
+fn settling_index(column: &str) -> String {
+    format!(
+        "--id {column} keeps it in predictions, --drop {column} settles it, --features names it if it is one"
+    )
 }
 
 /// The names of the features, where the file gives them.

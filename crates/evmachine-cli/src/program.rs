@@ -28,8 +28,8 @@ pub struct CommonArguments {
     #[arg(long, global = true, value_name = "N")]
     threads: Option<usize>,
 
-    /// Megabytes that training may take for tails and covers beside the data and the model; 1024 unless given. Given, data that take
-    /// more than a quarter of it go to a scratch folder. The result does not depend on it; less memory takes longer.
+    /// Megabytes that training may take for tails, and again for covers, beside the data and the model; a quarter of the machine's
+    /// memory unless given. Given, data that take more than a quarter of it go to a scratch folder. The result does not depend on it; less memory takes longer.
     #[arg(long, global = true, value_name = "MB")]
     memory: Option<Megabytes>,
 

@@ -34,13 +34,13 @@ impl Layout {
     /// Finds the columns the options ask for and checks their types.
     pub(crate) fn new(file: &str, schema: &ArrowSchema, options: &ReadOptions) -> Result<Self, DataError> {
         let names: Vec<String> = schema.fields().iter().map(|field| field.name().clone()).collect();
-        let index = names.iter().position(|name| is_index_name(name));
+        let indexes = indexes(schema, &names);
         let plan = match vector_column(&names, options.wanted_names()) {
             Some(vector) => {
                 let options = ReadOptions { expected: vec![vector], ..options.clone() };
-                Plan::by_name(file, &names, index, &options)?
+                Plan::by_name(file, &names, &indexes, &options)?
             }
-            None => Plan::by_name(file, &names, index, options)?,
+            None => Plan::by_name(file, &names, &indexes, options)?,
         };
         let kind = |column: usize| schema.field(column).data_type();
         for (column, purpose) in [(plan.label, "label"), (plan.id, "id")] {
@@ -130,6 +130,16 @@ impl Layout {
             None => opened,
         })
     }
+}
+
+/// The columns that were the index of a data frame, by what pandas writes into the metadata of the schema: names of columns, or
+/// ranges, which have none. An index without a name is known by the one it gets.
+fn indexes(schema: &ArrowSchema, names: &[String]) -> Vec<usize> {
+    let metadata = schema.metadata().get("pandas");
+    let metadata: Option<serde_json::Value> = metadata.and_then(|text| serde_json::from_str(text).ok());
+    let columns = metadata.as_ref().and_then(|found| found.get("index_columns")?.as_array());
+    let is_named = |name: &str| columns.is_some_and(|columns| columns.iter().any(|column| column == name));
+    (0..names.len()).filter(|&column| is_index_name(&names[column]) || is_named(&names[column])).collect()
 }
 
 /// What pandas calls an index without a name.

@@ -20,31 +20,31 @@ pub(crate) struct Plan {
     pub(crate) features: Vec<usize>,
     pub(crate) label: Option<usize>,
     pub(crate) id: Option<usize>,
-    /// A column that would be a feature but for its looking like the index of a data frame.
-    pub(crate) index: Option<usize>,
+    /// Columns that would be features but for being the index of a data frame.
+    pub(crate) indexes: Vec<usize>,
 }
 
 impl Plan {
     /// Finds the columns the options ask for in a file that names none; `names` are those to call them by.
     pub(crate) fn resolve(file: &str, names: &[String], options: &ReadOptions) -> Result<Self, DataError> {
-        Self::build(file, names, None, &[], options)
+        Self::build(file, names, &[], &[], options)
     }
 
     /// Finds the columns the options ask for among `names`, which must be unlike each other, and those they expect.
-    /// `index` looks like the index of a data frame.
+    /// `indexes` look like the index of a data frame.
     pub(crate) fn by_name(
         file: &str,
         names: &[String],
-        index: Option<usize>,
+        indexes: &[usize],
         options: &ReadOptions,
     ) -> Result<Self, DataError> {
-        Self::build(file, names, index, options.wanted_names(), options)
+        Self::build(file, names, indexes, options.wanted_names(), options)
     }
 
     fn build(
         file: &str,
         names: &[String],
-        index: Option<usize>,
+        indexes: &[usize],
         expected: &[String],
         options: &ReadOptions,
     ) -> Result<Self, DataError> {
@@ -68,8 +68,9 @@ impl Plan {
             taken[column] = true;
         }
         let by_default = options.features.is_empty() && expected.is_empty();
-        let index = index.filter(|&column| by_default && !taken[column]);
-        if let Some(column) = index {
+        let mut indexes = indexes.to_vec();
+        indexes.retain(|&column| by_default && !taken[column]);
+        for &column in &indexes {
             taken[column] = true;
         }
         let features = if by_default {
@@ -96,7 +97,7 @@ impl Plan {
         if features.is_empty() {
             return Err(DataError::NoFeatures { file: file.to_owned() });
         }
-        Ok(Self { features, label, id, index })
+        Ok(Self { features, label, id, indexes })
     }
 
     /// Whether the features are all columns of the file, in order.

@@ -27,9 +27,9 @@ pub(crate) fn open(mut source: Source, options: &ReadOptions) -> Result<Opened, 
     let plan = match vector_column(&sample.names, options.wanted_names()) {
         Some(vector) => {
             let options = ReadOptions { expected: vec![vector], ..options.clone() };
-            Plan::by_name(&file, &sample.names, None, &options)?
+            Plan::by_name(&file, &sample.names, &[], &options)?
         }
-        None => Plan::by_name(&file, &sample.names, None, options)?,
+        None => Plan::by_name(&file, &sample.names, &[], options)?,
     };
     let vector = sample.check(&file, &plan)?;
     let mut schema = Schema::from_plan(Format::Jsonl, &sample.names, &plan);

@@ -11,6 +11,11 @@ pub enum Notice {
         /// Its number, from 0.
         column: usize,
     },
+    /// A column is the index of the data frame that was written, by what the file says, and is not a feature.
+    NamedIndex {
+        /// What it is called.
+        name: String,
+    },
     /// The first line counts the columns and may be a header; it is taken for data.
     DoubtfulHeader,
 }
@@ -22,6 +27,12 @@ impl fmt::Display for Notice {
                 write!(
                     formatter,
                     "column {column} has no name and counts the rows; it is not taken for a feature"
+                )
+            }
+            Self::NamedIndex { name } => {
+                write!(
+                    formatter,
+                    "column {name:?} is the index of a data frame; it is not taken for a feature"
                 )
             }
             Self::DoubtfulHeader => formatter

@@ -35,13 +35,21 @@ pub struct Schema {
 impl Schema {
     /// The schema of a file whose columns are all called by `names`.
     pub(crate) fn from_plan(format: Format, names: &[String], plan: &Plan) -> Self {
+        let named = matches!(format, Format::Parquet | Format::Arrow | Format::Jsonl);
+        let notice = |column: usize| {
+            if named {
+                Notice::NamedIndex { name: names[column].clone() }
+            } else {
+                Notice::IndexColumn { column }
+            }
+        };
         Self {
             format,
             feature_names: plan.features.iter().map(|&column| names[column].clone()).collect(),
-            named: matches!(format, Format::Parquet | Format::Arrow | Format::Jsonl),
+            named,
             label_name: plan.label.map(|column| names[column].clone()),
             id_name: plan.id.map(|column| names[column].clone()),
-            notices: plan.index.map(|column| Notice::IndexColumn { column }).into_iter().collect(),
+            notices: plan.indexes.iter().map(|&column| notice(column)).collect(),
         }
     }
 }

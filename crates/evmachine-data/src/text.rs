@@ -30,7 +30,7 @@ pub(crate) fn open(mut source: Source, options: &ReadOptions, format: Format) ->
     let sample = sample_records(&file, sample, separator, extent)?;
     let names = Names::find(&file, &sample, options)?;
     let plan = if names.in_file {
-        Plan::by_name(&file, &names.columns, names.index, options)?
+        Plan::by_name(&file, &names.columns, names.index.as_slice(), options)?
     } else {
         Plan::resolve(&file, &names.columns, options)?
     };

@@ -58,10 +58,7 @@ pub(crate) const PERIOD: Duration = Duration::from_secs(1);
 
 impl Service {
     /// Opens the pool and starts the threads; those that are returned end with [`Service::end`].
-    pub(crate) fn start(
-        settings: &Settings,
-        guard: Guard,
-    ) -> Result<(Arc<Self>, Threads), StartError> {
+    pub(crate) fn start(settings: &Settings, guard: Guard) -> Result<(Arc<Self>, Threads), StartError> {
         let mut pool = Pool::open(&settings.pool)?;
         let dimensions = pool.dimensions();
         let live = Arc::new(LiveModel::new(pool.live_hash()?, pool.live()?));

@@ -99,6 +99,7 @@ mod laws;
 mod level;
 mod math;
 mod matrix;
+mod memory;
 mod metric;
 mod model;
 mod once;

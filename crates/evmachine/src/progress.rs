@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::device::{Device, WorkKind};
 use crate::distance::GROUP;
 use crate::error::Halt;
+use crate::memory;
 use crate::scratch::Scratch;
 
 /// The stage that a long call is in.
@@ -97,7 +98,8 @@ pub struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    /// Nobody watches; tiles that fit the caches; at most 1 GiB for tails in flight and for covers.
+    /// Nobody watches; tiles that fit the caches; for tails in flight, and again for covers, at most a quarter of the memory that this
+    /// process may use, or 1 GiB where the system does not say.
     pub fn new() -> Self {
         Self {
             observer: None,
@@ -105,7 +107,7 @@ impl<'a> Run<'a> {
             scratch: None,
             tile_rows: 120,
             tile_columns: 512,
-            memory: 1 << 30,
+            memory: memory::default_bytes(),
             many: None,
             #[cfg(test)]
             forced: None,

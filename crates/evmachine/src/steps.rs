@@ -264,7 +264,11 @@ impl Task {
     }
 
     /// The smallest of what several parts have found for rows of these classes: as many as a tail has.
-    pub fn merge(&self, classes: &[u32], parts: &[&Found]) -> Result<Found, StepError> {
+    pub fn merge<C: AsRef<[u32]> + Sync, V: AsRef<[f32]> + Sync>(
+        &self,
+        classes: &[u32],
+        parts: &[&Found<C, V>],
+    ) -> Result<Found, StepError> {
         for part in parts {
             check_found(classes.len(), part)?;
         }
@@ -275,10 +279,14 @@ impl Task {
     }
 
     /// Rows whose tails lack values, because a bound proved too low.
-    pub fn short(&self, classes: &[u32], found: &Found) -> Result<Vec<usize>, StepError> {
+    pub fn short<C: AsRef<[u32]>, V: AsRef<[f32]>>(
+        &self,
+        classes: &[u32],
+        found: &Found<C, V>,
+    ) -> Result<Vec<usize>, StepError> {
         check_found(classes.len(), found)?;
         let mut short = Vec::new();
-        for (row, (&class, &count)) in classes.iter().zip(&found.counts).enumerate() {
+        for (row, (&class, &count)) in classes.iter().zip(found.counts.as_ref()).enumerate() {
             if (count as usize) < self.size(row, class)? {
                 short.push(row);
             }
@@ -287,8 +295,11 @@ impl Task {
     }
 
     /// What the work asks to be fitted to each tail; `None` for a row without one.
-    pub fn fit(&self, found: &Found) -> Result<Vec<Option<PsiModel>>, StepError> {
-        check_found(found.counts.len(), found)?;
+    pub fn fit<C: AsRef<[u32]>, V: AsRef<[f32]>>(
+        &self,
+        found: &Found<C, V>,
+    ) -> Result<Vec<Option<PsiModel>>, StepError> {
+        check_found(found.counts.as_ref().len(), found)?;
         let rule = self.rule.fit.ok_or(StepError::NothingToFit)?;
         let rows: Vec<&[f32]> = found.rows().collect();
         let fit = |workspace: &mut Workspace, tail: &[f32]| {
@@ -355,12 +366,17 @@ impl<'a> Room<'a> {
     }
 }
 
-fn check_found(rows: usize, found: &Found) -> Result<(), StepError> {
-    let values: usize = found.counts.iter().map(|&count| count as usize).sum();
-    if found.counts.len() == rows && found.values.len() == values {
-        Ok(())
-    } else {
-        Err(StepError::Found { rows, counts: found.counts.len(), values: found.values.len() })
+/// Whether there are as many counts as rows, as many values as they count, and none that no distance has.
+fn check_found<C: AsRef<[u32]>, V: AsRef<[f32]>>(rows: usize, found: &Found<C, V>) -> Result<(), StepError> {
+    let (counts, values) = (found.counts.as_ref(), found.values.as_ref());
+    let counted: usize = counts.iter().map(|&count| count as usize).sum();
+    if counts.len() != rows || values.len() != counted {
+        return Err(StepError::Found { rows, counts: counts.len(), values: values.len() });
+    }
+    // All bits above those of infinity are negative numbers, or none.
+    match values.iter().position(|value| value.to_bits() > f32::INFINITY.to_bits()) {
+        Some(at) => Err(StepError::Distance { at, value: values[at] }),
+        None => Ok(()),
     }
 }
 
@@ -438,6 +454,14 @@ pub enum StepError {
         counts: usize,
         /// That were given.
         values: usize,
+    },
+    /// A value that was found is no distance.
+    #[error("value {at} of what was found is {value}, which is no distance")]
+    Distance {
+        /// Counted from 0.
+        at: usize,
+        /// The value.
+        value: f32,
     },
     /// The work wants tails as they are.
     #[error("nothing is to be fitted")]

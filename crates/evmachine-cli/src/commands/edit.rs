@@ -206,7 +206,7 @@ fn say(console: &Console, edited: &Evm, report: &EditReport) {
     ));
     if let Some(info) = edited.calibration().filter(|_| report.rows > 0) {
         console.say(if report.recalibrated {
-            format!("the threshold was set anew, by {} rows", info.rows)
+            format!("the threshold was set anew, by {}", counted(info.rows as u64, "row"))
         } else {
             "so few rows leave the threshold where it is".to_owned()
         });

@@ -7,6 +7,7 @@ use clap::Args;
 use crate::console::Console;
 use crate::failure::Failure;
 use crate::rejection::RejectionArguments;
+use crate::text::counted;
 use crate::{files, model};
 
 /// Write the decision of a model as an ONNX graph
@@ -39,9 +40,9 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
     let bytes = evmachine_onnx::to_onnx(&evm, &arguments.unknown_label)?;
     files::write(&arguments.onnx, &bytes)?;
     console.say(format!(
-        "{} extreme vectors of {} classes written to {}",
-        evm.extreme_vector_count(),
-        evm.classes().len(),
+        "{} of {} written to {}",
+        counted(evm.extreme_vector_count() as u64, "extreme vector"),
+        counted(evm.classes().len() as u64, "class"),
         arguments.onnx.display()
     ));
     Ok(())

@@ -6,6 +6,7 @@ use clap::Args;
 
 use crate::console::Console;
 use crate::failure::Failure;
+use crate::text::counted;
 use crate::{files, model};
 
 /// Remove a class from a model
@@ -32,8 +33,8 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
     drop(progress);
     model::save(&evm, &arguments.output)?;
     console.say(format!(
-        "{} classes left; model written to {}",
-        evm.classes().len(),
+        "{} left; model written to {}",
+        counted(evm.classes().len() as u64, "class"),
         arguments.output.display()
     ));
     Ok(())

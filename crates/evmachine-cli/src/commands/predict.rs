@@ -18,6 +18,7 @@ use crate::files;
 use crate::rejection::RejectionArguments;
 use crate::rows::utc;
 use crate::search::SearchArguments;
+use crate::text::counted;
 use crate::unknown::UnknownLabel;
 use crate::{interrupt, model};
 
@@ -122,10 +123,11 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
         console.detail(recall.to_string());
     }
     if left_out.rows > 0 {
-        console.warn(format!("{} rows more were left out", left_out.rows));
+        let were = if left_out.rows == 1 { "was" } else { "were" };
+        console.warn(format!("{} more {were} left out", counted(left_out.rows, "row")));
         left_out.reasons.iter().for_each(|(place, problem)| console.say(format!("  {place}: {problem}")));
     }
-    console.say(format!("{rows} rows, {unknown} of them unknown"));
+    console.say(format!("{}, {unknown} of them unknown", counted(rows, "row")));
     Ok(())
 }
 

@@ -113,14 +113,14 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
     model::save(&evm, &arguments.output)?;
     drop(data);
     store.clear()?;
-    console.say(format!("{} features in each row", evm.dimensions()));
+    console.say(format!("{} in each row", counted(evm.dimensions() as u64, "feature")));
     say_report(console, &evm, TailMemory::Full, &report);
     let rule = evm.params().rejection_threshold;
     if rule.is_calibrated() {
         match evm.calibration() {
             Some(info) => {
-                console
-                    .say(format!("unknown is what lies below the threshold: {rule}, by {} rows", info.rows));
+                let rows = counted(info.rows as u64, "row");
+                console.say(format!("unknown is what lies below the threshold: {rule}, by {rows}"));
                 console.warn_if(rule.doubt(info.rows));
             }
             None => console.warn("no class has two rows, so none could be held out; delta is 0.05"),

@@ -24,16 +24,20 @@ fn write_all(folder: &Folder, columns: &[(&str, ArrayRef)]) -> Vec<PathBuf> {
         columns.iter().map(|(name, array)| (*name, array.clone(), true)),
     )
     .unwrap();
+    write_batch(folder, &batch)
+}
+
+fn write_batch(folder: &Folder, batch: &RecordBatch) -> Vec<PathBuf> {
     let paths = ["t.parquet", "t.arrow", "t.arrows"].map(|name| folder.path(name));
     let mut writer =
         parquet::arrow::ArrowWriter::try_new(File::create(&paths[0]).unwrap(), batch.schema(), None).unwrap();
-    writer.write(&batch).unwrap();
+    writer.write(batch).unwrap();
     writer.close().unwrap();
     let mut writer = FileWriter::try_new(File::create(&paths[1]).unwrap(), &batch.schema()).unwrap();
-    writer.write(&batch).unwrap();
+    writer.write(batch).unwrap();
     writer.finish().unwrap();
     let mut writer = StreamWriter::try_new(File::create(&paths[2]).unwrap(), &batch.schema()).unwrap();
-    writer.write(&batch).unwrap();
+    writer.write(batch).unwrap();
     writer.finish().unwrap();
     paths.to_vec()
 }
@@ -341,15 +345,7 @@ fn class_labels_of_hugging_face_have_names() {
         Arc::new(arrow_array::Int64Array::from(vec![1, 0, 7, -1])),
     ];
     let batch = RecordBatch::try_new(Arc::new(schema), columns).unwrap();
-    let paths = [folder.path("t.parquet"), folder.path("t.arrow")];
-    let mut writer =
-        parquet::arrow::ArrowWriter::try_new(File::create(&paths[0]).unwrap(), batch.schema(), None).unwrap();
-    writer.write(&batch).unwrap();
-    writer.close().unwrap();
-    let mut writer = FileWriter::try_new(File::create(&paths[1]).unwrap(), &batch.schema()).unwrap();
-    writer.write(&batch).unwrap();
-    writer.finish().unwrap();
-    for path in paths {
+    for path in write_batch(&folder, &batch) {
         let found = read(&path, &ReadOptions { skip_bad_rows: true, ..labelled("label") });
         assert_eq!(found.data.labels, texts(&["dog", "cat", "7"]));
         assert_eq!(found.skipped.rows, 1);
@@ -378,6 +374,33 @@ fn expected_features_are_scalars_or_the_elements_of_a_vector() {
         assert!(matches!(failure(&path, &expected(&["w", "u"])), DataError::MissingFeatures { .. }));
         let found = read(&path, &ReadOptions { drop: columns(&["id", "v"]), ..plain() });
         assert_eq!(found.schema.feature_names, ["w"]);
+    }
+}
+
+#[test]
+fn the_index_of_a_data_frame_is_no_feature_and_is_told() {
+    let folder = Folder::new();
+    let metadata = r#"{"index_columns": ["sample", {"kind": "range", "start": 0, "stop": 2, "step": 1}, "day"], "columns": []}"#;
+    let names = ["x", "sample", "y", "day"];
+    let fields: Vec<Field> = names.iter().map(|name| Field::new(*name, DataType::Float32, false)).collect();
+    let schema = arrow_schema::Schema::new(fields)
+        .with_metadata(std::collections::HashMap::from([("pandas".to_owned(), metadata.to_owned())]));
+    let columns = (0..4).map(|at| Arc::new(Float32Array::from(vec![at as f32, 9.0])) as ArrayRef).collect();
+    let batch = RecordBatch::try_new(Arc::new(schema), columns).unwrap();
+    for path in write_batch(&folder, &batch) {
+        let found = read(&path, &plain()).schema;
+        assert_eq!(found.feature_names, ["x", "y"]);
+        let told: Vec<String> = found.notices.iter().map(ToString::to_string).collect();
+        let expected = ["sample", "day"].map(|name| {
+            format!("column {name:?} is the index of a data frame; it is not taken for a feature")
+        });
+        assert_eq!(told, expected);
+        // Who asks for it gets it.
+        let asked = ReadOptions { features: self::columns(&["sample", "x"]), ..plain() };
+        assert_eq!(read(&path, &asked).data.features[..2], [1.0, 0.0]);
+        let label = read(&path, &labelled("day"));
+        assert_eq!(label.schema.feature_names, ["x", "y"]);
+        assert_eq!(label.schema.notices.len(), 1);
     }
 }
 

@@ -99,7 +99,10 @@ fn a_full_disk_and_one_that_cannot_be_written_are_errors_and_lose_nothing() {
     assert!(!log.exists(), "the database is whole without its log");
     assert!(remount("remount,ro"));
     let refused = Server::start(&settings).map(Server::stop).unwrap_err().to_string();
-    assert!(refused.contains("pool.sqlite cannot be written: it lies on a read-only file system"), "{refused}");
+    assert!(
+        refused.contains("pool.sqlite cannot be written: it lies on a read-only file system"),
+        "{refused}"
+    );
     assert!(remount("remount,rw"));
     // The log of who was killed lies beside it, and lets it be read.
     let killed = rusqlite::Connection::open(folder.join("pool.sqlite")).unwrap();

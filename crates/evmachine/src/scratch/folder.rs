@@ -46,12 +46,15 @@ pub struct ScratchFolder {
 }
 
 impl ScratchFolder {
-    /// Opens the folder, which is made if it is not there, for this process alone. Nothing is removed yet.
+    /// Opens the folder, which is made if it is not there and the one above is, for this process alone. Nothing is removed yet.
     pub fn open(path: impl Into<PathBuf>) -> Result<Self, FolderError> {
         let path = path.into();
         let failed = |error: io::Error| FolderError::Failed { path: path.clone(), reason: error.to_string() };
-        let made = !path.exists();
-        fs::create_dir_all(&path).map_err(failed)?;
+        let made = match fs::create_dir(&path) {
+            Ok(()) => true,
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => false,
+            Err(error) => return Err(failed(error)),
+        };
         if let Some(name) = names(&path).map_err(failed)?.into_iter().find(|name| !is_ours(name)) {
             return Err(FolderError::Foreign { path, name });
         }

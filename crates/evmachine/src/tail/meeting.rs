@@ -3,12 +3,13 @@
 //! A pair has one distance wherever it is measured, and the tau smallest of several parts are among the tau smallest of each; so
 //! merged tails are those of one run over everything, bit for bit.
 
-use std::borrow::Borrow;
+use std::ops::Range;
 
 use rayon::prelude::*;
 
 use super::bounds::SampledColumns;
 use super::plan::{Bounds, Executor, LARGEST_SAMPLE, Plan, TILE_ROWS, Wanted, place_of_bound};
+use super::select::keep_smallest;
 use super::{Against, OtherEnd, Problem, Rows, execute, own_columns, tournament};
 use crate::distance::{self, Tile};
 use crate::error::Halt;
@@ -19,14 +20,16 @@ use crate::progress::{Run, Stage};
 /// One row in so many is sampled for bounds.
 const SAMPLED: usize = 50;
 const SAMPLE_BYTES: usize = 128 << 20;
+/// Rows that are merged one after the other.
+const MERGED: usize = 1024;
 
-/// Distances that were found for rows, row after row, each row's sorted.
+/// Distances that were found for rows, row after row, each row's sorted. They may lie in slices that belong to others.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Found {
+pub struct Found<C = Vec<u32>, V = Vec<f32>> {
     /// By row, how many.
-    pub counts: Vec<u32>,
+    pub counts: C,
     /// All of them.
-    pub values: Vec<f32>,
+    pub values: V,
 }
 
 impl Found {
@@ -35,33 +38,51 @@ impl Found {
     }
 
     /// The smallest of several parts, for so many rows that each have as many in every part as it counts: `size(row)` at most.
-    pub(crate) fn smallest<P: Borrow<Self> + Sync>(
-        parts: &[P],
+    pub(crate) fn smallest<C: AsRef<[u32]> + Sync, V: AsRef<[f32]> + Sync>(
+        parts: &[&Found<C, V>],
         rows: usize,
         size: impl Fn(usize) -> usize + Sync,
     ) -> Self {
-        let starts: Vec<Vec<usize>> = parts.iter().map(|part| starts(&part.borrow().counts)).collect();
-        let smallest = |room: &mut Vec<f32>, row: usize| {
-            room.clear();
-            for (part, starts) in parts.iter().zip(&starts) {
-                room.extend_from_slice(&part.borrow().values[starts[row]..starts[row + 1]]);
+        let starts: Vec<Vec<usize>> = parts.iter().map(|part| starts(part.counts.as_ref())).collect();
+        let smallest_of = |rows: Range<usize>| {
+            let (mut found, mut room) = (Self::default(), Vec::new());
+            for row in rows {
+                room.clear();
+                for (part, starts) in parts.iter().zip(&starts) {
+                    room.extend_from_slice(&part.values.as_ref()[starts[row]..starts[row + 1]]);
+                }
+                let size = size(row);
+                if room.len() > size {
+                    if size > 0 {
+                        keep_smallest(&mut room, size);
+                    }
+                    room.truncate(size);
+                }
+                // Distances are not negative, so they are ordered like their bits.
+                room.sort_unstable_by_key(|distance| distance.to_bits());
+                found.counts.push(room.len() as u32);
+                found.values.extend_from_slice(&room);
             }
-            let size = size(row);
-            if room.len() > size {
-                room.select_nth_unstable_by(size, f32::total_cmp);
-                room.truncate(size);
-            }
-            room.sort_unstable_by(f32::total_cmp);
-            room.clone()
+            found
         };
-        let tails: Vec<Vec<f32>> = (0..rows).into_par_iter().map_init(Vec::new, smallest).collect();
-        Self::of(&tails)
+        let chunks: Vec<Range<usize>> =
+            (0..rows).step_by(MERGED).map(|first| first..(first + MERGED).min(rows)).collect();
+        let found: Vec<Self> = chunks.into_par_iter().map(smallest_of).collect();
+        let values = found.iter().map(|part| part.values.len()).sum();
+        let mut all = Self { counts: Vec::with_capacity(rows), values: Vec::with_capacity(values) };
+        for part in found {
+            all.counts.extend(part.counts);
+            all.values.extend(part.values);
+        }
+        all
     }
+}
 
+impl<C: AsRef<[u32]>, V: AsRef<[f32]>> Found<C, V> {
     /// The distances of each row.
     pub fn rows(&self) -> impl Iterator<Item = &[f32]> {
-        let mut rest = &self.values[..];
-        self.counts.iter().map(move |&count| {
+        let mut rest = self.values.as_ref();
+        self.counts.as_ref().iter().map(move |&count| {
             let (row, behind) = rest.split_at(count as usize);
             rest = behind;
             row

@@ -17,6 +17,8 @@ pub(super) struct Smallest {
     rooms: Vec<Room>,
     bounds: Vec<f32>,
     values: Vec<f32>,
+    /// Where rooms end, and another could begin.
+    used: usize,
 }
 
 /// Where the values of a row lie.
@@ -44,16 +46,32 @@ fn room(size: usize) -> usize {
     size.saturating_add(size.max(SPARE) + SLACK)
 }
 
+/// Room to begin with, for a row that keeps so many and will most likely be offered few below its bound.
+fn small_room(size: usize) -> usize {
+    (size / 4 + SPARE + SLACK).min(room(size))
+}
+
 impl Smallest {
     /// Rows by how many they keep, at least one, and the bound that they start with.
     pub(super) fn new(rows: impl Iterator<Item = (usize, f32)>) -> Self {
         let mut smallest = Self::default();
-        smallest.restart(rows);
+        smallest.lay_out(rows, room);
         smallest
     }
 
-    /// Other rows, in the memory of those before.
-    pub(super) fn restart(&mut self, rows: impl Iterator<Item = (usize, f32)>) {
+    /// Rows that will most likely be offered few values below their bounds: each has little room, and gets more where it needs it.
+    pub(super) fn with_few(rows: impl Iterator<Item = (usize, f32)>) -> Self {
+        let mut smallest = Self::default();
+        smallest.restart_with_few(rows);
+        smallest
+    }
+
+    /// Other rows [`with_few`](Self::with_few), in the memory of those before.
+    pub(super) fn restart_with_few(&mut self, rows: impl Iterator<Item = (usize, f32)>) {
+        self.lay_out(rows, small_room);
+    }
+
+    fn lay_out(&mut self, rows: impl Iterator<Item = (usize, f32)>, room: impl Fn(usize) -> usize) {
         (self.sizes, self.bounds) = rows.map(|(size, bound)| (size.max(1), bound)).unzip();
         let mut end = 0;
         self.rooms.clear();
@@ -62,6 +80,7 @@ impl Smallest {
             end += room(size);
             Room { start, end: start, full: end - SLACK, bound }
         }));
+        self.used = end;
         if end > self.values.len() {
             // Zeros that nobody writes to cost no memory.
             self.values = vec![0.0; end];
@@ -196,11 +215,19 @@ impl Smallest {
         }
     }
 
-    /// Lowers the bound to the largest value that still counts, where as many as are kept have come.
+    /// Lowers the bound to the largest value that still counts, where as many as are kept have come; a row that is full before has
+    /// little room, and gets more.
     #[cold]
     #[inline(never)]
     pub(super) fn tighten(&mut self, row: usize) {
-        let (size, room) = (self.sizes[row], &mut self.rooms[row]);
+        let (size, room) = (self.sizes[row], self.rooms[row]);
+        if room.end > room.full && room.full + SLACK - room.start < self::room(size) {
+            self.enlarge(row);
+            if self.rooms[row].end <= self.rooms[row].full {
+                return;
+            }
+        }
+        let room = &mut self.rooms[row];
         if room.end - room.start > size {
             room.bound = keep_smallest(&mut self.values[room.start..room.end], size);
             room.end = room.start + size;
@@ -208,10 +235,24 @@ impl Smallest {
         }
     }
 
+    /// Moves a row to where it has twice the room, or all that it may need.
+    fn enlarge(&mut self, row: usize) {
+        let old = self.rooms[row];
+        let (length, start) = (old.end - old.start, self.used);
+        let end = start + (2 * (old.full + SLACK - old.start)).min(room(self.sizes[row]));
+        if end > self.values.len() {
+            self.values.resize(end, 0.0);
+        }
+        self.values.copy_within(old.start..old.end, start);
+        self.rooms[row] = Room { start, end: start + length, full: end - SLACK, bound: old.bound };
+        self.used = end;
+    }
+
     /// Takes over a row of another, that keeps as many.
     pub(super) fn replace(&mut self, row: usize, other: &Self, other_row: usize) {
         let (room, from) = (&mut self.rooms[row], &other.rooms[other_row]);
         room.end = room.start + (from.end - from.start);
+        debug_assert!(room.end <= room.full, "a row with little room takes nothing over");
         room.bound = from.bound;
         self.values[room.start..room.end].copy_from_slice(&other.values[from.start..from.end]);
         self.bounds[row] = from.bound;
@@ -338,17 +379,24 @@ mod tests {
         ) {
             let rows = [(1, f32::INFINITY), (size, f32::INFINITY), (size, f32::INFINITY)];
             let mut smallest = Smallest::new(rows.into_iter());
+            let mut few = Smallest::with_few([(7, 0.5)].into_iter());
+            few.offer(0, &values);
+            few.restart_with_few(rows.into_iter());
             for part in values.chunks(cut) {
-                smallest.offer(0, part);
-                smallest.offer(1, part);
-                smallest.offer_near([(2, part)].into_iter());
+                for smallest in [&mut smallest, &mut few] {
+                    smallest.offer(0, part);
+                    smallest.offer(1, part);
+                    smallest.offer_near([(2, part)].into_iter());
+                }
             }
             let mut expected = values.clone();
             expected.sort_unstable_by(f32::total_cmp);
             expected.truncate(size);
-            prop_assert_eq!(&*smallest.sorted(1), &expected[..]);
-            prop_assert_eq!(&*smallest.sorted(2), &expected[..]);
-            prop_assert_eq!(smallest.sorted(0).first(), expected.first(), "the neighbour is not touched");
+            for mut smallest in [smallest, few] {
+                prop_assert_eq!(&*smallest.sorted(1), &expected[..]);
+                prop_assert_eq!(&*smallest.sorted(2), &expected[..]);
+                prop_assert_eq!(smallest.sorted(0).first(), expected.first(), "the neighbour is not touched");
+            }
         }
     }
 

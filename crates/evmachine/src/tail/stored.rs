@@ -217,7 +217,7 @@ impl Met<'_> {
     /// What a block finds among all others, which find nothing.
     fn twice(&self, block: usize) -> Result<Found, Halt> {
         let side = self.side(block);
-        let mut merged = Found::default();
+        let mut merged: Found = Found::default();
         for columns in 0..self.blocks.len() {
             let columns = self.work.side(&self.blocks[columns], None);
             let part = gather(self.run, self.work.problem.metric, &side, &columns, self.work.problem.sizes)?;
@@ -326,7 +326,9 @@ impl Met<'_> {
     }
 
     fn merge(&self, side: &Side<'_>, parts: &[Found]) -> Found {
-        Found::smallest(parts, side.classes.len(), |row| self.work.problem.size(side.classes[row]))
+        Found::smallest(&parts.iter().collect::<Vec<_>>(), side.classes.len(), |row| {
+            self.work.problem.size(side.classes[row])
+        })
     }
 }
 

@@ -197,7 +197,7 @@ fn exchange_part<W: Default, R>(
     let (rows, count) = (problem.rows.indices.len(), problem.against[0].columns.len());
     let bound = |row: usize| problem.rows.bounds.map_or(f32::INFINITY, |bounds| bounds[row]);
     let wanted = problem.rows.classes.iter().enumerate();
-    let mut smallest = Smallest::new(wanted.map(|(row, &class)| (problem.size(class), bound(row))));
+    let mut smallest = Smallest::with_few(wanted.map(|(row, &class)| (problem.size(class), bound(row))));
     let (mut other, mut found, mut workspace) = (Smallest::default(), Vec::new(), W::default());
     loop {
         let start = next.fetch_add(problem.run.tile_columns, Ordering::Relaxed);
@@ -207,7 +207,7 @@ fn exchange_part<W: Default, R>(
         meter.check()?;
         let columns = start..(start + problem.run.tile_columns).min(count);
         let wanted = |column: usize| (problem.column_size(end.classes[column]), end.bounds[column]);
-        other.restart(columns.clone().map(wanted));
+        other.restart_with_few(columns.clone().map(wanted));
         meet(problem, (0..rows, Some(packed)), &mut smallest, columns.clone(), Some(&mut other))?;
         let tails = columns.clone().enumerate();
         let results = tails

@@ -226,4 +226,9 @@ fn a_folder_is_for_one_run_of_one_process() {
     let foreign = ScratchFolder::open(&path).unwrap_err();
     assert_eq!(foreign, FolderError::Foreign { path: path.clone(), name: "thesis.txt".to_owned() });
     assert!(path.join("thesis.txt").exists());
+    let nowhere = above.path().join("nowhere").join("scratch");
+    assert!(
+        matches!(ScratchFolder::open(&nowhere), Err(FolderError::Failed { path, .. }) if path == nowhere)
+    );
+    assert!(!above.path().join("nowhere").exists());
 }

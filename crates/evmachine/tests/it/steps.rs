@@ -74,7 +74,7 @@ impl Workers {
             parts[a].push(first);
             parts[b].extend(second);
         }
-        let mut all = Found::default();
+        let mut all: Found = Found::default();
         for ((values, classes), parts) in rows.iter().zip(&parts) {
             // In two goes, as a tree of merges would.
             let half = parts.len() / 2;
@@ -269,6 +269,11 @@ fn what_a_step_cannot_work_with_is_named() {
     let error = StepError::Found { rows: 4, counts: 2, values: 1 };
     assert_eq!(task.merge(&classes, &[&found]), Err(error.clone()));
     assert_eq!(task.short(&classes, &found), Err(error));
+    for value in [-0.0, -1.0, f32::NAN] {
+        let found = Found { counts: &[1, 0, 1, 0][..], values: &[0.5, value][..] };
+        let error = task.merge(&classes, &[&found]).unwrap_err();
+        assert!(matches!(error, StepError::Distance { at: 1, .. }), "{error}");
+    }
     let whole = task.meet(&run, (rows, None), None).unwrap().0;
     assert_eq!(task.fit(&whole), Err(StepError::NothingToFit));
     let stranger = Vectors { values: &[2.0], classes: &[NO_CLASS] };

@@ -334,9 +334,7 @@ class _Job:
         self._parts[block].append(self._submit(gather, self._rows[block], self._bounds[block], columns))
         return self._parts[block][-1]
 
-    def _finish(
-        self, rows: Any, parts: list[Any], take: Callable[[BlockTails, npt.NDArray[np.uint64]], None]
-    ) -> None:
+    def _finish(self, rows: Any, parts: list[Any], take: Callable[[BlockTails, npt.NDArray[np.uint64]], None]) -> None:
         """Has the tails of rows made of all that was found, and taken with the positions of those that are short."""
         while len(parts) > _PARTS:
             groups = [parts[start : start + _PARTS] for start in range(0, len(parts), _PARTS)]

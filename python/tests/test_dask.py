@@ -50,9 +50,12 @@ def test_the_file_is_that_of_one_process(few, expected, tmp_path, workers):
 
 
 def test_workers_may_be_threads_of_this_process(few, expected):
-    with distributed.LocalCluster(
-        n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None, silence_logs=50
-    ) as cluster, distributed.Client(cluster) as client:
+    with (
+        distributed.LocalCluster(
+            n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None, silence_logs=50
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
         assert content(evmachine.dask.fit(*few, client=client, block_rows=150, n_jobs=1)) == expected
 
 

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
+use crate::distance::{self, Columns};
 use crate::error::{FeatureError, FitError, Halt, LabelError};
 use crate::features::Features;
 use crate::labels::{self, Labels};
@@ -25,6 +26,13 @@ pub(crate) struct Batch<'a> {
     pub(crate) classes: Vec<u32>,
     /// By class, its part of `order`.
     pub(crate) ranges: Vec<Range<usize>>,
+}
+
+/// What tails meet instead of the batch where rows that are not learned stand in them: all rows.
+pub(crate) struct Bystanders {
+    pub(crate) columns: Box<dyn Columns>,
+    /// By class, its own among the columns.
+    pub(crate) own: Vec<Range<usize>>,
 }
 
 /// Refuses what cannot be learned by a model of so many dimensions.
@@ -73,8 +81,9 @@ pub(crate) fn class_ids(model: &mut Evm, labels: &Labels) -> (Vec<u32>, Vec<Stri
 }
 
 impl<'a> Batch<'a> {
-    pub(crate) fn new(points: Points<'a>, ids: &[u32], classes: usize) -> Self {
-        let mut order: Vec<usize> = (0..ids.len()).collect();
+    /// Of the `learned` rows among `points`; `ids` has the class of every row.
+    pub(crate) fn new(points: Points<'a>, ids: &[u32], learned: &[usize], classes: usize) -> Self {
+        let mut order = learned.to_vec();
         order.sort_by_key(|&row| ids[row]);
         let sorted: Vec<u32> = order.iter().map(|&row| ids[row]).collect();
         let start = |class: u32| sorted.partition_point(|&id| id < class);
@@ -104,20 +113,45 @@ impl<'a> Batch<'a> {
         Ok(Self { points, ..self })
     }
 
-    /// Moves the rows towards their neighbours; where they were before, if they moved.
-    pub(crate) fn smooth(&mut self, run: &Run<'_>, model: &Evm) -> Result<Option<Points<'a>>, Halt> {
-        let params = &model.params;
-        if params.smoothing == 0.0 || params.smoothing_neighbors <= 1 {
+    /// The rows of the batch and others that are not learned, as negatives: where they would be had all been learned.
+    pub(crate) fn bystanders(
+        &self,
+        run: &Run<'_>,
+        model: &Evm,
+        ids: &[u32],
+        others: &[usize],
+    ) -> Result<Option<Bystanders>, Halt> {
+        if others.is_empty() {
             return Ok(None);
         }
-        let smoothing = Smoothing { fraction: params.smoothing, neighbors: params.smoothing_neighbors };
+        let metric = &model.params.metric;
+        let mut all = [&self.order[..], others].concat();
+        all.sort_by_key(|&row| (ids[row], row));
+        let start = |class: usize| all.partition_point(|&row| (ids[row] as usize) < class);
+        let own: Vec<Range<usize>> =
+            (0..model.classes.len()).map(|class| start(class)..start(class + 1)).collect();
+        let columns = match smoothing_of(model) {
+            None => distance::columns(metric, &self.points, &all),
+            Some(smoothing) => {
+                let classes: Vec<ClassRows<'_>> =
+                    own.iter().map(|range| ClassRows { new: &all[range.clone()], old: &[] }).collect();
+                let moved = smoothing::smooth(run, metric, smoothing, &self.points, &classes)?;
+                distance::columns(metric, &moved, &all)
+            }
+        };
+        Ok(Some(Bystanders { columns, own }))
+    }
+
+    /// Moves the rows towards their neighbours; where they were before, if they moved.
+    pub(crate) fn smooth(&mut self, run: &Run<'_>, model: &Evm) -> Result<Option<Points<'a>>, Halt> {
+        let Some(smoothing) = smoothing_of(model) else { return Ok(None) };
         let rows: Vec<ClassRows<'_>> = model
             .classes
             .iter()
             .zip(&self.ranges)
             .map(|(class, range)| ClassRows { new: &self.order[range.clone()], old: &class.vectors })
             .collect();
-        let (metric, points) = (&params.metric, &self.points);
+        let (metric, points) = (&model.params.metric, &self.points);
         let smoothed = match run.scratch {
             Some(scratch) => smoothing::smooth_there(run, scratch, metric, smoothing, points, &rows)?,
             None => smoothing::smooth(run, metric, smoothing, points, &rows)?,
@@ -126,34 +160,47 @@ impl<'a> Batch<'a> {
     }
 }
 
-/// Standardises by the columns of the first batch, which this may be, and groups the rows.
+fn smoothing_of(model: &Evm) -> Option<Smoothing> {
+    let (fraction, neighbors) = (model.params.smoothing, model.params.smoothing_neighbors);
+    (fraction > 0.0 && neighbors > 1).then_some(Smoothing { fraction, neighbors })
+}
+
+/// Standardises by the columns of the first batch, which this may be, and groups the rows that are learned.
 pub(crate) fn group<'a>(
     run: &Run<'_>,
     model: &mut Evm,
     features: &'a Features<'_>,
-    ids: &[u32],
+    (ids, learned): (&[u32], &[usize]),
     is_first: bool,
 ) -> Result<Batch<'a>, FitError> {
     if model.params.standardize && is_first {
-        let rows: Vec<usize> = (0..features.rows()).collect();
         let raw = Points::ready(features.values(), features.columns());
-        model.standard = Some(Arc::new(Standard::estimate(&raw, &rows)));
+        model.standard = Some(Arc::new(Standard::estimate(&raw, learned)));
     }
     let points = match run.scratch {
         Some(scratch) => model.standardized_there(scratch, features)?,
         None => model.standardized(features)?,
     };
-    Ok(Batch::new(points, ids, model.classes.len()))
+    Ok(Batch::new(points, ids, learned, model.classes.len()))
 }
 
 /// Resolves the tail size of new classes; returns the classes with data whose size exceeds their negatives.
-pub(crate) fn set_tail_sizes(model: &mut Evm, old_vectors: usize, batch: &Batch<'_>) -> Vec<String> {
+pub(crate) fn set_tail_sizes(
+    model: &mut Evm,
+    old_vectors: usize,
+    batch: &Batch<'_>,
+    bystanders: Option<&Bystanders>,
+) -> Vec<String> {
+    let met = |class: usize, own: &Range<usize>| match bystanders {
+        None => batch.order.len() - own.len(),
+        Some(bystanders) => bystanders.columns.len() - bystanders.own[class].len(),
+    };
     let (ignored, guessed) = (model.ignored.len(), model.is_guessed());
     let held = model.points_held() as usize;
     let new_size = model.tail_size_of_new();
     let mut clipped = Vec::new();
     for (number, (class, range)) in model.classes.iter_mut().zip(&batch.ranges).enumerate() {
-        let others = batch.order.len() - range.len() + ignored;
+        let others = met(number, range) + ignored;
         // A class that was alone had no negatives to take a share of.
         let was_alone = guessed && number == 0;
         if class.points_seen == 0 || was_alone {

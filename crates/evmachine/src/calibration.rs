@@ -4,6 +4,7 @@ use crate::beta::Beta;
 use crate::curve::support_of;
 use crate::decision::ClassScore;
 use crate::params::TailModel;
+use crate::promise;
 use crate::rejection::Rejection;
 
 /// Scores of rows held out of training, which a query's score is compared with.
@@ -13,6 +14,11 @@ pub(crate) struct Calibration {
     rows: Vec<Scored>,
     /// Weight of each row and those before it.
     up_to: Vec<f64>,
+    /// How the same rows score for the classes that are not theirs, in rising order: what a class that the model does not have
+    /// would score, by an estimate. Empty with one class.
+    left_out: Vec<LeftOut>,
+    /// Scores of strangers that were given, in rising order.
+    strangers: Vec<f64>,
     /// P(class | known) is softmax of the supports times this.
     pub(crate) sharpness: f64,
     /// Share of the rows whose best class was right when the model was fitted.
@@ -34,6 +40,23 @@ pub(crate) struct Scored {
     pub(crate) weight: f64,
 }
 
+/// A held-out row as a stranger: its decision among the other classes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct LeftOut {
+    pub(crate) score: f64,
+    /// Its own class, which was left out.
+    pub(crate) class: u32,
+    pub(crate) weight: f64,
+}
+
+/// How a rule is to be kept.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Rule {
+    pub(crate) rejection: Rejection,
+    /// Of how many trainings in 1 the share holds; 0 is on average over all of them.
+    pub(crate) confidence: f64,
+}
+
 /// What [`Evm::calibration`](crate::Evm::calibration) tells.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
 #[non_exhaustive]
@@ -47,10 +70,18 @@ pub struct CalibrationInfo {
 }
 
 impl Calibration {
-    pub(crate) fn new(rows: Vec<Scored>, sharpness: f64, accuracy: f64, classes: usize) -> Self {
-        let (up_to, thresholds) = (Vec::new(), Vec::new());
-        let mut calibration = Self { rows, up_to, sharpness, accuracy, classes, thresholds };
-        calibration.sort();
+    pub(crate) fn new(rows: Vec<Scored>, left_out: Vec<LeftOut>, sharpness: f64, accuracy: f64, classes: usize) -> Self {
+        let mut calibration = Self {
+            rows: Vec::new(),
+            up_to: Vec::new(),
+            left_out: Vec::new(),
+            strangers: Vec::new(),
+            sharpness,
+            accuracy,
+            classes,
+            thresholds: Vec::new(),
+        };
+        calibration.set_rows(rows, left_out);
         calibration
     }
 
@@ -58,18 +89,29 @@ impl Calibration {
         &self.rows
     }
 
-    pub(crate) fn set_rows(&mut self, rows: Vec<Scored>) {
-        self.rows = rows;
-        self.sort();
+    pub(crate) fn left_out(&self) -> &[LeftOut] {
+        &self.left_out
     }
 
-    fn sort(&mut self) {
-        self.rows.sort_by(|a, b| a.score.total_cmp(&b.score));
-        let sums = self.rows.iter().scan(0.0, |sum, row| {
+    pub(crate) fn strangers(&self) -> &[f64] {
+        &self.strangers
+    }
+
+    pub(crate) fn set_rows(&mut self, mut rows: Vec<Scored>, mut left_out: Vec<LeftOut>) {
+        rows.sort_by(|a, b| a.score.total_cmp(&b.score));
+        left_out.sort_by(|a, b| a.score.total_cmp(&b.score));
+        let sums = rows.iter().scan(0.0, |sum, row| {
             *sum += row.weight;
             Some(*sum)
         });
         self.up_to = sums.collect();
+        self.rows = rows;
+        self.left_out = left_out;
+    }
+
+    pub(crate) fn set_strangers(&mut self, mut scores: Vec<f64>) {
+        scores.sort_by(f64::total_cmp);
+        self.strangers = scores;
     }
 
     pub(crate) fn info(&self) -> CalibrationInfo {
@@ -78,89 +120,150 @@ impl Calibration {
 
     /// The conformal p-value: the share of known rows, this one counted, that score no higher.
     pub(crate) fn p_value(&self, score: f64) -> f64 {
-        let total = *self.up_to.last().expect("a calibration has rows");
-        let unit = total / self.rows.len() as f64;
+        let (total, unit) = total(&self.rows);
         let end = self.rows.partition_point(|row| row.score <= score);
         let below = if end == 0 { 0.0 } else { self.up_to[end - 1] };
         (below + unit) / (total + unit)
     }
 
+    /// The share of the rows that score less.
+    pub(crate) fn share_below(&self, score: f64) -> f64 {
+        let end = self.rows.partition_point(|row| row.score < score);
+        let below = if end == 0 { 0.0 } else { self.up_to[end - 1] };
+        below / self.up_to.last().copied().unwrap_or(1.0)
+    }
+
+    /// So many rows of equal weight tell as much as these do: `(sum w)^2 / sum w^2`.
+    pub(crate) fn effective_rows(&self) -> usize {
+        effective(&self.rows)
+    }
+
+    /// The rows whose best class this is.
+    pub(crate) fn answered(&self, class: u32) -> Vec<Scored> {
+        self.rows.iter().copied().filter(|row| row.best == class).collect()
+    }
+
     /// Sets the thresholds that the rule asks for, one for each of so many classes.
-    pub(crate) fn set_thresholds(
-        &mut self,
-        rule: Rejection,
-        strangers: Beta,
-        model: TailModel,
-        classes: usize,
-    ) {
-        let all: Vec<Scored> = self.rows.clone();
-        self.thresholds = match rule {
+    pub(crate) fn set_thresholds(&mut self, rule: Rule, model: TailModel, classes: usize) {
+        let Rule { rejection, confidence } = rule;
+        self.thresholds = match rejection {
             Rejection::Probability(delta) => vec![support_of(model, delta); classes],
-            Rejection::FalseUnknown(rate) => vec![quantile(&all, rate, model); classes],
+            Rejection::Support(support) => vec![support; classes],
+            Rejection::FalseUnknown(rate) => vec![quantile(&self.rows, rate, confidence, model); classes],
             Rejection::FalseUnknownPerClass(rate) => {
-                let shared = quantile(&all, rate, model);
+                let shared = quantile(&self.rows, rate, confidence, model);
                 (0..classes as u32)
                     .map(|class| {
-                        let own: Vec<Scored> = all.iter().copied().filter(|row| row.best == class).collect();
-                        if (own.len() + 1) as f64 * rate >= 1.0 {
-                            quantile(&own, rate, model)
+                        let own = self.answered(class);
+                        if effective(&own) >= promise::rows_needed(rate, confidence) {
+                            quantile(&own, rate, confidence, model)
                         } else {
                             shared
                         }
                     })
                     .collect()
             }
-            Rejection::FalseKnown(rate) => {
-                let least = strangers.quantile(1.0 - rate);
-                let reached = self.rows.iter().find(|row| self.p_value(row.score) >= least);
-                vec![reached.map_or(f64::INFINITY, |row| row.score); classes]
-            }
+            Rejection::FalseKnown(rate) => vec![self.above_strangers(rate, confidence); classes],
         };
+    }
+
+    /// The lowest threshold that accepts at most `rate` of the strangers: by the order statistic of those that were given, with its
+    /// finite-sample correction; else, as an estimate, by the rows whose class was left out.
+    fn above_strangers(&self, rate: f64, confidence: f64) -> f64 {
+        if rate >= 1.0 {
+            return f64::MIN;
+        }
+        if !self.strangers.is_empty() {
+            let count = self.strangers.len();
+            let accepted = promise::mistakes_allowed(count, rate, confidence);
+            // Fewer strangers than the rate takes are refused before they come here; the highest of them is what is left then.
+            return self.strangers[count - accepted.clamp(1, count)].next_up();
+        }
+        let total: f64 = self.left_out.iter().map(|row| row.weight).sum();
+        let mut above = 0.0;
+        for row in self.left_out.iter().rev() {
+            above += row.weight;
+            if above > rate * total {
+                return row.score.next_up();
+            }
+        }
+        f64::INFINITY
+    }
+
+    /// By class with rows, the share of its rows that would be accepted at a threshold if the model did not have the class; in rising
+    /// order.
+    pub(crate) fn left_out_accepted(&self, threshold: f64) -> Vec<f64> {
+        let classes = self.left_out.iter().map(|row| row.class as usize + 1).max().unwrap_or(0);
+        let mut counts = vec![(0.0, 0.0); classes];
+        for row in &self.left_out {
+            let (all, accepted) = &mut counts[row.class as usize];
+            *all += row.weight;
+            *accepted += if row.score >= threshold { row.weight } else { 0.0 };
+        }
+        let mut shares: Vec<f64> =
+            counts.iter().filter(|(all, _)| *all > 0.0).map(|(all, accepted)| accepted / all).collect();
+        shares.sort_by(f64::total_cmp);
+        shares
     }
 }
 
 /// Rows from which on their scores tell how they fall off: as many as 5 % take.
 const FEWEST: usize = 19;
 
-/// Weight of all, and of one on average.
+/// Weight of all, and of one row where so many of equal weight told as much.
 fn total(rows: &[Scored]) -> (f64, f64) {
-    let total: f64 = rows.iter().map(|row| row.weight).sum();
-    (total, total / rows.len().max(1) as f64)
+    let sum: f64 = rows.iter().map(|row| row.weight).sum();
+    let squares: f64 = rows.iter().map(|row| row.weight * row.weight).sum();
+    (sum, if sum > 0.0 { squares / sum } else { 0.0 })
 }
 
-/// The highest score below which at most `rate` of the rows lie, one more counted: the conformal quantile. Where there are
-/// too few rows for the rate, it lies below all of them, see [`below_all`]; of less than [`FEWEST`] rows it is the lowest score, or delta of
-/// the paper where that is lower.
+pub(crate) fn effective(rows: &[Scored]) -> usize {
+    let (total, unit) = total(rows);
+    if unit > 0.0 { (total / unit + 1e-9) as usize } else { 0 }
+}
+
+/// The highest score below which at most `rate` of the rows lie, one more counted: the conformal quantile, or with a confidence
+/// that of as many rows as it allows. Where there are too few rows for the rate, it lies below all of them, see [`below_all`]; of less
+/// than [`FEWEST`] rows it is the lowest score, or delta of the paper where that is lower.
 ///
 /// A rate of 0 asks that nothing known is rejected: all that is within the model's reach is then accepted.
-fn quantile(sorted: &[Scored], rate: f64, model: TailModel) -> f64 {
+fn quantile(sorted: &[Scored], rate: f64, confidence: f64, model: TailModel) -> f64 {
     const WITHIN_REACH: f64 = -1e6;
+    let lowest = sorted.first().map_or(f64::INFINITY, |row| row.score);
+    if rate == 0.0 {
+        return lowest.min(WITHIN_REACH);
+    }
+    let count = effective(sorted);
+    let share = if confidence == 0.0 {
+        rate
+    } else {
+        promise::mistakes_allowed(count, rate, confidence) as f64 / (count + 1) as f64
+    };
     let (total, unit) = total(sorted);
     let (mut below, mut threshold) = (unit, None);
     for row in sorted {
-        if below > rate * (total + unit) + 1e-9 * total {
+        if below > share * (total + unit) + 1e-9 * total {
             break;
         }
         threshold = Some(row.score);
         below += row.weight;
     }
-    let lowest = sorted.first().map_or(f64::INFINITY, |row| row.score);
-    if rate == 0.0 {
-        return lowest.min(WITHIN_REACH);
-    }
-    threshold.unwrap_or_else(|| below_all(sorted, rate).unwrap_or(lowest.min(support_of(model, 0.05))))
+    threshold.unwrap_or_else(|| {
+        let needed = promise::rows_needed(rate, confidence);
+        below_all(sorted, count as f64 / needed as f64).unwrap_or(lowest.min(support_of(model, 0.05)))
+    })
 }
 
-/// Where scores would be below with a chance of `rate`, which is less than the rows can tell: below the lowest of n rows by
-/// `m ln(1 / ((n + 1) rate))`, as if they fell off exponentially below their median, by m on average.
-fn below_all(sorted: &[Scored], rate: f64) -> Option<f64> {
+/// Where scores would lie that are so much rarer than the lowest row, `share` being below 1: below the lowest by `m ln(1 / share)`, as
+/// if scores fell off exponentially below their median, by m on average.
+fn below_all(sorted: &[Scored], share: f64) -> Option<f64> {
     if sorted.len() < FEWEST {
         return None;
     }
     let (lowest, median) = (sorted[0].score, sorted[sorted.len() / 2].score);
     let half = &sorted[..sorted.len() / 2];
     let mean = half.iter().map(|row| median - row.score).sum::<f64>() / half.len() as f64;
-    let below = lowest - mean * (1.0 / ((sorted.len() + 1) as f64 * rate)).ln().max(0.0);
+    let below = lowest - mean * (1.0 / share).ln().max(0.0);
     below.is_finite().then_some(below)
 }
 
@@ -197,29 +300,46 @@ mod tests {
     fn the_threshold_is_the_conformal_quantile() {
         let rows = scored((0..99).map(f64::from));
         // Of 100 rows, the query counted, 5 may be rejected: those below the fifth lowest score are 4 of 99.
-        assert_eq!(quantile(&rows, 0.05, TailModel::Weibull), 4.0);
-        assert_eq!(quantile(&rows, 0.049, TailModel::Weibull), 3.0);
-        assert_eq!(quantile(&rows, 0.01, TailModel::Weibull), 0.0);
-        // Too few rows to tell: 25 below the median on average, and ten times rarer than the lowest.
-        assert!((quantile(&rows, 0.001, TailModel::Weibull) + 25.0 * 10f64.ln()).abs() < 1e-9);
-        assert!((quantile(&rows, 0.0099, TailModel::Weibull) + 0.25).abs() < 0.01, "without a leap");
+        let quantile = |rows: &[Scored], rate: f64| quantile(rows, rate, 0.0, TailModel::Weibull);
+        assert_eq!(quantile(&rows, 0.05), 4.0);
+        assert_eq!(quantile(&rows, 0.049), 3.0);
+        assert_eq!(quantile(&rows, 0.01), 0.0);
+        // Too few rows to tell: 25 below the median on average, and 999 rows would be needed.
+        assert!((quantile(&rows, 0.001) + 25.0 * (999.0 / 99.0f64).ln()).abs() < 1e-9);
+        assert!((quantile(&rows, 0.0099) + 0.25).abs() < 0.06, "without a leap");
         let delta = support_of(TailModel::Weibull, 0.05);
-        assert_eq!(
-            quantile(&rows[..18], 0.05, TailModel::Weibull),
-            delta.min(0.0),
-            "nothing to tell it from"
-        );
-        assert_eq!(quantile(&rows[..19], 0.05, TailModel::Weibull), 0.0);
+        assert_eq!(quantile(&rows[..18], 0.05), delta.min(0.0), "nothing to tell it from");
+        assert_eq!(quantile(&rows[..19], 0.05), 0.0);
         let same = scored([7.0; 30].into_iter());
-        assert_eq!(quantile(&same, 0.01, TailModel::Weibull), 7.0);
+        assert_eq!(quantile(&same, 0.01), 7.0 - 0.0);
         let endless = scored([1.0].into_iter().chain([f64::INFINITY; 30]));
-        assert_eq!(quantile(&endless, 0.01, TailModel::Weibull), delta.min(1.0));
-        assert_eq!(quantile(&rows, 0.0, TailModel::Weibull), -1e6);
+        assert_eq!(quantile(&endless, 0.01), delta.min(1.0));
+        assert_eq!(quantile(&rows, 0.0), -1e6);
+    }
+
+    #[test]
+    fn a_row_that_stands_for_many_counts_as_many() {
+        let rows: Vec<Scored> =
+            (0..200).map(|i| Scored { score: f64::from(i), best: 0, weight: if i < 10 { 10.0 } else { 1.0 } }).collect();
+        // Of a weight of 290, ten rows have 100: a fifth lies below the sixth row.
+        assert_eq!(quantile(&rows, 0.2, 0.0, TailModel::Weibull), 5.0);
+        assert_eq!(effective(&rows), 290 * 290 / (10 * 100 + 190));
+        let calibration = Calibration::new(rows, Vec::new(), 1.0, 1.0, 1);
+        assert_eq!(calibration.share_below(5.0), 50.0 / 290.0);
+    }
+
+    #[test]
+    fn with_confidence_fewer_rows_may_lie_below() {
+        let rows = scored((0..999).map(f64::from));
+        let average = quantile(&rows, 0.05, 0.0, TailModel::Weibull);
+        let sure = quantile(&rows, 0.05, 0.95, TailModel::Weibull);
+        // P(Beta(39, 961) <= 0.05) = 0.953, P(Beta(40, 960) <= 0.05) = 0.938.
+        assert_eq!((average, sure), (49.0, 38.0));
     }
 
     #[test]
     fn p_values_of_known_rows_are_uniform() {
-        let calibration = Calibration::new(scored((0..99).rev().map(f64::from)), 1.0, 1.0, 1);
+        let calibration = Calibration::new(scored((0..99).rev().map(f64::from)), Vec::new(), 1.0, 1.0, 1);
         assert!((calibration.p_value(49.0) - 0.51).abs() < 1e-12);
         assert!((calibration.p_value(-1.0) - 0.01).abs() < 1e-12);
         assert_eq!(calibration.p_value(1e9), 1.0);
@@ -229,13 +349,26 @@ mod tests {
     fn a_class_with_few_rows_has_the_threshold_of_all() {
         let rows: Vec<Scored> =
             (0..100).map(|i| Scored { score: f64::from(i), best: u32::from(i >= 95), weight: 1.0 }).collect();
-        let mut calibration = Calibration::new(rows, 1.0, 1.0, 2);
-        let strangers = Beta { a: 0.3, b: 1.0 };
-        calibration.set_thresholds(Rejection::FalseUnknownPerClass(0.1), strangers, TailModel::Weibull, 2);
+        let mut calibration = Calibration::new(rows, Vec::new(), 1.0, 1.0, 2);
+        let rule = |rejection| Rule { rejection, confidence: 0.0 };
+        calibration.set_thresholds(rule(Rejection::FalseUnknownPerClass(0.1)), TailModel::Weibull, 2);
         assert_eq!(calibration.thresholds, [8.0, 9.0]);
-        calibration.set_thresholds(Rejection::FalseKnown(0.2), strangers, TailModel::Weibull, 2);
-        // p^0.3 = 0.8 at p = 0.475; the score of that p-value.
-        assert_eq!(calibration.thresholds, [47.0, 47.0]);
+    }
+
+    #[test]
+    fn strangers_that_were_given_are_counted_and_others_estimated_from_classes_left_out() {
+        let left_out = |i: u32| LeftOut { score: f64::from(i) - 100.0, class: i % 2, weight: 1.0 };
+        let rows = scored((0..50).map(f64::from));
+        let mut calibration = Calibration::new(rows, (0..100).map(left_out).collect(), 1.0, 1.0, 2);
+        let rule = |rate| Rule { rejection: Rejection::FalseKnown(rate), confidence: 0.0 };
+        calibration.set_thresholds(rule(0.1), TailModel::Weibull, 2);
+        let accepted = |threshold: f64| (0..100).filter(|&i| left_out(i).score >= threshold).count();
+        assert_eq!(accepted(calibration.thresholds[0]), 10);
+        assert_eq!(calibration.left_out_accepted(calibration.thresholds[0]), [0.1, 0.1]);
+        calibration.set_strangers((0..99).map(f64::from).collect());
+        calibration.set_thresholds(rule(0.1), TailModel::Weibull, 2);
+        // Of 100, the stranger to come counted, 10 may be accepted: 9 of the 99.
+        assert_eq!((0..99).filter(|&i| f64::from(i) >= calibration.thresholds[0]).count(), 9);
     }
 
     #[test]

@@ -22,7 +22,7 @@ use crate::reduce::{self, Originals};
 use crate::refit::{self, Merging, merge_sorted};
 use crate::report::{Report, StageTimes};
 use crate::search::TailRecall;
-use crate::tail::{self, Against, Executor, Near, Plan, Problem, Stored, StoredWork};
+use crate::tail::{self, Against, Executor, Near, Plan, Problem, Rows, Stored, StoredWork};
 use crate::tail_memory::{NewTails, forget_tails, keeps_tails, remember_tails, remembered};
 use crate::training;
 use crate::update::{self, Exchanged};
@@ -90,32 +90,35 @@ impl Evm {
     }
 }
 
-/// `old` with the batch learned, and with samples ignored if it is the first, as a model of its own.
-pub(crate) fn learn(
-    run: &Run<'_>,
-    old: &Evm,
-    features: &Features<'_>,
-    labels: &Labels,
-    ignored: Option<&Features<'_>>,
-) -> Result<(Evm, Report), FitError> {
-    // On a thread of the pool from start to end: between its stages nobody has to be woken.
-    rayon::scope(|_| learn_here(run, old, features, labels, ignored))
+/// What a model learns from.
+#[derive(Clone, Copy)]
+pub(crate) struct Lesson<'a> {
+    pub(crate) features: &'a Features<'a>,
+    pub(crate) labels: &'a Labels,
+    /// The rows to learn, in rising order. The others get their number in the model and leave no other trace.
+    pub(crate) learned: &'a [usize],
+    /// Rows that stand in the tails of other classes and are not learned otherwise, in rising order. With them, tails meet all rows where
+    /// they would be had all been learned. For a model of few rows, that is fitted from nothing and thrown away.
+    pub(crate) negatives: &'a [usize],
+    /// Samples that are no class, in the first lesson of a model.
+    pub(crate) ignored: Option<&'a Features<'a>>,
 }
 
-fn learn_here(
-    run: &Run<'_>,
-    old: &Evm,
-    features: &Features<'_>,
-    labels: &Labels,
-    ignored: Option<&Features<'_>>,
-) -> Result<(Evm, Report), FitError> {
+/// `old` with the lesson learned, as a model of its own.
+pub(crate) fn learn(run: &Run<'_>, old: &Evm, lesson: &Lesson<'_>) -> Result<(Evm, Report), FitError> {
+    // On a thread of the pool from start to end: between its stages nobody has to be woken.
+    rayon::scope(|_| learn_here(run, old, lesson))
+}
+
+fn learn_here(run: &Run<'_>, old: &Evm, lesson: &Lesson<'_>) -> Result<(Evm, Report), FitError> {
+    let &Lesson { features, labels, learned, negatives, ignored } = lesson;
     let metric = &old.params.metric;
     batch::check(old.dimensions, metric, features, labels)?;
     let is_first = old.classes.is_empty();
     let mut model = old.clone();
     model.cache = Cache::default();
     let (ids, new_classes) = batch::class_ids(&mut model, labels);
-    let batch = batch::group(run, &mut model, features, &ids, is_first)?;
+    let batch = batch::group(run, &mut model, features, (&ids, learned), is_first)?;
     let mut times = StageTimes::default();
 
     let clock = Instant::now();
@@ -123,6 +126,7 @@ fn learn_here(
     times.whitening = clock.elapsed();
 
     let clock = Instant::now();
+    let bystanders = batch.bystanders(run, &model, &ids, negatives)?;
     let originals = batch.smooth(run, &model)?.map(|points| Originals { points, first: old.points_seen });
     times.smoothing = clock.elapsed();
 
@@ -130,7 +134,7 @@ fn learn_here(
         let first = old.points_seen + features.rows() as u64;
         model.take_ignored(ignored, first).map_err(|error| FitError::Ignored { error })?;
     }
-    let clipped = batch::set_tail_sizes(&mut model, old.extreme_vector_count(), &batch);
+    let clipped = batch::set_tail_sizes(&mut model, old.extreme_vector_count(), &batch, bystanders.as_ref());
     let sizes: Vec<usize> = model.classes.iter().map(|class| class.tail_size).collect();
 
     let clock = Instant::now();
@@ -140,7 +144,14 @@ fn learn_here(
     };
     let old_ranges = model.ranges();
     let strangers = Strangers::new(&model);
-    let met = against(old, columns.as_ref(), &batch, &old_ranges, &strangers);
+    let mut met = against(old, columns.as_ref(), &batch, &old_ranges, &strangers);
+    if let (Some(bystanders), Some(among)) = (&bystanders, met.last_mut()) {
+        *among = Against { columns: bystanders.columns.as_ref(), own: &bystanders.own };
+    }
+    let rows = match bystanders {
+        None => batch.rows().among_themselves(),
+        Some(_) => batch.rows(),
+    };
     let keep_tails = keeps_tails(&model, old.extreme_vector_count(), &batch);
     let mut plans = Vec::new();
     let mut recall = None;
@@ -150,7 +161,7 @@ fn learn_here(
         (vec![(UNFITTED, Arc::default()); batch.order.len()], 0)
     } else {
         let exchanged = update::exchange(run, &model, &batch, &met, &sizes, &mut plans)?;
-        let fitted = fit_batch(run, &model, &batch, &met, &sizes, keep_tails, exchanged.as_ref())?;
+        let fitted = fit_batch(run, &model, rows, &met, &sizes, keep_tails, exchanged.as_ref())?;
         plans.push(fitted.plan);
         (recall, stored) = (fitted.recall, fitted.stored);
         times.tails = clock.elapsed();
@@ -174,21 +185,22 @@ fn learn_here(
     append(&mut model, &batch, fits, old.points_seen, stored.is_none());
     if alone {
         model.be_alone(run)?;
-        report_fits = model.classes[0].psi.iter().rev().take(features.rows()).collect();
+        report_fits = model.classes[0].psi.iter().rev().take(learned.len()).collect();
     }
     let counts: Vec<usize> = old_ranges.iter().map(Range::len).collect();
     let covers = reduce::reduce_after(run, &mut model, &batch, originals.as_ref(), stored.is_some())?;
     let (added, dropped) = reduce::count_changes(covers.as_deref(), &counts, &batch);
     let again = columns.as_deref().map(|columns| against(old, columns, &batch, &old_ranges, &strangers));
     let new = NewTails::new(again.as_deref(), stored.as_ref(), keep_tails);
-    remember_tails(run, &mut model, &batch, &new, &sizes)?;
+    remember_tails(run, &mut model, &batch, &new, (&sizes, old.points_seen))?;
     times.cover = clock.elapsed();
-    model.points_seen += ignored.map_or(0, |ignored| ignored.rows() as u64);
+    let given = features.rows() + ignored.map_or(0, Features::rows);
+    model.points_seen = old.points_seen + given as u64;
 
     let with_data =
         || sizes.iter().zip(&batch.ranges).filter(|(_, range)| !range.is_empty()).map(|(size, _)| *size);
     let report = Report {
-        rows: features.rows(),
+        rows: learned.len(),
         new_classes,
         classes: model.classes.len(),
         tail_sizes: (with_data().min().unwrap_or(0), with_data().max().unwrap_or(0)),
@@ -265,13 +277,13 @@ impl Fitted {
 fn fit_batch(
     run: &Run<'_>,
     model: &Evm,
-    batch: &Batch<'_>,
+    rows: Rows<'_>,
     against: &[Against<'_>],
     sizes: &[usize],
     keep_tails: bool,
     exchanged: Option<&Exchanged>,
 ) -> Result<Fitted, FitError> {
-    if let Some(fitted) = fit_stored(run, model, batch, against, sizes)? {
+    if let Some(fitted) = fit_stored(run, model, rows, against, sizes)? {
         return Ok(fitted);
     }
     let params = &model.params;
@@ -280,7 +292,6 @@ fn fit_batch(
         memory => memory,
     };
     let against = if exchanged.is_some() { &against[against.len() - 1..] } else { against };
-    let rows = batch.rows().among_themselves();
     let problem =
         Problem::new((run, Stage::Tails), &params.metric, rows, against, sizes).searched(params.search);
     let mut plan = problem.plan();
@@ -291,7 +302,7 @@ fn fit_batch(
         plan = problem.plan_without_device();
     }
     let fit = |row: usize, tail: &[f32], merging: &mut Merging| {
-        let size = sizes[batch.classes[row] as usize];
+        let size = sizes[rows.classes[row] as usize];
         let tail = match exchanged.map(|exchanged| &exchanged.new[row][..]) {
             None => tail,
             Some(nearest) if merge_sorted(nearest, tail, size, &mut merging.merged) => &merging.merged,
@@ -315,13 +326,12 @@ fn fit_batch(
 fn fit_stored(
     run: &Run<'_>,
     model: &Evm,
-    batch: &Batch<'_>,
+    rows: Rows<'_>,
     against: &[Against<'_>],
     sizes: &[usize],
 ) -> Result<Option<Fitted>, Halt> {
     let Some(scratch) = run.scratch else { return Ok(None) };
     let metric = &model.params.metric;
-    let rows = batch.rows().among_themselves();
     let itself = Problem::new((run, Stage::Tails), metric, rows, &against[against.len() - 1..], sizes);
     let plan = itself.plan();
     if plan.executor == Executor::Device {
@@ -344,7 +354,6 @@ fn append(model: &mut Evm, batch: &Batch<'_>, fits: Vec<Fit>, points_before: u64
         class.gains.push(1.0);
         class.points_seen += 1;
     }
-    model.points_seen += batch.order.len() as u64;
     if with_vectors {
         let everything: Vec<usize> = (0..model.classes.len()).collect();
         take_vectors(model, batch, &everything);

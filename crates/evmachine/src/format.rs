@@ -29,18 +29,19 @@ use tensors::Tensors;
 use vectors::{fits_of, tails_of, vectors_of};
 
 /// The latest version that this library writes. It reads this one and all before it, and writes the first that holds
-/// what the model has: 4 with one class alone, ignored samples, rows set aside, named rows or fillings; 3 with standard columns,
-/// witnesses or a calibration; 2 with whitening; else 1.
-pub const FORMAT_VERSION: u32 = 4;
+/// what the model has: 5 with a threshold from rows that were not learned, or one given as a support; 4 with one class alone, ignored samples, rows set aside, named rows or fillings; 3 with standard columns,
+/// or witnesses; 2 with whitening; else 1.
+pub const FORMAT_VERSION: u32 = 5;
 
 /// Parameters that came later, with the version that has them first.
-const LATER_PARAMS: [(&str, u32); 6] = [
+const LATER_PARAMS: [(&str, u32); 7] = [
     ("whitening", 2),
     ("standardize", 3),
     ("background", 3),
     ("logit_weight", 3),
     ("probe_weight", 3),
     ("strangers", 3),
+    ("confidence", 5),
 ];
 
 /// Counts of rows stay exact in every number that is made of them.
@@ -158,11 +159,16 @@ impl Evm {
     fn layout(&self) -> Result<Layout<'_>, FormatError> {
         let mut params =
             serde_json::to_value(Params::clone(&self.params)).map_err(|e| inconsistent(e.to_string()))?;
-        let version = match (self.has_kept(), self.is_beyond(), &self.whitening) {
-            (true, _, _) => 4,
-            (false, true, _) => 3,
-            (false, false, Some(_)) => 2,
-            (false, false, None) => 1,
+        let version = if self.is_calibrated() {
+            5
+        } else if self.has_kept() {
+            4
+        } else if self.is_beyond() {
+            3
+        } else if self.whitening.is_some() {
+            2
+        } else {
+            1
         };
         if let Some(params) = params.as_object_mut() {
             // Readers of earlier versions refuse names that they do not know.

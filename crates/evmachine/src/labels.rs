@@ -192,6 +192,11 @@ impl Labels {
         Self { names, ids }
     }
 
+    /// The given rows, with the classes of all.
+    pub(crate) fn of_rows(&self, rows: &[usize]) -> Self {
+        Self { names: self.names.clone(), ids: rows.iter().map(|&row| self.ids[row]).collect() }
+    }
+
     /// The given rows, in the given order.
     pub fn select(&self, rows: &[usize]) -> Self {
         let mut numbers = vec![u32::MAX; self.names.len()];

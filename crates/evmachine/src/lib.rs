@@ -109,6 +109,7 @@ mod points;
 mod pool;
 mod probe;
 mod progress;
+mod promise;
 mod psi;
 mod reach;
 mod reduce;
@@ -160,6 +161,7 @@ pub use params::{
 pub use pool::{Grouping, Membership, PoolError, SampleId, Strategy, Suggestion, UnknownPool};
 pub use probe::Probe;
 pub use progress::{Observer, Run, Stage};
+pub use promise::{Basis, Promise};
 pub use psi::{FitStatus, PsiModel};
 pub use rejection::Rejection;
 pub use report::{Concern, Report, StageTimes, StatusCounts, TuneAgain};

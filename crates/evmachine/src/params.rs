@@ -246,6 +246,9 @@ pub struct Params {
     pub probe_weight: Weight,
     /// Below which support a query is unknown: the paper's delta, or the share of queries that may be mistaken.
     pub rejection_threshold: Rejection,
+    /// Of how many trainings in 1 the promise of `rejection_threshold` holds: 0.95 sets the threshold so that it is kept in 95 of 100
+    /// trainings; 0 keeps it on average over trainings.
+    pub confidence: f64,
     /// How the p-values of unknown queries are distributed, Beta(a, b); those of known ones are uniform. P(known) rests on
     /// it. Measured by tuning, or on rows known to be unknown ([`Evm::calibrate_unknowns`](crate::Evm::calibrate_unknowns));
     /// unless measured, what is typical of embeddings.
@@ -286,6 +289,7 @@ impl Default for Params {
             logit_weight: Weight::Fixed(0.0),
             probe_weight: Weight::Fixed(0.0),
             rejection_threshold: Rejection::FalseUnknown(0.05),
+            confidence: 0.0,
             strangers: TYPICAL_STRANGERS,
             refit: Refit::Affected,
             reduce_when: ReduceWhen::Always,

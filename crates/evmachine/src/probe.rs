@@ -82,13 +82,14 @@ impl Probe {
         labels: &Labels,
     ) -> Result<Self, FitError> {
         Self::fitted(metric, features, labels, |data| {
-            let holdout = Holdout::new(data.classes, data.class_count, usize::MAX);
+            let holdout = Holdout::new(data.classes, data.class_count);
             let trial = if holdout.held.is_empty() {
                 None
             } else {
                 Some(Self::choose(run, metric, data, &holdout.train, &holdout.held)?)
             };
-            Self::refit(run, metric, data, trial.as_ref(), None)
+            let all: Vec<usize> = (0..data.points.len()).collect();
+            Self::refit(run, metric, data, &all, trial.as_ref(), None)
         })
     }
 
@@ -100,7 +101,10 @@ impl Probe {
         labels: &Labels,
         penalty: f64,
     ) -> Result<Self, FitError> {
-        Self::fitted(metric, features, labels, |data| Self::refit(run, metric, data, None, Some(penalty)))
+        Self::fitted(metric, features, labels, |data| {
+            let all: Vec<usize> = (0..data.points.len()).collect();
+            Self::refit(run, metric, data, &all, None, Some(penalty))
+        })
     }
 
     fn fitted(
@@ -175,16 +179,16 @@ impl Probe {
         Ok(best.1)
     }
 
-    /// The probe of all rows, at the penalty of `start` unless another is given, from there.
+    /// The probe of some rows, at the penalty of `start` unless another is given, from there.
     pub(crate) fn refit(
         run: &Run<'_>,
         metric: &Metric,
         data: Classed<'_>,
+        rows: &[usize],
         start: Option<&Self>,
         penalty: Option<f64>,
     ) -> Result<Self, Halt> {
-        let all: Vec<usize> = (0..data.points.len()).collect();
-        let rows = thinned(&all, data, MOST_ROWS);
+        let rows = thinned(rows, data, MOST_ROWS);
         let weights = vec![1.0; rows.len()];
         let standard = match start {
             Some(start) => start.standard.clone(),

@@ -6,10 +6,9 @@ use serde::{Deserialize, Serialize};
 
 /// What decides how much support a query needs to be accepted.
 ///
-/// All but [`Probability`](Rejection::Probability) are set on rows that were held out of a fit, anew at every update; the
-/// threshold is then part of the model ([`Evm::threshold`](crate::Evm::threshold)). Where nothing can be held out, because no
-/// class has two rows, there is no calibration ([`Evm::calibration`](crate::Evm::calibration), and
-/// [`Report::held_out`](crate::Report::held_out) is 0), and a psi below 0.05 is unknown.
+/// The shares are kept on rows that the model did not learn, anew at every update; the threshold is then part of the model
+/// ([`Evm::threshold`](crate::Evm::threshold)), and [`Evm::promise`](crate::Evm::promise) says what it rests on. If no class has two rows,
+/// nothing can be asked, there is no calibration ([`Evm::calibration`](crate::Evm::calibration)), and a psi below 0.05 is unknown.
 ///
 /// ```
 /// use evmachine::Rejection;
@@ -21,13 +20,17 @@ use serde::{Deserialize, Serialize};
 pub enum Rejection {
     /// Below this psi: the paper's delta.
     Probability(f64),
+    /// Below this support ([`Evm::threshold`](crate::Evm::threshold)), as it is.
+    Support(f64),
     /// At most this share of known queries is called unknown: the conformal quantile of held-out scores, so that it holds
     /// on average over fits whatever the distribution, as long as queries come from that of the training rows.
     FalseUnknown(f64),
-    /// As [`FalseUnknown`](Rejection::FalseUnknown), by the class that is answered, for those with enough held-out rows.
+    /// As [`FalseUnknown`](Rejection::FalseUnknown), for each class by itself: of the known queries whose best class it is, which
+    /// need not be their true class. Classes with too few held-out rows share the threshold of all
+    /// ([`Promise::classes_without`](crate::Promise::classes_without)).
     FalseUnknownPerClass(f64),
-    /// At most this share of unknown queries is accepted, by the distribution that
-    /// [`Params::strangers`](crate::Params::strangers) states.
+    /// At most this share of unknown queries is accepted: of strangers like those that were given
+    /// ([`Evm::calibrate_unknowns`](crate::Evm::calibrate_unknowns)); else by an estimate from classes left out in turn.
     FalseKnown(f64),
 }
 
@@ -36,6 +39,7 @@ impl Rejection {
     pub fn value(self) -> f64 {
         match self {
             Rejection::Probability(value)
+            | Rejection::Support(value)
             | Rejection::FalseUnknown(value)
             | Rejection::FalseUnknownPerClass(value)
             | Rejection::FalseKnown(value) => value,
@@ -44,36 +48,7 @@ impl Rejection {
 
     /// Whether the threshold comes from held-out rows.
     pub fn is_calibrated(self) -> bool {
-        !matches!(self, Rejection::Probability(_))
-    }
-
-    /// What so many held-out rows leave to be doubted of the rule, as a sentence for whoever asked for it.
-    ///
-    /// ```
-    /// use evmachine::Rejection;
-    ///
-    /// assert_eq!(Rejection::FalseUnknown(0.05).doubt(59), None);
-    /// let doubt = Rejection::FalseUnknown(0.01).doubt(59).expect("one in a hundred, of 59");
-    /// assert!(doubt.starts_with("59 held-out rows tell shares down to 1.67 %"));
-    /// ```
-    pub fn doubt(self, rows: usize) -> Option<String> {
-        let (Self::FalseUnknown(share) | Self::FalseUnknownPerClass(share)) = self else { return None };
-        let least = 1.0 / (rows + 1) as f64;
-        if share == 0.0 {
-            Some(
-                "nothing that is known may be rejected, so nothing is: every query within reach gets a name"
-                    .to_owned(),
-            )
-        } else if share < least {
-            Some(format!(
-                "{rows} held-out rows tell shares down to {:.2} %, and {} % are asked for: the threshold is a guess; more rows, or a larger \
-                 share, have it measured",
-                100.0 * least,
-                percent(share)
-            ))
-        } else {
-            None
-        }
+        !matches!(self, Rejection::Probability(_) | Rejection::Support(_))
     }
 }
 
@@ -87,6 +62,7 @@ impl fmt::Display for Rejection {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Rejection::Probability(delta) => write!(formatter, "psi below {delta}"),
+            Rejection::Support(support) => write!(formatter, "support below {support}"),
             Rejection::FalseUnknown(rate) => write!(formatter, "{} % of known rejected", percent(*rate)),
             Rejection::FalseUnknownPerClass(rate) => {
                 write!(formatter, "{} % of known rejected in each class", percent(*rate))
@@ -97,7 +73,7 @@ impl fmt::Display for Rejection {
 }
 
 /// Per cent, to four digits behind the point.
-fn percent(share: f64) -> f64 {
+pub(crate) fn percent(share: f64) -> f64 {
     (share * 1e6).round() / 1e4
 }
 
@@ -111,6 +87,8 @@ enum WrittenRejection {
 
 #[derive(Serialize, Deserialize)]
 enum Named {
+    #[serde(rename = "support")]
+    Support(f64),
     #[serde(rename = "false_unknown")]
     Unknown(f64),
     #[serde(rename = "false_unknown_per_class")]
@@ -123,6 +101,7 @@ impl Serialize for Rejection {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match *self {
             Rejection::Probability(delta) => WrittenRejection::Number(delta),
+            Rejection::Support(support) => WrittenRejection::Named(Named::Support(support)),
             Rejection::FalseUnknown(rate) => WrittenRejection::Named(Named::Unknown(rate)),
             Rejection::FalseUnknownPerClass(rate) => WrittenRejection::Named(Named::UnknownPerClass(rate)),
             Rejection::FalseKnown(rate) => WrittenRejection::Named(Named::Known(rate)),
@@ -135,11 +114,12 @@ impl<'de> Deserialize<'de> for Rejection {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let written = WrittenRejection::deserialize(deserializer).map_err(|_| {
             serde::de::Error::custom(
-                "must be a probability, or one of false_unknown, false_unknown_per_class, false_known with a share",
+                "must be a probability, support with a number, or one of false_unknown, false_unknown_per_class, false_known with a share",
             )
         })?;
         Ok(match written {
             WrittenRejection::Number(delta) => Rejection::Probability(delta),
+            WrittenRejection::Named(Named::Support(support)) => Rejection::Support(support),
             WrittenRejection::Named(Named::Unknown(rate)) => Rejection::FalseUnknown(rate),
             WrittenRejection::Named(Named::UnknownPerClass(rate)) => Rejection::FalseUnknownPerClass(rate),
             WrittenRejection::Named(Named::Known(rate)) => Rejection::FalseKnown(rate),

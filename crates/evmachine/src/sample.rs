@@ -1,28 +1,57 @@
-//! A bounded sample of the rows learned from, as they came: what a model needs to fit its probe again and to set its
-//! threshold anew when classes come and go.
+//! Rows that a model keeps as they came: those that its threshold is set on, and some to fit its probe again from.
 
 use crate::features::Features;
 use crate::holdout::spread;
 
-/// Rows of each class that are kept where a probe has to be fitted again.
+/// Learned rows of each class that are kept where a probe has to be fitted again.
 const REHEARSED: usize = 50;
-/// Rows in all, of each class alike and five at least, that thresholds are set on.
-const CALIBRATING: usize = 1_000;
-/// Values that are kept, at most.
+/// Values of learned rows that are kept, at most.
 const MOST_VALUES: usize = 1 << 24;
-/// The source of a row that was never learned from.
+/// The source of a row that is no training row.
 pub(crate) const NOT_LEARNED: u64 = u64::MAX;
 
-/// Rows grouped by class, those that calibrate first in each.
+/// What a row of the sample is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Role {
+    /// Learned; the probe is fitted on it again.
+    Rehearsed,
+    /// Learned, and calibrates by what a model without it said ([`Sample::optimism`]); the probe is fitted on it too.
+    Folded,
+    /// Held out of training: never learned, calibrates.
+    Held,
+    /// Given to calibrate on; not a training row.
+    Fresh,
+    /// Held out of training, and taken out of calibration: set aside, or replaced by fresh rows.
+    Idle,
+}
+
+impl Role {
+    pub(crate) const ALL: [Role; 5] = [Role::Rehearsed, Role::Folded, Role::Held, Role::Fresh, Role::Idle];
+
+    pub(crate) fn is_learned(self) -> bool {
+        matches!(self, Role::Rehearsed | Role::Folded)
+    }
+
+    pub(crate) fn calibrates(self) -> bool {
+        matches!(self, Role::Folded | Role::Held | Role::Fresh)
+    }
+}
+
+/// Rows grouped by class. Columns of equal length.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Sample {
     pub(crate) values: Vec<f32>,
     pub(crate) columns: usize,
     pub(crate) classes: Vec<u32>,
-    /// Number of the training row, [`NOT_LEARNED`] for a row that was only calibrated on.
+    /// Number of the training row; [`NOT_LEARNED`] for a fresh one.
     pub(crate) sources: Vec<u64>,
-    /// What the score of the row in the model, its own extreme vector left out, lacks to that of a row never seen.
+    pub(crate) roles: Vec<Role>,
+    /// Of a folded row: what its score in the model, its own extreme vector left out, lacks to that of a row never seen. Else 0.
     pub(crate) optimism: Vec<f64>,
+    /// How many queries a folded or a fresh row stands for.
+    pub(crate) weight: f64,
+    /// Values of rows that were given as strangers.
+    pub(crate) strangers: Vec<f32>,
 }
 
 /// A row that may join a sample.
@@ -32,25 +61,27 @@ pub(crate) struct NewRow {
     pub(crate) index: usize,
     pub(crate) class: u32,
     pub(crate) source: u64,
+    pub(crate) role: Role,
     pub(crate) optimism: f64,
+}
+
+impl NewRow {
+    pub(crate) fn new(index: usize, class: u32, source: u64, role: Role) -> Self {
+        Self { index, class, source, role, optimism: 0.0 }
+    }
 }
 
 impl Sample {
     pub(crate) fn empty(columns: usize) -> Self {
-        Self { columns, ..Self::default() }
+        Self { columns, weight: 1.0, ..Self::default() }
     }
 
     pub(crate) fn len(&self) -> usize {
         self.classes.len()
     }
 
-    /// Rows that calibrate, of a class among so many.
-    pub(crate) fn calibrating_of_each(classes: usize) -> usize {
-        (CALIBRATING / classes.max(1)).max(5)
-    }
-
-    /// Adds rows, and keeps as many of each class as a model with or without a probe needs: those that are there longest
-    /// first, then by a hash of their number. `values` gives the values of a row that is kept.
+    /// Adds rows: all that calibrate, and of those to rehearse as many as a model with a probe needs of each class, those that
+    /// are there longest first, then by a hash of their number. `values` gives the values of a row that is kept.
     pub(crate) fn extend<'a>(
         &mut self,
         rows: impl Iterator<Item = NewRow>,
@@ -59,68 +90,103 @@ impl Sample {
         classes: usize,
     ) {
         let room = (MOST_VALUES / self.columns.max(1) / classes.max(1)).max(2);
-        let most = Self::calibrating_of_each(classes).max(if probe { REHEARSED } else { 0 }).min(room);
+        let most = if probe { REHEARSED.min(room) } else { 0 };
         let mut new: Vec<Vec<NewRow>> = vec![Vec::new(); classes];
         for row in rows {
             new[row.class as usize].push(row);
         }
-        let old = std::mem::replace(self, Self::empty(self.columns));
+        let old = self.take_rows();
         let mut first = 0;
         for (class, rows) in new.iter_mut().enumerate() {
             let end = first + old.classes[first..].partition_point(|&other| other as usize <= class);
-            for row in first..end.min(first + most) {
-                self.push(old.row(row), class as u32, old.sources[row], old.optimism[row]);
+            let mut learned = 0;
+            let mut has_room = |role: Role| {
+                learned += usize::from(role.is_learned());
+                role != Role::Rehearsed || learned <= most
+            };
+            for row in (first..end).filter(|&row| has_room(old.roles[row])) {
+                self.push(old.row(row), NewRow { class: class as u32, ..old.new_row(row) });
             }
-            rows.sort_by_key(|row| spread(row.source));
-            for row in rows.iter().take(most.saturating_sub(end - first)) {
-                self.push(values(row.index), row.class, row.source, row.optimism);
+            rows.sort_by_key(|row| (row.role == Role::Rehearsed, spread(row.source)));
+            for row in rows.iter().filter(|row| has_room(row.role)) {
+                self.push(values(row.index), *row);
             }
             first = end;
         }
     }
 
-    pub(crate) fn push(&mut self, values: &[f32], class: u32, source: u64, optimism: f64) {
+    /// Its rows; what it has beside them stays.
+    pub(crate) fn take_rows(&mut self) -> Self {
+        let empty = Self {
+            weight: self.weight,
+            strangers: std::mem::take(&mut self.strangers),
+            ..Self::empty(self.columns)
+        };
+        std::mem::replace(self, empty)
+    }
+
+    pub(crate) fn push(&mut self, values: &[f32], row: NewRow) {
         self.values.extend_from_slice(values);
-        self.classes.push(class);
-        self.sources.push(source);
-        self.optimism.push(optimism);
+        self.classes.push(row.class);
+        self.sources.push(row.source);
+        self.roles.push(row.role);
+        self.optimism.push(row.optimism);
     }
 
     pub(crate) fn row(&self, row: usize) -> &[f32] {
         &self.values[row * self.columns..(row + 1) * self.columns]
     }
 
-    /// Positions of the rows that calibrate.
-    pub(crate) fn calibrating(&self, classes: usize) -> Vec<usize> {
-        let most = Self::calibrating_of_each(classes);
-        let mut seen = vec![0; classes];
-        let first = |&row: &usize| {
-            let seen = &mut seen[self.classes[row] as usize];
-            *seen += 1;
-            *seen <= most
-        };
-        (0..self.len()).filter(first).collect()
+    /// A row as one that may join another sample.
+    pub(crate) fn new_row(&self, row: usize) -> NewRow {
+        NewRow {
+            index: row,
+            class: self.classes[row],
+            source: self.sources[row],
+            role: self.roles[row],
+            optimism: self.optimism[row],
+        }
+    }
+
+    /// Positions of the rows whose role is wanted.
+    pub(crate) fn positions(&self, wanted: impl Fn(Role) -> bool) -> Vec<usize> {
+        (0..self.len()).filter(|&row| wanted(self.roles[row])).collect()
     }
 
     pub(crate) fn features(&self) -> Features<'_> {
         Features::checked_view(&self.values, self.columns)
     }
 
-    /// Without the rows of a class; later classes move up.
-    pub(crate) fn without(&self, class: usize) -> Self {
-        let mut kept = Self::empty(self.columns);
-        for row in (0..self.len()).filter(|&row| self.classes[row] as usize != class) {
-            let moved = self.classes[row] - u32::from(self.classes[row] as usize > class);
-            kept.push(self.row(row), moved, self.sources[row], self.optimism[row]);
+    /// The rows with another class each, or without it where there is none.
+    pub(crate) fn moved(&self, classes: usize, class_of: impl Fn(usize) -> Option<usize>) -> Self {
+        let mut by_class: Vec<Vec<usize>> = vec![Vec::new(); classes];
+        for row in 0..self.len() {
+            if let Some(class) = class_of(row) {
+                by_class[class].push(row);
+            }
         }
-        kept
+        let mut moved =
+            Self { weight: self.weight, strangers: self.strangers.clone(), ..Self::empty(self.columns) };
+        for (class, rows) in by_class.iter().enumerate() {
+            for &row in rows {
+                moved.push(self.row(row), NewRow { class: class as u32, ..self.new_row(row) });
+            }
+        }
+        moved
     }
 
-    /// The mean optimism of the rows that were learned from.
-    pub(crate) fn mean_optimism(&self) -> f64 {
-        let learned = self.sources.iter().zip(&self.optimism).filter(|(source, _)| **source != NOT_LEARNED);
-        let (count, sum) = learned.fold((0usize, 0.0), |(count, sum), (_, value)| (count + 1, sum + value));
-        if count == 0 { 0.0 } else { sum / count as f64 }
+    /// Without the rows of a class; later classes move up.
+    pub(crate) fn without(&self, class: usize) -> Self {
+        let classes = self.classes.last().map_or(0, |&last| last as usize + 1);
+        self.moved(classes, |row| {
+            let own = self.classes[row] as usize;
+            (own != class).then(|| own - usize::from(own > class))
+        })
+    }
+
+    /// Whether rows of training were held out for good.
+    pub(crate) fn has_held(&self) -> bool {
+        self.roles.contains(&Role::Held)
     }
 }
 
@@ -129,25 +195,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_class_keeps_so_many_and_what_was_there_stays() {
+    fn each_class_rehearses_so_many_and_all_that_calibrate_stay() {
         let mut sample = Sample::empty(1);
         let numbers: Vec<f32> = (0..10_000u16).map(f32::from).collect();
-        let rows = |class: u32, from: usize| {
-            (from..from + 600).map(move |index| NewRow { index, class, source: index as u64, optimism: 0.5 })
+        let rows = |class: u32, from: usize, role: Role| {
+            (from..from + 600).map(move |index| NewRow::new(index, class, index as u64, role))
         };
         let value = |index: usize| &numbers[index..=index];
-        sample.extend(rows(0, 0).chain(rows(1, 1000)), value, false, 2);
-        assert_eq!(sample.len(), 1000);
+        let both = rows(0, 0, Role::Held).chain(rows(1, 1000, Role::Rehearsed));
+        sample.extend(both, value, true, 2);
+        assert_eq!(sample.len(), 650);
         assert!(sample.sources.iter().zip(&sample.values).all(|(source, value)| *source as f32 == *value));
         let before = sample.sources.clone();
-        sample.extend(rows(1, 5000), value, false, 2);
-        assert_eq!(sample.sources, before);
-        sample.extend(rows(2, 9000), value, false, 3);
-        assert_eq!(sample.len(), 3 * 333);
-        assert_eq!(sample.calibrating(3).len(), 999);
+        sample.extend(rows(1, 5000, Role::Rehearsed), value, true, 2);
+        assert_eq!(sample.sources, before, "there is no room for more");
+        sample.extend(rows(2, 9000, Role::Folded), value, true, 3);
+        assert_eq!(sample.len(), 1250);
+        assert_eq!(sample.positions(Role::calibrates).len(), 1200);
         let fewer = sample.without(1);
-        assert_eq!((fewer.len(), fewer.classes.last()), (666, Some(&1)));
-        assert_eq!(fewer.values.len(), 666);
-        assert_eq!(sample.mean_optimism(), 0.5);
+        assert_eq!((fewer.len(), fewer.classes.last()), (1200, Some(&1)));
+        assert_eq!(fewer.values.len(), 1200);
+        sample.extend(std::iter::empty(), value, false, 3);
+        assert_eq!(sample.len(), 1200, "without a probe nothing is rehearsed");
     }
 }

@@ -62,6 +62,8 @@ pub(crate) fn smooth_there(
     let failed = |error: std::io::Error| scratch::failed(scratch, &error);
     let meter = run.meter(Stage::Smoothing, points.len());
     let mut room = scratch.room().map_err(failed)?;
+    // The last row may be one that is not learned; there is room for it all the same.
+    room.write((points.len() - 1) * d, &vec![0.0; d]).map_err(failed)?;
     for class in classes {
         let moved = smooth_class(run, metric, smoothing, points, class, &meter)?;
         for (&row, moved) in class.new.iter().zip(moved.chunks_exact(d)) {

@@ -67,23 +67,22 @@ impl<'a> NewTails<'a> {
     }
 }
 
-/// Brings the tails of the model within the memory limit: all of them whole, or none.
+/// Brings the tails of the model within the memory limit: all of them whole, or none. Rows of the batch are numbered from `first_new` on.
 pub(crate) fn remember_tails(
     run: &Run<'_>,
     model: &mut Evm,
     batch: &Batch<'_>,
     new: &NewTails<'_>,
-    sizes: &[usize],
+    (sizes, first_new): (&[usize], u64),
 ) -> Result<(), Halt> {
     if model.tail_memory != TailMemory::Full {
         return Ok(());
     }
     let kept = matches!(new, NewTails::Kept);
-    let first_new = model.points_seen - batch.order.len() as u64;
     let rows = batch.order.len() + model.extreme_vector_count() + model.ignored.len();
     let mut positions = Vec::new();
     if let NewTails::Stored { .. } = new {
-        positions = vec![0; batch.order.len()];
+        positions = vec![0; batch.points.len()];
         batch.order.iter().enumerate().for_each(|(position, &row)| positions[row] = position);
     }
     let position = |source: u64| positions[(source - first_new) as usize];

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use thiserror::Error;
 
 use crate::beta::Beta;
-use crate::calibration::{self, Calibration, CalibrationInfo, Scored};
+use crate::calibration::{self, Calibration, CalibrationInfo, LeftOut, Rule, Scored};
 use crate::curve::support_of;
 use crate::decision::ClassScore;
 use crate::device::DeviceError;
@@ -16,12 +16,19 @@ use crate::metric::MetricError;
 use crate::model::Evm;
 use crate::params::Params;
 use crate::progress::Run;
-use crate::rejection::Rejection;
-use crate::sample::{NOT_LEARNED, NewRow, Sample};
-use crate::stacking;
+use crate::promise;
+use crate::rejection::{Rejection, percent};
+use crate::sample::{NOT_LEARNED, NewRow, Role, Sample};
+use crate::{holdout, stacking};
 
 /// Below this support, which falls by far more, a query is nearest to an ignored sample or out of reach.
 const FALLEN: f64 = -1e6;
+
+/// Supports that the sharpness of P(class | known) is found on, at most.
+const MOST_SUPPORTS: usize = 1 << 22;
+/// Strangers that a model keeps, at most, and values of them.
+const MOST_STRANGERS: usize = 20_000;
+const MOST_STRANGE_VALUES: usize = 1 << 24;
 
 /// Calibration that did not succeed; the model is as it was.
 #[derive(Debug, Clone, PartialEq, Error)]
@@ -53,6 +60,25 @@ pub enum CalibrateError {
          calibrate it on labelled rows that it was not trained on"
     )]
     NotCalibrated,
+    /// Fewer strangers than the share takes.
+    #[error(
+        "{} % of strangers takes {needed} of them to set a threshold on, and {rows} were given; give more, or allow a larger share",
+        percent(*.share)
+    )]
+    TooFewStrangers {
+        /// The share of strangers that may be accepted.
+        share: f64,
+        /// Strangers given.
+        rows: usize,
+        /// Strangers needed.
+        needed: usize,
+    },
+    /// A share of known queries that is none.
+    #[error("the share of known queries to be expected is {prior}; it must be above 0 and below 1")]
+    Prior {
+        /// What was given.
+        prior: f64,
+    },
     /// The user's own metric gave a value that is no distance.
     #[error(transparent)]
     Metric(#[from] MetricError),
@@ -72,6 +98,14 @@ impl From<PredictError> for CalibrateError {
     }
 }
 
+/// What the model says of a row whose class is known.
+pub(crate) struct Verdict {
+    pub(crate) scored: Scored,
+    /// What it would say without that class.
+    pub(crate) left_out: Option<LeftOut>,
+    pub(crate) is_right: bool,
+}
+
 impl Evm {
     /// The support from which on a query of the first class is accepted; the same for all classes but under
     /// [`Rejection::FalseUnknownPerClass`].
@@ -84,6 +118,7 @@ impl Evm {
         let (model, rule) = (self.params.tail_model, self.params.rejection_threshold);
         match (rule, &self.calibration) {
             (Rejection::Probability(delta), _) => support_of(model, delta),
+            (Rejection::Support(support), _) => support,
             (_, Some(calibration)) if self.ignored.is_empty() => calibration.thresholds[class],
             // However few rows it rests on, it stays above what is nearest to an ignored sample.
             (_, Some(calibration)) => calibration.thresholds[class].max(FALLEN),
@@ -100,7 +135,8 @@ impl Evm {
         Ok(())
     }
 
-    /// Changes the rule by which a query is unknown. All but [`Rejection::Probability`] need a calibration.
+    /// Changes the rule by which a query is unknown. All but [`Rejection::Probability`] and [`Rejection::Support`] need a
+    /// calibration; a share of strangers that the given ones are too few to tell is refused.
     ///
     /// ```
     /// # use evmachine::{Evm, Features, Labels, Params, Rejection};
@@ -113,10 +149,20 @@ impl Evm {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn set_rejection(&mut self, rule: Rejection) -> Result<(), CalibrateError> {
+        self.set_rule(rule, self.params.confidence)
+    }
+
+    /// As [`set_rejection`](Self::set_rejection), with another confidence ([`Params::confidence`]).
+    pub fn set_rule(&mut self, rule: Rejection, confidence: f64) -> Result<(), CalibrateError> {
         if rule.is_calibrated() && self.calibration.is_none() {
             return Err(CalibrateError::NotCalibrated);
         }
-        self.params = Params { rejection_threshold: rule, ..Params::clone(&self.params) }.check()?;
+        let params =
+            Params { rejection_threshold: rule, confidence, ..Params::clone(&self.params) }.check()?;
+        if let (Rejection::FalseKnown(share), Some(calibration)) = (rule, &self.calibration) {
+            enough_strangers(calibration.strangers().len(), share, confidence)?;
+        }
+        self.params = params;
         self.set_thresholds();
         Ok(())
     }
@@ -133,9 +179,16 @@ impl Evm {
     }
 
     /// P(known) of a decision's score, `prior` being the share of known queries to be expected. `None` without calibration.
-    pub fn probability_known(&self, score: ClassScore, prior: f64) -> Option<f64> {
-        let p_value = self.p_value(score)?;
-        Some(calibration::probability_known(p_value, self.strangers(), prior))
+    ///
+    /// # Errors
+    ///
+    /// If `prior` is not between 0 and 1.
+    pub fn probability_known(&self, score: ClassScore, prior: f64) -> Result<Option<f64>, CalibrateError> {
+        if !(prior > 0.0 && prior < 1.0) {
+            return Err(CalibrateError::Prior { prior });
+        }
+        let p_value = self.p_value(score);
+        Ok(p_value.map(|p_value| calibration::probability_known(p_value, self.strangers(), prior)))
     }
 
     /// P(class | known) of the scores of a query, which sums to 1. `None` without calibration.
@@ -144,9 +197,8 @@ impl Evm {
         Some(calibration::class_probabilities(scores, calibration.sharpness))
     }
 
-    /// Sets the threshold, p-values and P(class | known) on labelled rows that the model was not trained on. Rows of
-    /// classes that it does not know are passed over. The promise of [`Rejection::FalseUnknown`] then holds for the model as
-    /// it is, where a fit can only hold out rows of a model that is a little smaller.
+    /// Sets the threshold, p-values and P(class | known) on labelled rows that the model was not trained on, instead of those
+    /// that it held out itself. Rows of classes that it does not know are passed over.
     pub fn calibrate(
         &mut self,
         features: &Features<'_>,
@@ -175,26 +227,52 @@ impl Evm {
         let rows: Vec<usize> = known.iter().map(|(row, _)| *row).collect();
         let truth: Vec<u32> = known.iter().map(|(_, class)| *class).collect();
         let features = features.select(&rows);
-        let scores = self.for_each_query(run, &features, |_, scores| scores.to_vec());
-        let scores = scores.map_err(|error| match error {
+        let mut model = self.clone();
+        let mut sample = self.sample.as_deref().cloned().unwrap_or_else(|| Sample::empty(self.dimensions));
+        sample.calibrate_on(&features, &truth, self.classes.len(), self.witnesses.is_some());
+        sample.weight = self.points_held() as f64 / rows.len() as f64;
+        let weights = vec![sample.weight; rows.len()];
+        model.sample = Some(Arc::new(sample));
+        let asked = model.adopt_answers(run, &features, &truth, &weights);
+        let info = asked.map_err(|error| match error {
             PredictError::Features(error) => error.map_row(|row| rows[row]).into(),
             other => CalibrateError::from(other),
         })?;
-        let mut model = self.clone();
-        let info = model.adopt(&scores, &truth);
-        let mut sample = self.sample.as_deref().cloned().unwrap_or_else(|| Sample::empty(self.dimensions));
-        sample.calibrate_on(&features, &truth, self.classes.len());
-        model.sample = Some(Arc::new(sample));
+        model.score_strangers(run)?;
         *self = model;
         Ok(info)
     }
 
-    /// Learns from rows that are known to be unknown how strangers score: P(known) and [`Rejection::FalseKnown`] follow.
+    /// Takes the answers of the model as it is to rows that it never learned as the ones to compare queries with.
+    pub(crate) fn adopt_answers(
+        &mut self,
+        run: &Run<'_>,
+        features: &Features<'_>,
+        truth: &[u32],
+        weights: &[f64],
+    ) -> Result<CalibrationInfo, PredictError> {
+        let verdicts = self.for_each_query(run, features, |row, scores| {
+            self.verdict(scores, truth[row], weights[row])
+        })?;
+        let some = self.sharpening_rows(features.rows());
+        let part = features.part(0..some);
+        let supports = self.supports(run, &part, None)?;
+        let sharpness = sharpness(&supports, self.classes.len(), &truth[..some]);
+        Ok(self.adopt(verdicts, sharpness))
+    }
+
+    /// Of so many rows, how many the sharpness is found on.
+    pub(crate) fn sharpening_rows(&self, rows: usize) -> usize {
+        (MOST_SUPPORTS / self.classes.len().max(1)).max(200).min(rows)
+    }
+
+    /// Learns from rows that are known to be unknown how strangers score: [`Rejection::FalseKnown`] is then set on them, and P(known)
+    /// follows. The model keeps them (20,000 at most), so that the threshold can be set on them again when it has learned more.
     pub fn calibrate_unknowns(&mut self, features: &Features<'_>) -> Result<(), CalibrateError> {
         self.calibrate_unknowns_with(&Run::new(), features)
     }
 
-    /// As [`calibrate_unknowns`](Self::calibrate_unknowns), watched and sized by `run`.
+    /// As [`calibrate_unknowns`](Self::calibrate_unknowns), watched and sized by `run`. On an error the model is as it was.
     pub fn calibrate_unknowns_with(
         &mut self,
         run: &Run<'_>,
@@ -203,10 +281,44 @@ impl Evm {
         if self.calibration.is_none() {
             return Err(CalibrateError::NotCalibrated);
         }
-        let decisions = self.decide_with(run, features)?;
-        let p_values: Vec<f64> =
-            decisions.iter().filter_map(|decision| self.p_value(decision.score())).collect();
-        self.set_strangers(Self::strangers_of(&p_values).ok_or(CalibrateError::NoRows)?)?;
+        if features.rows() == 0 {
+            return Err(CalibrateError::NoRows);
+        }
+        let most = (MOST_STRANGE_VALUES / self.dimensions.max(1)).clamp(1, MOST_STRANGERS);
+        let all: Vec<usize> = (0..features.rows()).collect();
+        let kept = holdout::some_of(&all, most);
+        if let Rejection::FalseKnown(share) = self.params.rejection_threshold {
+            enough_strangers(kept.len(), share, self.params.confidence)?;
+        }
+        // All of them are looked at, so that a bad row is named by its number.
+        self.query_points(features)?;
+        let mut model = self.clone();
+        let mut sample = self.sample.as_deref().cloned().unwrap_or_else(|| Sample::empty(self.dimensions));
+        sample.strangers = features.select(&kept).values().to_vec();
+        model.sample = Some(Arc::new(sample));
+        model.score_strangers(run)?;
+        let scores = model.calibration.as_ref().map_or(&[][..], |calibration| calibration.strangers());
+        let p_values: Vec<f64> = scores
+            .iter()
+            .filter_map(|&support| self.p_value(ClassScore { ln_probability: 0.0, support }))
+            .collect();
+        model.set_strangers(Self::strangers_of(&p_values).ok_or(CalibrateError::NoRows)?)?;
+        *self = model;
+        Ok(())
+    }
+
+    /// Scores the strangers that were given in the model as it is now, and sets the thresholds.
+    fn score_strangers(&mut self, run: &Run<'_>) -> Result<(), PredictError> {
+        let Some(sample) = self.sample.clone().filter(|sample| !sample.strangers.is_empty()) else {
+            return Ok(());
+        };
+        let strangers = Features::checked_view(&sample.strangers, sample.columns);
+        let decisions = self.decide_with(run, &strangers)?;
+        let scores = decisions.iter().map(|decision| bounded(decision.score().support)).collect();
+        if let Some(calibration) = &mut self.calibration {
+            Arc::make_mut(calibration).set_strangers(scores);
+        }
+        self.set_thresholds();
         Ok(())
     }
 
@@ -230,30 +342,21 @@ impl Evm {
 
     pub(crate) fn set_thresholds(&mut self) {
         self.cache.forget_near();
-        let (rule, strangers, model) =
-            (self.params.rejection_threshold, self.strangers(), self.params.tail_model);
-        let classes = self.classes.len();
+        let rule = Rule { rejection: self.params.rejection_threshold, confidence: self.params.confidence };
+        let (model, classes) = (self.params.tail_model, self.classes.len());
         if let Some(calibration) = &mut self.calibration {
-            Arc::make_mut(calibration).set_thresholds(rule, strangers, model, classes);
+            Arc::make_mut(calibration).set_thresholds(rule, model, classes);
         }
     }
 
-    /// Takes the scores of held-out rows, those of one row for each, as the ones to compare with.
-    pub(crate) fn adopt(&mut self, scores: &[Vec<ClassScore>], truth: &[u32]) -> CalibrationInfo {
-        let classes = self.classes.len();
-        let supports: Vec<f64> = scores.iter().flatten().map(|score| score.support).collect();
-        let (low, high) = supports
-            .iter()
-            .copied()
-            .filter(|support| support.is_finite())
-            .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| (low.min(value), high.max(value)));
-        let bounded: Vec<f64> =
-            supports.iter().map(|&value| if low > high { 0.0 } else { value.clamp(low, high) }).collect();
-        let (sharpness, _) = stacking::stack(&[&bounded], classes, truth);
-        let rows: Vec<Scored> = scores.iter().map(|scores| self.scored(scores, 1.0)).collect();
-        let right = rows.iter().zip(truth).filter(|(row, truth)| row.best == **truth).count();
-        let accuracy = right as f64 / rows.len().max(1) as f64;
-        let calibration = Calibration::new(self.standing(rows), sharpness[0], accuracy, classes);
+    /// Takes what was said of rows that were not learned as what to compare queries with.
+    pub(crate) fn adopt(&mut self, verdicts: Vec<Verdict>, sharpness: f64) -> CalibrationInfo {
+        let accuracy = accuracy(&verdicts);
+        let (rows, left_out) = self.standing(verdicts);
+        let mut calibration = Calibration::new(rows, left_out, sharpness, accuracy, self.classes.len());
+        if let Some(old) = &self.calibration {
+            calibration.set_strangers(old.strangers().to_vec());
+        }
         let info = calibration.info();
         self.calibration = Some(Arc::new(calibration));
         self.set_thresholds();
@@ -261,53 +364,94 @@ impl Evm {
     }
 
     /// The rows that a threshold can rest on: those nearest to an ignored sample are unknown whatever it is.
-    fn standing(&self, mut rows: Vec<Scored>) -> Vec<Scored> {
-        let stands = |row: &Scored| row.score > FALLEN;
-        if !self.ignored.is_empty() && rows.iter().any(stands) {
+    fn standing(&self, verdicts: Vec<Verdict>) -> (Vec<Scored>, Vec<LeftOut>) {
+        let left_out = verdicts.iter().filter_map(|verdict| verdict.left_out).collect();
+        let mut rows: Vec<Scored> = verdicts.into_iter().map(|verdict| verdict.scored).collect();
+        let stands = |row: &Scored| self.stands(row.score);
+        if rows.iter().any(stands) {
             rows.retain(stands);
         }
-        rows
+        (rows, left_out)
     }
 
-    fn scored(&self, scores: &[ClassScore], weight: f64) -> Scored {
+    /// Whether a score is not that of a row nearest to an ignored sample.
+    pub(crate) fn stands(&self, score: f64) -> bool {
+        self.ignored.is_empty() || score > FALLEN
+    }
+
+    pub(crate) fn verdict(&self, scores: &[ClassScore], truth: u32, weight: f64) -> Verdict {
         let decision = self.decision(scores);
-        // Finite, so that a file can hold it.
-        let score = decision.score().support.clamp(f64::MIN, f64::MAX);
-        Scored { score, best: decision.best() as u32, weight }
+        let scored = Scored {
+            score: bounded(decision.score().support),
+            best: decision.best() as u32,
+            weight,
+        };
+        let left_out = (scores.len() > 1).then(|| {
+            let mut others = scores.to_vec();
+            others.remove(truth as usize);
+            LeftOut { score: bounded(self.decision(&others).score().support), class: truth, weight }
+        });
+        Verdict { scored, left_out, is_right: decision.best() as u32 == truth }
     }
 
-    /// Scores of the rows that calibrate in the model as it is now, each without its own extreme vector, and the share of
-    /// them that is right.
-    fn rescored(&self, run: &Run<'_>) -> Result<Option<(Vec<Scored>, f64)>, Halt> {
+    /// What the model as it is now says of the rows that calibrate: of those that it learned without their own extreme vector, corrected
+    /// by what a model without them said.
+    fn asked_again(&self, run: &Run<'_>) -> Result<Option<Vec<Verdict>>, Halt> {
         let Some(sample) = &self.sample else { return Ok(None) };
-        let classes = self.classes.len();
-        let rows = sample.calibrating(classes);
-        if rows.is_empty() {
+        let unseen = sample.positions(|role| matches!(role, Role::Held | Role::Fresh));
+        let folded = sample.positions(|role| role == Role::Folded);
+        if unseen.is_empty() && folded.is_empty() {
             return Ok(None);
         }
-        let mut counts = vec![0usize; classes];
-        for &row in &rows {
-            counts[sample.classes[row] as usize] += 1;
+        let weights = self.weights(sample);
+        let features = sample.features().select(&unseen);
+        let mut verdicts = self.for_each_query(run, &features, |row, scores| {
+            let at = unseen[row];
+            self.verdict(scores, sample.classes[at], weights[at])
+        })?;
+        for (&at, mut verdict) in folded.iter().zip(self.left_one_out(run, sample, &folded)?) {
+            verdict.scored.weight = weights[at];
+            verdict.scored.score += sample.optimism[at];
+            if let Some(left_out) = &mut verdict.left_out {
+                left_out.weight = weights[at];
+            }
+            verdicts.push(verdict);
         }
+        Ok(Some(verdicts))
+    }
+
+    /// What the model says of rows that it learned, each without its own extreme vector.
+    pub(crate) fn left_one_out(
+        &self,
+        run: &Run<'_>,
+        sample: &Sample,
+        rows: &[usize],
+    ) -> Result<Vec<Verdict>, PredictError> {
         let sources: Vec<u64> = rows.iter().map(|&row| sample.sources[row]).collect();
-        let supports = self.supports(run, &sample.features().select(&rows), Some(&sources))?;
-        let mut right = 0.0;
-        let scored: Vec<Scored> = supports
-            .chunks_exact(classes)
-            .zip(&rows)
-            .map(|(supports, &row)| {
-                let class = sample.classes[row] as usize;
-                let weight = self.classes[class].points_seen as f64 / counts[class] as f64;
-                let scores: Vec<ClassScore> =
-                    supports.iter().map(|&support| ClassScore { ln_probability: 0.0, support }).collect();
-                let mut scored = self.scored(&scores, weight);
-                scored.score += sample.optimism[row];
-                right += if scored.best as usize == class { weight } else { 0.0 };
-                scored
-            })
-            .collect();
-        let total: f64 = scored.iter().map(|row| row.weight).sum();
-        Ok(Some((scored, right / total)))
+        let supports = self.supports(run, &sample.features().select(rows), Some(&sources))?;
+        let verdict = |(supports, &row): (&[f64], &usize)| {
+            let scores: Vec<ClassScore> =
+                supports.iter().map(|&support| ClassScore { ln_probability: 0.0, support }).collect();
+            self.verdict(&scores, sample.classes[row], 1.0)
+        };
+        Ok(supports.chunks_exact(self.classes.len()).zip(rows).map(verdict).collect())
+    }
+
+    /// How many queries each row of the sample stands for, if queries come as rows came. A row that was held out with chance p stands
+    /// for 1 / p rows, and for the first row of its class, which is never held out, by its share.
+    pub(crate) fn weights(&self, sample: &Sample) -> Vec<f64> {
+        let mut given: Vec<u64> = self.classes.iter().map(|class| class.points_seen).collect();
+        for row in sample.positions(|role| role == Role::Held) {
+            given[sample.classes[row] as usize] += 1;
+        }
+        let weight = |row: usize| match sample.roles[row] {
+            Role::Held => {
+                let given = given[sample.classes[row] as usize].max(2) as f64;
+                given / (given - 1.0) / holdout::chance(sample.sources[row])
+            }
+            _ => sample.weight,
+        };
+        (0..sample.len()).map(weight).collect()
     }
 
     /// Sets the threshold anew, after the model changed. Returns the share of held-out rows that is right now.
@@ -317,56 +461,75 @@ impl Evm {
         }
         // One threshold for each class, however many there were before.
         self.set_thresholds();
-        let found = self.rescored(run)?;
+        let found = self.asked_again(run)?;
+        let right = found.as_ref().map(|verdicts| accuracy(verdicts));
         let last = self.classes.len() as u32 - 1;
-        let standing = found.as_ref().map(|(scored, _)| self.standing(scored.clone()));
+        let standing = found.map(|verdicts| self.standing(verdicts));
         if let Some(calibration) = &mut self.calibration {
             let calibration = Arc::make_mut(calibration);
-            let rows = match standing {
-                Some(rows) => rows,
+            let (rows, left_out) = standing.unwrap_or_else(|| {
                 // Nothing is left to ask; the scores stand, of classes that are still here.
-                None => {
-                    calibration.rows().iter().map(|row| Scored { best: row.best.min(last), ..*row }).collect()
-                }
-            };
-            calibration.set_rows(rows);
+                let rows = calibration.rows().iter();
+                let rows = rows.map(|row| Scored { best: row.best.min(last), ..*row }).collect();
+                let left_out = calibration.left_out().iter();
+                (rows, left_out.map(|row| LeftOut { class: row.class.min(last), ..*row }).collect())
+            });
+            calibration.set_rows(rows, left_out);
         }
         self.set_thresholds();
-        Ok(found.map(|(_, accuracy)| accuracy))
+        self.score_strangers(run)?;
+        Ok(right)
     }
+}
 
-    /// By how much the rows of the sample that were held out score less when the model has not learned from them:
-    /// `honest` scores, in the order of the sample's calibrating rows, less those in the model.
-    pub(crate) fn optimism(&self, run: &Run<'_>, honest: &[f64]) -> Result<Vec<f64>, Halt> {
-        let Some((now, _)) = self.rescored(run)? else { return Ok(Vec::new()) };
-        let lacks = |(honest, now): (&f64, &Scored)| {
-            // A row at an extreme vector itself or nearest to an ignored sample, or where no psi is left, has no score to
-            // compare.
-            let stands = |score: f64| self.ignored.is_empty() || score > FALLEN;
-            let has_score = |score: f64| score.abs() < f64::MAX && stands(score);
-            if has_score(*honest) && has_score(now.score) { honest - now.score } else { 0.0 }
-        };
-        Ok(honest.iter().zip(&now).map(lacks).collect())
+/// Refuses a share of strangers that so many are too few to tell. None at all is no mistake: it is estimated then.
+fn enough_strangers(rows: usize, share: f64, confidence: f64) -> Result<(), CalibrateError> {
+    let needed = promise::rows_needed(share, confidence);
+    if rows > 0 && rows < needed {
+        return Err(CalibrateError::TooFewStrangers { share, rows, needed });
     }
+    Ok(())
+}
+
+/// Finite, so that a file can hold it.
+fn bounded(support: f64) -> f64 {
+    support.clamp(f64::MIN, f64::MAX)
+}
+
+/// The share of the weight that is right.
+fn accuracy(verdicts: &[Verdict]) -> f64 {
+    let weight = |right: bool| -> f64 {
+        verdicts.iter().filter(|verdict| verdict.is_right || !right).map(|verdict| verdict.scored.weight).sum()
+    };
+    let all = weight(false);
+    if all > 0.0 { weight(true) / all } else { 0.0 }
+}
+
+/// What supports are multiplied with so that their softmax is P(class | known), by rows x classes of them.
+pub(crate) fn sharpness(supports: &[f64], classes: usize, truth: &[u32]) -> f64 {
+    let finite = supports.iter().copied().filter(|support| support.is_finite());
+    let (low, high) =
+        finite.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| (low.min(value), high.max(value)));
+    let bounded: Vec<f64> =
+        supports.iter().map(|&value| if low > high { 0.0 } else { value.clamp(low, high) }).collect();
+    stacking::stack(&[&bounded], classes, truth).0[0]
 }
 
 impl Sample {
     /// Has the given rows calibrate instead of those that did.
-    fn calibrate_on(&mut self, features: &Features<'_>, truth: &[u32], classes: usize) {
-        let learned = std::mem::replace(self, Self::empty(self.columns));
-        let fresh = truth.iter().enumerate().map(|(index, &class)| NewRow {
-            index,
-            class,
-            source: NOT_LEARNED,
-            optimism: 0.0,
+    fn calibrate_on(&mut self, features: &Features<'_>, truth: &[u32], classes: usize, probe: bool) {
+        let old = self.take_rows();
+        let rows = (0..old.len()).filter(|&row| old.roles[row] != Role::Fresh).map(|row| {
+            let role = match old.roles[row] {
+                Role::Held => Role::Idle,
+                Role::Folded => Role::Rehearsed,
+                role => role,
+            };
+            NewRow { role, optimism: 0.0, ..old.new_row(row) }
         });
-        self.extend(fresh, |row| features.row(row), false, classes);
-        let old = (0..learned.len()).filter(|&row| learned.sources[row] != NOT_LEARNED).map(|index| NewRow {
-            index,
-            class: learned.classes[index],
-            source: learned.sources[index],
-            optimism: learned.optimism[index],
-        });
-        self.extend(old, |row| learned.row(row), true, classes);
+        self.extend(rows, |row| old.row(row), probe, classes);
+        let fresh = truth.iter().enumerate();
+        let fresh = fresh.map(|(index, &class)| NewRow::new(index, class, NOT_LEARNED, Role::Fresh));
+        self.extend(fresh, |row| features.row(row), probe, classes);
     }
 }

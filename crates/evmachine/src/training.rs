@@ -1,41 +1,40 @@
-//! Training with a part of the rows held out: on them the probe chooses its penalty, witnesses are weighed and the
-//! threshold is set.
+//! Training, and around it what needs rows that the model did not learn: the probe's penalty, the weights of witnesses, the threshold.
 //!
-//! A trial learns from four rows in five and is asked about the rest; the model itself learns from all of them. A row that
-//! was held out scores a little less in the trial than it does in the model with its own extreme vector left out, because
-//! its neighbours and the probe have learned from it there; that difference is kept, so that later updates can set the
-//! threshold anew from the model alone.
+//! If there are many rows, a part of them is never learned: some to choose penalty and weights on, some to set the threshold on
+//! ([`many`]). The threshold then keeps its promise because those rows are exchangeable with the queries to come. If there are few,
+//! all are learned, and models of folds say of each row what the model would say had it not learned it ([`few`]).
+
+mod few;
+mod many;
 
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::decision::ClassScore;
-use crate::error::{FitError, Halt};
+use crate::error::FitError;
 use crate::features::Features;
-use crate::fit;
-use crate::holdout::Holdout;
+use crate::fit::{self, Lesson};
+use crate::holdout::Division;
 use crate::labels::Labels;
 use crate::metric::Metric;
 use crate::model::Evm;
-use crate::params::{CheckedParams, Weight};
+use crate::params::{CheckedParams, Params, Weight};
 use crate::points::Points;
 use crate::probe::{Classed, Probe};
 use crate::progress::Run;
 use crate::report::{Report, TuneAgain};
-use crate::sample::{NewRow, Sample};
-use crate::witness::{Heard, LogitMachine, Mixture, Shares, Witnesses};
+use crate::sample::{NewRow, Role, Sample};
+use crate::witness::{LogitMachine, Shares, Witnesses};
 
-/// Rows held out, at most.
-const MOST_HELD: usize = 4_000;
-/// Rows that the trial learns from, at most. With fewer than the model it would reject too little, so the threshold then
-/// comes from the model.
-const MOST_TRIAL: usize = 50_000;
+/// Up to so many rows of a first fit, none is held out for good.
+const FEW: usize = 1_000;
+/// Up to so many, rows that penalty and weights were chosen on are learned in the end, by a second fit.
+const FEW_FOR_ONE_FIT: usize = 20_000;
 /// Witnesses are not weighed on fewer rows than this; the machine is then heard alone.
 const LEAST_HELD: usize = 50;
 /// With two classes, the direction of the logits is one of two.
 const LEAST_LOGITS: usize = 3;
 
-/// Learns, with whatever of it needs rows that were held out.
+/// Learns, with whatever of it needs rows that were not learned.
 pub(crate) fn fit(
     run: &Run<'_>,
     params: CheckedParams,
@@ -44,176 +43,78 @@ pub(crate) fn fit(
     ignored: Option<&Features<'_>>,
 ) -> Result<(Evm, Report), FitError> {
     let ignored = ignored.filter(|ignored| ignored.rows() > 0);
-    let nothing = Evm::empty(params, features.columns());
-    let (mut model, mut report) = fit::learn(run, &nothing, features, labels, ignored)?;
-    let params = model.params.clone();
     let classes = labels.names().len();
-    let heard = classes > 1 && !(params.logit_weight.is_zero() && params.probe_weight.is_zero());
-    if !(heard || params.rejection_threshold.is_calibrated()) {
-        return Ok((model, report));
+    let is_heard = classes > 1 && params.hears_witnesses();
+    let data = Data { run, features, labels, ignored, is_heard };
+    if !(is_heard || params.rejection_threshold.is_calibrated()) {
+        let all: Vec<usize> = (0..labels.len()).collect();
+        return data.learn(run, params, (&all, &[]));
     }
-    let clock = Instant::now();
-    let run = &run.in_memory();
-    let mut holdout = Holdout::new(labels.ids(), classes, MOST_HELD);
-    report.held_out = holdout.held.len();
-    if holdout.held.is_empty() {
-        return Ok((model, report));
-    }
-    let whole = holdout.train.len() <= MOST_TRIAL;
-    holdout.thin(labels.ids(), classes, MOST_TRIAL);
-    rayon::scope(|_| -> Result<(), FitError> {
-        let data = Data { run, features, labels, ignored, holdout: &holdout };
-        let mut trial = data.trial(&model)?;
-        if heard && (holdout.held.len() >= LEAST_HELD || !is_auto(&model)) {
-            data.hear(&mut model, &mut trial)?;
-        }
-        data.calibrate(&mut model, &trial, whole)
+    // On a thread of the pool from start to end: between its stages nobody has to be woken.
+    let (model, mut report) = rayon::scope(|_| {
+        if labels.len() <= FEW { few::fit(&data, params) } else { many::fit(&data, params) }
     })?;
     report.probe_penalty = model.witnesses.as_ref().map(|witnesses| witnesses.probe.penalty());
     report.shares = model.shares();
-    report.times.calibration = clock.elapsed();
     Ok((model, report))
 }
 
-fn is_auto(model: &Evm) -> bool {
-    model.params.logit_weight == Weight::Auto || model.params.probe_weight == Weight::Auto
-}
-
+/// What a model is fitted to.
 struct Data<'a> {
     run: &'a Run<'a>,
     features: &'a Features<'a>,
     labels: &'a Labels,
     ignored: Option<&'a Features<'a>>,
-    holdout: &'a Holdout,
-}
-
-/// A model of the rows that were not held out. Its classes are numbered as the model's.
-struct Trial {
-    machine: Evm,
-    held: Features<'static>,
-    truth: Vec<u32>,
+    /// Whether there are witnesses beside the support in feature space.
+    is_heard: bool,
 }
 
 impl Data<'_> {
-    fn trial(&self, model: &Evm) -> Result<Trial, FitError> {
-        let Holdout { train, held } = self.holdout;
-        let params = model.params.without_witnesses().check()?;
+    /// Learns some rows; others are their negatives alone.
+    fn learn(
+        &self,
+        run: &Run<'_>,
+        params: CheckedParams,
+        (learned, negatives): (&[usize], &[usize]),
+    ) -> Result<(Evm, Report), FitError> {
         let nothing = Evm::empty(params, self.features.columns());
-        let features = self.features.select(train);
-        let (machine, _) = fit::learn(self.run, &nothing, &features, &self.labels_of(train), self.ignored)?;
-        let truth = held.iter().map(|&row| self.labels.ids()[row]).collect();
-        Ok(Trial { machine, held: self.features.select(held), truth })
+        let (features, labels) = (self.features, self.labels);
+        let lesson = Lesson { features, labels, learned, negatives, ignored: self.ignored };
+        fit::learn(run, &nothing, &lesson)
     }
 
-    /// Labels of some rows, with all classes in the order of all rows.
-    fn labels_of(&self, rows: &[usize]) -> Labels {
-        let ids = rows.iter().map(|&row| self.labels.ids()[row]).collect();
-        Labels::with_names(self.labels.names().to_vec(), ids)
+    fn truth(&self, rows: &[usize]) -> Vec<u32> {
+        rows.iter().map(|&row| self.labels.ids()[row]).collect()
     }
 
-    /// Fits probe and machine over logits, for the trial and for the model, and weighs them on the held-out rows.
-    fn hear(&self, model: &mut Evm, trial: &mut Trial) -> Result<(), FitError> {
-        let (run, metric, params) = (self.run, &model.params.metric, &model.params);
-        let points = Points::prepare(self.features, metric)?;
-        let Holdout { train, held } = self.holdout;
-        let class_count = self.labels.names().len();
-        let data = Classed { points: &points, classes: self.labels.ids(), class_count };
-        let choice = Probe::choose(run, metric, data, train, held)?;
-        let logits = if params.logit_weight.is_zero() || class_count < LEAST_LOGITS {
-            None
-        } else {
-            let labels = self.labels_of(train);
-            Some(LogitMachine::fit(run, params, choice.clone(), &points, train, &labels)?)
-        };
-        let z = choice.logits_of(&points, held);
-        let l = match &logits {
-            Some(logits) => Some(logits.supports(run, &points, held, None).map_err(Halt::from)?),
-            None => None,
-        };
-        let g = trial.machine.supports(run, &trial.held, None).map_err(Halt::from)?;
-        let heard = Heard {
-            features: &g,
-            logits: l.as_deref(),
-            probe: &z,
-            classes: class_count,
-            truth: &trial.truth,
-        };
-        let mixture = Mixture::choose(&heard, params.logit_weight, params.probe_weight);
-        if mixture.feature == 1.0 {
-            return Ok(());
-        }
-        let logits = logits.filter(|_| mixture.logit > 0.0);
-        let all: Vec<usize> = (0..points.len()).collect();
-        let probe = Probe::refit(run, metric, data, Some(&choice), None)?;
-        let whole = match &logits {
-            Some(_) => Some(LogitMachine::fit(run, params, probe.clone(), &points, &all, self.labels)?),
-            None => None,
-        };
-        // Both number their rows alike.
-        let whole = whole.map(|mut logits| {
-            logits.machine.points_seen = model.points_seen;
-            logits
-        });
-        trial.machine.witnesses = Some(Arc::new(Witnesses { probe: choice, logits, mixture }));
-        model.witnesses = Some(Arc::new(Witnesses { probe, logits: whole, mixture }));
-        Ok(())
+    fn class_count(&self) -> usize {
+        self.labels.names().len()
     }
 
-    /// Sets the threshold and keeps a sample of the rows.
-    fn calibrate(&self, model: &mut Evm, trial: &Trial, whole: bool) -> Result<(), FitError> {
-        let (run, held) = (self.run, &self.holdout.held);
-        let scores: Vec<Vec<ClassScore>> = trial
-            .machine
-            .for_each_query(run, &trial.held, |_, scores| scores.to_vec())
-            .map_err(Halt::from)?;
-        model.adopt(&scores, &trial.truth);
-        let (classes, probe) = (model.classes.len(), model.witnesses.is_some());
-        let mut sample = Sample::empty(self.features.columns());
-        let row = |index: usize, optimism: f64| NewRow {
-            index,
-            class: self.labels.ids()[index],
-            source: index as u64,
-            optimism,
-        };
-        let values = |index: usize| self.features.row(index);
-        sample.extend(held.iter().map(|&index| row(index, 0.0)), values, probe, classes);
-        model.sample = Some(Arc::new(sample));
-        let mut honest = vec![f64::NAN; self.features.rows()];
-        for (&row, scores) in held.iter().zip(&scores) {
-            honest[row] = trial.machine.decision(scores).score().support;
-        }
-        if let Some(sample) = model.sample.clone() {
-            let mut sample = Sample::clone(&sample);
-            if whole {
-                let rows = sample.calibrating(classes);
-                let honest: Vec<f64> = rows.iter().map(|&row| honest[sample.sources[row] as usize]).collect();
-                let lacks = model.optimism(run, &honest)?;
-                for (&row, lack) in rows.iter().zip(lacks) {
-                    sample.optimism[row] = lack;
-                }
-                let mean = mean_of(rows.iter().map(|&row| sample.optimism[row]));
-                let calibrating: std::collections::HashSet<usize> = rows.into_iter().collect();
-                for row in (0..sample.len()).filter(|row| !calibrating.contains(row)) {
-                    sample.optimism[row] = mean;
-                }
-            }
-            if probe {
-                let mean = mean_of(sample.optimism.iter().copied());
-                let rest = self.holdout.train.iter().map(|&index| row(index, mean));
-                sample.extend(rest, values, true, classes);
-            }
-            model.sample = Some(Arc::new(sample));
-        }
-        if !whole {
-            model.recalibrate(run)?;
-        }
-        Ok(())
+    fn classed<'a>(&'a self, points: &'a Points<'a>) -> Classed<'a> {
+        Classed { points, classes: self.labels.ids(), class_count: self.class_count() }
     }
-}
 
-fn mean_of(values: impl Iterator<Item = f64>) -> f64 {
-    let (count, sum) = values.fold((0usize, 0.0), |(count, sum), value| (count + 1, sum + value));
-    if count == 0 { 0.0 } else { sum / count as f64 }
+    /// The machine over logits of some rows, and of others as negatives alone, if one is heard.
+    fn logit_machine(
+        &self,
+        params: &Params,
+        probe: &Probe,
+        points: &Points<'_>,
+        rows: (&[usize], &[usize]),
+    ) -> Result<Option<LogitMachine>, FitError> {
+        if params.logit_weight.is_zero() || self.class_count() < LEAST_LOGITS {
+            return Ok(None);
+        }
+        let run = &self.run.in_memory();
+        LogitMachine::fit(run, params, probe.clone(), points, self.labels, rows).map(Some)
+    }
+
+    /// Whether so many rows are enough to weigh witnesses on.
+    fn can_weigh(&self, params: &Params, rows: usize) -> bool {
+        let is_auto = params.logit_weight == Weight::Auto || params.probe_weight == Weight::Auto;
+        self.is_heard && rows > 0 && (rows >= LEAST_HELD || !is_auto)
+    }
 }
 
 impl Evm {
@@ -224,12 +125,13 @@ impl Evm {
     }
 
     /// Brings witnesses and threshold up to a model that has learned more rows, which `self` is: the machine over logits
-    /// learns them, the probe is fitted again on them and the sample, from where it was.
+    /// learns them, the probe is fitted again on them and the sample, from where it was, and rows that were held out join those that
+    /// calibrate.
     pub(crate) fn follow(
         &mut self,
         run: &Run<'_>,
-        features: &Features<'_>,
-        labels: &Labels,
+        (features, labels): (&Features<'_>, &Labels),
+        division: &Division,
         first: u64,
         report: &mut Report,
     ) -> Result<(), FitError> {
@@ -239,28 +141,40 @@ impl Evm {
             labels.names().iter().map(|name| self.class_index(name).expect("learned") as u32).collect();
         let classes = self.classes.len();
         let mut sample = Sample::clone(sample);
-        let optimism = sample.mean_optimism();
-        let rows = (0..features.rows()).map(|index| {
-            let class = numbers[labels.ids()[index] as usize];
-            NewRow { index, class, source: first + index as u64, optimism }
-        });
-        sample.extend(rows, |index| features.row(index), self.witnesses.is_some(), classes);
+        let row = |index: usize, role: Role| {
+            NewRow::new(index, numbers[labels.ids()[index] as usize], first + index as u64, role)
+        };
+        let held = division.calibrating.iter().map(|&index| row(index, Role::Held));
+        let learned = division.learned.iter().map(|&index| row(index, Role::Rehearsed));
+        sample.extend(held.chain(learned), |index| features.row(index), self.witnesses.is_some(), classes);
         let sample = Arc::new(sample);
         self.sample = Some(sample.clone());
         if let Some(witnesses) = self.witnesses.clone() {
             let metric = self.params.metric.clone();
             let points = Points::prepare(features, &metric)?;
             let logits = match &witnesses.logits {
-                Some(logits) => Some(logits.updated(run, &points, labels)?),
+                Some(logits) => Some(logits.updated(run, &points, labels, &division.learned, first)?),
                 None => None,
             };
             let probe = self.probe_of(run, &metric, &sample, &witnesses.probe)?;
             self.witnesses = Some(Arc::new(Witnesses { probe, logits, mixture: witnesses.mixture }));
+            self.number_logits_alike();
         }
         let accuracy = self.recalibrate(run)?;
+        report.held_out = division.calibrating.len();
         report.tune_again = self.tune_again(accuracy);
         report.times.calibration = clock.elapsed();
         Ok(())
+    }
+
+    /// Has the machine over logits count its rows as the model does.
+    fn number_logits_alike(&mut self) {
+        let points_seen = self.points_seen;
+        if let Some(witnesses) = &mut self.witnesses
+            && let Some(logits) = &mut Arc::make_mut(witnesses).logits
+        {
+            logits.machine.points_seen = points_seen;
+        }
     }
 
     /// The probe of the sample, each row standing for as many as its class has seen.
@@ -271,18 +185,21 @@ impl Evm {
         sample: &Sample,
         old: &Probe,
     ) -> Result<Probe, FitError> {
-        let features = sample.features();
+        // What calibrates was never learned, and stays so.
+        let learned = sample.positions(Role::is_learned);
+        let features = sample.features().select(&learned);
         let points = Points::prepare(&features, metric)?;
+        let class_of: Vec<u32> = learned.iter().map(|&row| sample.classes[row]).collect();
         let classes = self.classes.len();
         let mut counts = vec![0usize; classes];
-        sample.classes.iter().for_each(|&class| counts[class as usize] += 1);
+        class_of.iter().for_each(|&class| counts[class as usize] += 1);
         let weight = |&class: &u32| {
             let class = class as usize;
             self.classes[class].points_seen as f64 / counts[class] as f64
         };
-        let weights: Vec<f64> = sample.classes.iter().map(weight).collect();
-        let rows: Vec<usize> = (0..sample.len()).collect();
-        let data = Classed { points: &points, classes: &sample.classes, class_count: classes };
+        let weights: Vec<f64> = class_of.iter().map(weight).collect();
+        let rows: Vec<usize> = (0..learned.len()).collect();
+        let data = Classed { points: &points, classes: &class_of, class_count: classes };
         let start = (old.standard.clone(), old.penalty(), Some(old));
         Ok(Probe::weighted(run, metric, data, &rows, &weights, start)?)
     }

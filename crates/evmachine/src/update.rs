@@ -9,7 +9,8 @@
 use crate::batch::Batch;
 use crate::error::{FitError, Halt};
 use crate::features::Features;
-use crate::fit::learn;
+use crate::fit::{Lesson, learn};
+use crate::holdout::Division;
 use crate::labels::Labels;
 use crate::model::Evm;
 use crate::params::{Refit, TailMemory};
@@ -59,9 +60,23 @@ impl Evm {
         features: &Features<'_>,
         labels: &Labels,
     ) -> Result<(Self, Report), FitError> {
-        let (mut model, mut report) = learn(run, self, features, labels, None)?;
-        model.follow(&run.in_memory(), features, labels, self.points_seen, &mut report)?;
+        let division = self.divide(labels);
+        let lesson = Lesson { features, labels, learned: &division.learned, negatives: &[], ignored: None };
+        let (mut model, mut report) = learn(run, self, &lesson)?;
+        model.follow(&run.in_memory(), (features, labels), &division, self.points_seen, &mut report)?;
         Ok((model, report))
+    }
+}
+
+impl Evm {
+    /// Which rows of a batch are learned: all but those that calibrate, where the model's threshold is set on rows that it never learned.
+    fn divide(&self, labels: &Labels) -> Division {
+        if self.calibration.is_none() || self.sample.is_none() {
+            return Division::whole(labels.len());
+        }
+        let is_known: Vec<bool> =
+            labels.names().iter().map(|name| self.class_index(name).is_some()).collect();
+        Division::new(self.points_seen, labels.ids(), |class| is_known[class as usize], false)
     }
 }
 

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{FitError, ForgetError, PredictError};
 use crate::features::Features;
-use crate::fit;
+use crate::fit::{self, Lesson};
 use crate::labels::Labels;
 use crate::metric::Metric;
 use crate::model::Evm;
@@ -189,18 +189,17 @@ fn finite(values: &[f64], classes: usize) -> Vec<f64> {
 }
 
 impl LogitMachine {
-    /// Learns from the logits of rows.
+    /// Learns from the logits of some rows; others are their negatives alone.
     pub(crate) fn fit(
         run: &Run<'_>,
         params: &Params,
         projection: Probe,
         points: &Points<'_>,
-        rows: &[usize],
         labels: &Labels,
+        (rows, negatives): (&[usize], &[usize]),
     ) -> Result<Self, FitError> {
-        let features = projection.project(points, rows);
-        let nothing = Evm::empty(params.over_logits().check()?, features.columns());
-        let (machine, _) = fit::learn(run, &nothing, &features, labels, None)?;
+        let nothing = Evm::empty(params.over_logits().check()?, projection.classes());
+        let machine = learned(run, &projection, &nothing, points, labels, (rows, negatives, 0))?;
         Ok(Self { projection, machine })
     }
 
@@ -209,10 +208,10 @@ impl LogitMachine {
         run: &Run<'_>,
         points: &Points<'_>,
         labels: &Labels,
+        rows: &[usize],
+        first: u64,
     ) -> Result<Self, FitError> {
-        let rows: Vec<usize> = (0..points.len()).collect();
-        let features = self.projection.project(points, &rows);
-        let (machine, _) = fit::learn(run, &self.machine, &features, labels, None)?;
+        let machine = learned(run, &self.projection, &self.machine, points, labels, (rows, &[], first))?;
         Ok(Self { projection: self.projection.clone(), machine })
     }
 
@@ -227,6 +226,32 @@ impl LogitMachine {
         let features = self.projection.project(points, rows);
         self.machine.supports(run, &features, without)
     }
+}
+
+/// `old` with the logits of some rows learned, which are numbered from `first` on among all; others are their negatives alone.
+fn learned(
+    run: &Run<'_>,
+    projection: &Probe,
+    old: &Evm,
+    points: &Points<'_>,
+    labels: &Labels,
+    (rows, negatives, first): (&[usize], &[usize], u64),
+) -> Result<Evm, FitError> {
+    let both = [rows, negatives].concat();
+    let features = projection.project(points, &both);
+    let labels = labels.of_rows(&both);
+    let all: Vec<usize> = (0..both.len()).collect();
+    let (own, others) = all.split_at(rows.len());
+    let lesson =
+        Lesson { features: &features, labels: &labels, learned: own, negatives: others, ignored: None };
+    let (mut machine, _) = fit::learn(run, old, &lesson)?;
+    // It has counted the rows that it learned; they have the numbers of the rows that were given.
+    for class in &mut machine.classes {
+        for source in class.sources.iter_mut().filter(|source| **source >= old.points_seen) {
+            *source = first + rows[(*source - old.points_seen) as usize] as u64;
+        }
+    }
+    Ok(machine)
 }
 
 impl Probe {

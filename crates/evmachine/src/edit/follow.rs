@@ -10,7 +10,7 @@ use crate::features::Features;
 use crate::model::Evm;
 use crate::points::Points;
 use crate::progress::Run;
-use crate::sample::{NewRow, Sample};
+use crate::sample::{NewRow, Role};
 use crate::witness::{LogitMachine, Witnesses};
 
 /// The threshold is set anew where one row in so many changed, or a class came or went.
@@ -50,25 +50,18 @@ impl Editor<'_> {
             if changed.contains(&old.sources[row]) { target } else { numbers[old.classes[row] as usize] }
         };
         let classes = self.model.classes.len();
-        let mut sample = Sample::empty(old.columns);
-        for class in 0..classes {
-            for row in (0..old.len()).filter(|&row| class_of(row) == Some(class)) {
-                sample.push(old.row(row), class as u32, old.sources[row], old.optimism[row]);
-            }
+        let mut sample = old.moved(classes, class_of);
+        let mut has_learned = vec![false; classes];
+        for row in sample.positions(Role::is_learned) {
+            has_learned[sample.classes[row] as usize] = true;
         }
-        let missing: Vec<usize> =
-            (0..classes).filter(|class| !sample.classes.contains(&(*class as u32))).collect();
-        if !missing.is_empty() {
-            let optimism = old.mean_optimism();
+        let missing: Vec<usize> = (0..classes).filter(|&class| !has_learned[class]).collect();
+        if !missing.is_empty() && self.model.witnesses.is_some() {
             let raw: Vec<(u32, u64, Vec<f32>)> =
                 missing.iter().flat_map(|&class| self.raw_rows(class)).collect();
-            let new = raw.iter().enumerate().map(|(index, (class, source, _))| NewRow {
-                index,
-                class: *class,
-                source: *source,
-                optimism,
-            });
-            sample.extend(new, |index| &raw[index].2, self.model.witnesses.is_some(), classes);
+            let new = raw.iter().enumerate();
+            let new = new.map(|(index, (class, source, _))| NewRow::new(index, *class, *source, Role::Rehearsed));
+            sample.extend(new, |index| &raw[index].2, true, classes);
         }
         self.model.sample = Some(Arc::new(sample));
     }

@@ -1,4 +1,4 @@
-//! What a model has beyond its extreme vectors, in files of version 3: standard columns, witnesses, sample, calibration.
+//! What a model has beyond its extreme vectors, in files of version 3 and later: standard columns, witnesses, sample, calibration.
 
 use std::sync::Arc;
 
@@ -8,12 +8,13 @@ use serde::{Deserialize, Serialize};
 use super::layout::{Column, f32s, f64s, u8s, u64s};
 use super::tensors::Tensors;
 use super::{FormatError, inconsistent};
-use crate::calibration::{Calibration, Scored};
+use crate::calibration::{Calibration, LeftOut, Scored};
 use crate::features::LARGEST;
 use crate::metric::Metric;
 use crate::model::Evm;
 use crate::probe::Probe;
-use crate::sample::Sample;
+use crate::rejection::Rejection;
+use crate::sample::{NOT_LEARNED, Role, Sample};
 use crate::standard::Standard;
 use crate::witness::{LogitMachine, Mixture, Witnesses};
 
@@ -28,6 +29,9 @@ pub(super) struct Beyond {
     mixture: Option<Mixture>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     calibration: Option<CalibrationNumbers>,
+    /// How many queries a folded or fresh row of the sample stands for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    sample_weight: Option<f64>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -104,13 +108,19 @@ fn standard_of(
 }
 
 impl Evm {
+    /// Whether a file of version 4 cannot hold the model.
+    pub(super) fn is_calibrated(&self) -> bool {
+        self.sample.is_some()
+            || self.calibration.is_some()
+            || self.params.confidence != 0.0
+            || matches!(self.params.rejection_threshold, Rejection::Support(_))
+    }
+
     /// Whether a file of version 2 cannot hold the model.
     pub(super) fn is_beyond(&self) -> bool {
         let plain = crate::Params::paper();
         self.standard.is_some()
             || self.witnesses.is_some()
-            || self.sample.is_some()
-            || self.calibration.is_some()
             || self.params.standardize
             || self.params.background != plain.background
             || self.params.logit_weight != plain.logit_weight
@@ -132,6 +142,7 @@ impl Evm {
                 accuracy: calibration.accuracy,
                 classes: calibration.classes,
             }),
+            sample_weight: self.sample.as_deref().map(|sample| sample.weight),
         }
     }
 
@@ -156,12 +167,24 @@ impl Evm {
             tensors.push(("sample_classes", u64s(sample.len(), classes)));
             tensors.push(("sample_sources", u64s(sample.len(), sample.sources.iter().copied())));
             tensors.push(("sample_optimism", numbers(&sample.optimism)));
+            tensors.push(("sample_roles", u64s(sample.len(), sample.roles.iter().map(|&role| role as u64))));
+            if !sample.strangers.is_empty() {
+                let shape = vec![sample.strangers.len() / sample.columns, sample.columns];
+                tensors.push(("stranger_values", f32s(shape, sample.strangers.iter().copied())));
+            }
         }
         if let Some(calibration) = &self.calibration {
             let rows = calibration.rows();
             tensors.push(("calibration_scores", f64s(rows.len(), rows.iter().map(|row| row.score))));
             tensors.push(("calibration_weights", f64s(rows.len(), rows.iter().map(|row| row.weight))));
             tensors.push(("calibration_best", u64s(rows.len(), rows.iter().map(|row| u64::from(row.best)))));
+            let rows = calibration.left_out();
+            tensors.push(("left_out_scores", f64s(rows.len(), rows.iter().map(|row| row.score))));
+            tensors.push(("left_out_weights", f64s(rows.len(), rows.iter().map(|row| row.weight))));
+            tensors.push(("left_out_classes", u64s(rows.len(), rows.iter().map(|row| u64::from(row.class)))));
+            if !calibration.strangers().is_empty() {
+                tensors.push(("stranger_scores", numbers(calibration.strangers())));
+            }
         }
         Ok(tensors)
     }
@@ -177,7 +200,7 @@ impl Evm {
             self.witnesses = Some(Arc::new(self.witnesses_of(tensors, beyond, mixture)?));
         }
         if tensors.has("sample_classes") {
-            self.sample = Some(Arc::new(self.sample_of(tensors)?));
+            self.sample = Some(Arc::new(self.sample_of(tensors, beyond.sample_weight)?));
         }
         if let Some(numbers) = &beyond.calibration {
             self.calibration = Some(Arc::new(self.calibration_of(tensors, numbers)?));
@@ -219,7 +242,7 @@ impl Evm {
         Ok(Witnesses { probe, logits, mixture })
     }
 
-    fn sample_of(&self, tensors: &Tensors<'_>) -> Result<Sample, FormatError> {
+    fn sample_of(&self, tensors: &Tensors<'_>, weight: Option<f64>) -> Result<Sample, FormatError> {
         let count = tensors.length("sample_classes")?;
         let values =
             tensors.f32s("sample_values", &[count, self.dimensions], |value| value.abs() <= LARGEST)?;
@@ -229,7 +252,41 @@ impl Evm {
         if !classes.is_sorted() {
             return Err(inconsistent("the rows of the sample are not grouped by class"));
         }
-        Ok(Sample { values, columns: self.dimensions, classes, sources, optimism })
+        let roles = if tensors.has("sample_roles") {
+            let role = |number: usize| Role::ALL.get(number).copied();
+            let roles: Option<Vec<Role>> =
+                tensors.counts("sample_roles", count)?.into_iter().map(role).collect();
+            roles.ok_or_else(|| inconsistent("a row of the sample has a role that there is not"))?
+        } else {
+            self.roles_before(&classes, &sources)
+        };
+        let weight = weight.unwrap_or(1.0);
+        if !(weight.is_finite() && weight > 0.0) {
+            return Err(inconsistent("the weight of the sample's rows is not possible"));
+        }
+        let strangers = if tensors.has("stranger_values") {
+            let rows = tensors.length("stranger_scores")?;
+            tensors.f32s("stranger_values", &[rows, self.dimensions], |value| value.abs() <= LARGEST)?
+        } else {
+            Vec::new()
+        };
+        Ok(Sample { values, columns: self.dimensions, classes, sources, optimism, roles, weight, strangers })
+    }
+
+    /// The roles of rows before version 5, which had all been learned or given: the first of each class calibrated.
+    fn roles_before(&self, classes: &[u32], sources: &[u64]) -> Vec<Role> {
+        let most = (1_000 / self.classes.len().max(1)).max(5);
+        let mut seen = vec![0; self.classes.len()];
+        let mut role = |(&class, &source): (&u32, &u64)| {
+            let seen = &mut seen[class as usize];
+            *seen += 1;
+            match (*seen <= most, source == NOT_LEARNED) {
+                (_, true) => Role::Fresh,
+                (true, false) => Role::Folded,
+                (false, false) => Role::Rehearsed,
+            }
+        };
+        classes.iter().zip(sources).map(&mut role).collect()
     }
 
     fn calibration_of(
@@ -248,7 +305,21 @@ impl Evm {
         }
         let rows = scores.iter().zip(&weights).zip(&best);
         let rows = rows.map(|((&score, &weight), &best)| Scored { score, best, weight }).collect();
-        Ok(Calibration::new(rows, sharpness, accuracy, classes))
+        let mut left_out = Vec::new();
+        if tensors.has("left_out_scores") {
+            let count = tensors.length("left_out_scores")?;
+            let scores = tensors.f64s("left_out_scores", count, |_| true)?;
+            let weights = tensors.f64s("left_out_weights", count, |value| value > 0.0)?;
+            let classes = self.class_numbers(tensors, "left_out_classes", count)?;
+            let rows = scores.iter().zip(&weights).zip(&classes);
+            left_out = rows.map(|((&score, &weight), &class)| LeftOut { score, class, weight }).collect();
+        }
+        let mut calibration = Calibration::new(rows, left_out, sharpness, accuracy, classes);
+        if tensors.has("stranger_scores") {
+            let count = tensors.length("stranger_scores")?;
+            calibration.set_strangers(tensors.f64s("stranger_scores", count, |_| true)?);
+        }
+        Ok(calibration)
     }
 
     fn class_numbers(

@@ -8,6 +8,7 @@ use super::{
     Budget, MOST_STRANGE, MOST_WEIGHT, Params, ReduceWhen, Reduction, SHAPE_CAP, TailModel, TailSize, Weight,
 };
 use crate::error::ParamsError;
+use crate::rejection::Rejection;
 
 /// Parameters that passed [`Params::check`]. Whoever fits many models with the same ones checks them once:
 ///
@@ -144,6 +145,7 @@ impl Params {
 
     /// The rules about what decides beside the support in feature space, and where.
     fn check_beyond(&self) -> Result<(), ParamsError> {
+        let fraction = |value: f64| (0.0..=1.0).contains(&value);
         for (name, weight) in [("logit_weight", self.logit_weight), ("probe_weight", self.probe_weight)] {
             if let Weight::Fixed(weight) = weight {
                 rule(
@@ -155,7 +157,13 @@ impl Params {
             }
         }
         let rejection = self.rejection_threshold.value();
-        rule((0.0..=1.0).contains(&rejection), "rejection_threshold", rejection, "must be between 0 and 1")?;
+        if let Rejection::Support(support) = self.rejection_threshold {
+            rule(support.is_finite(), "rejection_threshold", support, "must be a finite support")?;
+        } else {
+            rule(fraction(rejection), "rejection_threshold", rejection, "must be between 0 and 1")?;
+        }
+        let confidence = self.confidence;
+        rule((0.0..1.0).contains(&confidence), "confidence", confidence, "must be at least 0 and below 1")?;
         let [a, b] = self.strangers;
         let possible = (MOST_STRANGE..=1.0).contains(&a) && (1.0..=1.0 / MOST_STRANGE).contains(&b);
         rule(
@@ -182,7 +190,6 @@ fn rule(
 mod tests {
     use super::*;
     use crate::metric::Metric;
-    use crate::rejection::Rejection;
     use crate::search::Search;
 
     #[test]
@@ -216,6 +223,12 @@ mod tests {
             ("probe_weight", Params { probe_weight: Weight::Fixed(f64::NAN), ..base() }),
             ("rejection_threshold", Params { rejection_threshold: Rejection::Probability(2.0), ..base() }),
             ("rejection_threshold", Params { rejection_threshold: Rejection::FalseKnown(-0.1), ..base() }),
+            (
+                "rejection_threshold",
+                Params { rejection_threshold: Rejection::Support(f64::NAN), ..base() },
+            ),
+            ("confidence", Params { confidence: 1.0, ..base() }),
+            ("confidence", Params { confidence: -0.1, ..base() }),
             ("recall", Params { search: Search::Approximate(1.0), ..base() }),
             ("recall", Params { search: Search::Approximate(f64::NAN), ..base() }),
             ("strangers", Params { strangers: [0.0, 1.0], ..base() }),

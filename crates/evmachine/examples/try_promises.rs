@@ -26,6 +26,14 @@ fn main() {
         ("f 200x5 d128", vec![5;200], 128, 1.0, Metric::Cosine, 10),
         ("f 100x10 d128", vec![10;100], 128, 1.0, Metric::Cosine, 10),
         ("f geom d16", vec![300,200,130,90,60,40,26,17,10,5], 16, 1.0, Metric::Euclidean, 20),
+        ("c 900+5 d16", vec![900,5], 16, 2.0, Metric::Euclidean, 100),
+        ("c 400+3 d4", vec![400,3], 4, 2.0, Metric::Euclidean, 100),
+        ("c 1000+5 d16", vec![1000,5], 16, 2.0, Metric::Euclidean, 100),
+        ("c 2000+10 d8", vec![2000,10], 8, 2.0, Metric::Euclidean, 40),
+        ("c 200+200+5 d8", vec![200,200,5], 8, 2.0, Metric::Euclidean, 100),
+        ("L 60000", vec![300;200], 128, 1.0, Metric::Cosine, 1),
+        ("L 100000", vec![100;1000], 64, 1.0, Metric::Cosine, 1),
+        ("L 15000", vec![100;150], 128, 1.0, Metric::Cosine, 2),
         ("x100x20 d64", vec![20;100], 64, 1.0, Metric::Cosine, 8),
         ("x60x40 d64", vec![40;60], 64, 0.7, Metric::Cosine, 8),
         ("x20x15 d8", vec![15;20], 8, 2.0, Metric::Euclidean, 40),
@@ -34,7 +42,7 @@ fn main() {
     ];
     let only = std::env::args().nth(1);
     for (name, sizes, d, spread, metric, draws) in cells {
-        if let Some(o) = &only { if !name.contains(o.as_str()) { continue; } }
+        if let Some(o) = &only { if !name.starts_with(o.as_str()) { continue; } }
         for (tag, params) in [("default", Params { metric: metric.clone(), ..Params::default() }), ("robust", Params::robust_for(metric.clone()))] {
             let mut shares = vec![]; let clock = std::time::Instant::now(); let mut fit_time=0.0; let mut m=0;
             for seed in 0..draws {
@@ -57,7 +65,7 @@ fn main() {
             let sd = (0.0475*(1.0/m.max(1) as f64+1.0/4000.0)).sqrt();
             let z: Vec<f64> = shares.iter().map(|s| (s-0.05)/sd).collect();
             let zmax = z.iter().cloned().fold(f64::MIN,f64::max); let zmin=z.iter().cloned().fold(f64::MAX,f64::min);
-            println!("{name:18} {tag:8} m {m:5} mean {mean:.4} (z of mean {:+.1}) worst {:.4} zmax {zmax:.1} zmin {zmin:.1}  {:.2} s a fit, {:.1} s", (mean-0.05)/sd*(draws as f64).sqrt(), shares.iter().cloned().fold(0.0,f64::max), fit_time/draws as f64, clock.elapsed().as_secs_f64());
+            let mut sorted = shares.clone(); sorted.sort_by(f64::total_cmp); let top: Vec<f64> = sorted.iter().rev().take(4).copied().collect(); println!("{top:.3?} {name:18} {tag:8} m {m:5} mean {mean:.4} (z of mean {:+.1}) worst {:.4} zmax {zmax:.1} zmin {zmin:.1}  {:.2} s a fit, {:.1} s", (mean-0.05)/sd*(draws as f64).sqrt(), shares.iter().cloned().fold(0.0,f64::max), fit_time/draws as f64, clock.elapsed().as_secs_f64());
         }
     }
 }

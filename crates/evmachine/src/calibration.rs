@@ -55,6 +55,8 @@ pub(crate) struct Rule {
     pub(crate) rejection: Rejection,
     /// Of how many trainings in 1 the share holds; 0 is on average over all of them.
     pub(crate) confidence: f64,
+    /// How many of the rows tell as much as one that was never learned, of how far a training may be off.
+    pub(crate) told_as_one: usize,
 }
 
 /// What [`Evm::calibration`](crate::Evm::calibration) tells.
@@ -67,6 +69,13 @@ pub struct CalibrationInfo {
     pub accuracy: f64,
     /// Classes when the model was fitted.
     pub classes: usize,
+}
+
+impl Rule {
+    /// How many rows there are to tell how often the rule is broken.
+    fn rows_that_tell(&self, rows: &[Scored]) -> usize {
+        effective(rows) / if self.confidence == 0.0 { 1 } else { self.told_as_one }
+    }
 }
 
 impl Calibration {
@@ -126,13 +135,6 @@ impl Calibration {
         (below + unit) / (total + unit)
     }
 
-    /// The share of the rows that score less.
-    pub(crate) fn share_below(&self, score: f64) -> f64 {
-        let end = self.rows.partition_point(|row| row.score < score);
-        let below = if end == 0 { 0.0 } else { self.up_to[end - 1] };
-        below / self.up_to.last().copied().unwrap_or(1.0)
-    }
-
     /// So many rows of equal weight tell as much as these do: `(sum w)^2 / sum w^2`.
     pub(crate) fn effective_rows(&self) -> usize {
         effective(&self.rows)
@@ -145,18 +147,18 @@ impl Calibration {
 
     /// Sets the thresholds that the rule asks for, one for each of so many classes.
     pub(crate) fn set_thresholds(&mut self, rule: Rule, model: TailModel, classes: usize) {
-        let Rule { rejection, confidence } = rule;
+        let Rule { rejection, confidence, .. } = rule;
         self.thresholds = match rejection {
             Rejection::Probability(delta) => vec![support_of(model, delta); classes],
             Rejection::Support(support) => vec![support; classes],
-            Rejection::FalseUnknown(rate) => vec![quantile(&self.rows, rate, confidence, model); classes],
+            Rejection::FalseUnknown(rate) => vec![quantile(&self.rows, rate, &rule, model); classes],
             Rejection::FalseUnknownPerClass(rate) => {
-                let shared = quantile(&self.rows, rate, confidence, model);
+                let shared = quantile(&self.rows, rate, &rule, model);
                 (0..classes as u32)
                     .map(|class| {
                         let own = self.answered(class);
-                        if effective(&own) >= promise::rows_needed(rate, confidence) {
-                            quantile(&own, rate, confidence, model)
+                        if rule.rows_that_tell(&own) >= promise::rows_needed(rate, confidence) {
+                            quantile(&own, rate, &rule, model)
                         } else {
                             shared
                         }
@@ -227,13 +229,13 @@ pub(crate) fn effective(rows: &[Scored]) -> usize {
 /// than [`FEWEST`] rows it is the lowest score, or delta of the paper where that is lower.
 ///
 /// A rate of 0 asks that nothing known is rejected: all that is within the model's reach is then accepted.
-fn quantile(sorted: &[Scored], rate: f64, confidence: f64, model: TailModel) -> f64 {
+fn quantile(sorted: &[Scored], rate: f64, rule: &Rule, model: TailModel) -> f64 {
     const WITHIN_REACH: f64 = -1e6;
     let lowest = sorted.first().map_or(f64::INFINITY, |row| row.score);
     if rate == 0.0 {
         return lowest.min(WITHIN_REACH);
     }
-    let count = effective(sorted);
+    let (count, confidence) = (rule.rows_that_tell(sorted), rule.confidence);
     let share = if confidence == 0.0 {
         rate
     } else {
@@ -292,6 +294,9 @@ pub(crate) fn class_probabilities(scores: &[ClassScore], sharpness: f64) -> Vec<
 mod tests {
     use super::*;
 
+    const PLAIN: Rule =
+        Rule { rejection: Rejection::FalseUnknown(0.05), confidence: 0.0, told_as_one: 1 };
+
     fn scored(scores: impl Iterator<Item = f64>) -> Vec<Scored> {
         scores.map(|score| Scored { score, best: 0, weight: 2.0 }).collect()
     }
@@ -300,7 +305,7 @@ mod tests {
     fn the_threshold_is_the_conformal_quantile() {
         let rows = scored((0..99).map(f64::from));
         // Of 100 rows, the query counted, 5 may be rejected: those below the fifth lowest score are 4 of 99.
-        let quantile = |rows: &[Scored], rate: f64| quantile(rows, rate, 0.0, TailModel::Weibull);
+        let quantile = |rows: &[Scored], rate: f64| quantile(rows, rate, &PLAIN, TailModel::Weibull);
         assert_eq!(quantile(&rows, 0.05), 4.0);
         assert_eq!(quantile(&rows, 0.049), 3.0);
         assert_eq!(quantile(&rows, 0.01), 0.0);
@@ -322,17 +327,15 @@ mod tests {
         let rows: Vec<Scored> =
             (0..200).map(|i| Scored { score: f64::from(i), best: 0, weight: if i < 10 { 10.0 } else { 1.0 } }).collect();
         // Of a weight of 290, ten rows have 100: a fifth lies below the sixth row.
-        assert_eq!(quantile(&rows, 0.2, 0.0, TailModel::Weibull), 5.0);
+        assert_eq!(quantile(&rows, 0.2, &PLAIN, TailModel::Weibull), 5.0);
         assert_eq!(effective(&rows), 290 * 290 / (10 * 100 + 190));
-        let calibration = Calibration::new(rows, Vec::new(), 1.0, 1.0, 1);
-        assert_eq!(calibration.share_below(5.0), 50.0 / 290.0);
     }
 
     #[test]
     fn with_confidence_fewer_rows_may_lie_below() {
         let rows = scored((0..999).map(f64::from));
-        let average = quantile(&rows, 0.05, 0.0, TailModel::Weibull);
-        let sure = quantile(&rows, 0.05, 0.95, TailModel::Weibull);
+        let average = quantile(&rows, 0.05, &PLAIN, TailModel::Weibull);
+        let sure = quantile(&rows, 0.05, &Rule { confidence: 0.95, ..PLAIN }, TailModel::Weibull);
         // P(Beta(39, 961) <= 0.05) = 0.953, P(Beta(40, 960) <= 0.05) = 0.938.
         assert_eq!((average, sure), (49.0, 38.0));
     }
@@ -350,7 +353,7 @@ mod tests {
         let rows: Vec<Scored> =
             (0..100).map(|i| Scored { score: f64::from(i), best: u32::from(i >= 95), weight: 1.0 }).collect();
         let mut calibration = Calibration::new(rows, Vec::new(), 1.0, 1.0, 2);
-        let rule = |rejection| Rule { rejection, confidence: 0.0 };
+        let rule = |rejection| Rule { rejection, ..PLAIN };
         calibration.set_thresholds(rule(Rejection::FalseUnknownPerClass(0.1)), TailModel::Weibull, 2);
         assert_eq!(calibration.thresholds, [8.0, 9.0]);
     }
@@ -360,7 +363,7 @@ mod tests {
         let left_out = |i: u32| LeftOut { score: f64::from(i) - 100.0, class: i % 2, weight: 1.0 };
         let rows = scored((0..50).map(f64::from));
         let mut calibration = Calibration::new(rows, (0..100).map(left_out).collect(), 1.0, 1.0, 2);
-        let rule = |rate| Rule { rejection: Rejection::FalseKnown(rate), confidence: 0.0 };
+        let rule = |rate| Rule { rejection: Rejection::FalseKnown(rate), ..PLAIN };
         calibration.set_thresholds(rule(0.1), TailModel::Weibull, 2);
         let accepted = |threshold: f64| (0..100).filter(|&i| left_out(i).score >= threshold).count();
         assert_eq!(accepted(calibration.thresholds[0]), 10);

@@ -8,6 +8,7 @@ use std::fmt;
 use serde::Serialize;
 
 use crate::beta::Beta;
+use crate::calibration::{self, Calibration};
 use crate::model::Evm;
 use crate::rejection::{Rejection, percent};
 use crate::sample::Role;
@@ -45,6 +46,10 @@ pub(crate) fn rows_needed(rate: f64, confidence: f64) -> usize {
 fn share_of(rows: usize, k: usize) -> Beta {
     Beta { a: k.max(1) as f64, b: (rows + 1 - k.min(rows)) as f64 }
 }
+
+/// So many rows that models of folds scored tell as much of the share of mistakes as one that was never learned: measured over draws
+/// of data with small tails, where the threshold varied most.
+pub(crate) const FOLDED: usize = 3;
 
 /// What a threshold was set on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -121,15 +126,15 @@ impl Evm {
         };
         let rate = rule.value();
         let needed = rows_needed(rate, confidence);
-        let Some(calibration) = self.calibration.as_deref().filter(|_| rule.is_calibrated()) else {
+        let Some(scores) = self.calibration.as_deref().filter(|_| rule.is_calibrated()) else {
             promise.rows_needed = rule.is_calibrated().then_some(needed);
             return promise;
         };
         if let Rejection::FalseKnown(_) = rule {
-            (promise.rows, promise.basis) = (calibration.strangers().len(), Basis::Strangers);
+            (promise.rows, promise.basis) = (scores.strangers().len(), Basis::Strangers);
             if promise.rows == 0 {
-                (promise.rows, promise.basis) = (calibration.left_out().len(), Basis::ClassesLeftOut);
-                let shares = calibration.left_out_accepted(self.threshold());
+                (promise.rows, promise.basis) = (scores.left_out().len(), Basis::ClassesLeftOut);
+                let shares = scores.left_out_accepted(self.threshold());
                 let at = |share: f64| shares[(share * (shares.len() - 1) as f64).round() as usize];
                 promise.spread = (!shares.is_empty()).then(|| (at(0.1), at(0.9)));
                 return promise;
@@ -137,27 +142,46 @@ impl Evm {
             promise.effective_rows = promise.rows;
         } else {
             promise.basis = self.calibration_basis();
-            promise.rows = calibration.rows().len();
-            promise.effective_rows = calibration.effective_rows();
+            promise.rows = scores.rows().len();
+            promise.effective_rows = self.effective_rows(scores);
         }
         if let Rejection::FalseUnknownPerClass(_) = rule {
             let too_few = |class: &u32| {
-                let own = calibration.answered(*class);
-                crate::calibration::effective(&own) < needed
+                let own = scores.answered(*class);
+                let told = if confidence == 0.0 { 1 } else { self.rows_that_tell_as_one() };
+                calibration::effective(&own) / told < needed
             };
             promise.classes_without = (0..self.classes.len() as u32).filter(too_few).count();
             promise.rows_needed = (promise.classes_without > 0).then_some(needed);
         }
-        if promise.effective_rows < needed {
+        // On average folded rows keep the share as others do; how far a training may be off, they tell less well.
+        let enough = if confidence == 0.0 { promise.rows } else { promise.effective_rows };
+        if enough < needed {
             promise.rows_needed = Some(needed);
         } else {
-            let share = share_of(
-                promise.effective_rows,
-                mistakes_allowed(promise.effective_rows, rate, confidence),
-            );
-            promise.range = Some((share.quantile(0.025), share.quantile(0.975)));
+            promise.range = Some(Self::range(promise.effective_rows, rate, confidence));
         }
         promise
+    }
+
+    /// The range in which the share of mistakes lies with 95 %.
+    fn range(rows: usize, rate: f64, confidence: f64) -> (f64, f64) {
+        let all = (rows + 1) as f64;
+        let mistakes = match confidence {
+            0.0 => rate * all,
+            _ => mistakes_allowed(rows, rate, confidence).max(1) as f64,
+        };
+        let share = Beta { a: mistakes, b: all - mistakes };
+        (share.quantile(0.025), share.quantile(0.975))
+    }
+
+    /// So many rows tell as much that were never learned and stand for equally many queries.
+    pub(crate) fn effective_rows(&self, calibration: &Calibration) -> usize {
+        calibration.effective_rows() / self.rows_that_tell_as_one()
+    }
+
+    pub(crate) fn rows_that_tell_as_one(&self) -> usize {
+        if self.calibration_basis() == Basis::Folds { FOLDED } else { 1 }
     }
 
     fn calibration_basis(&self) -> Basis {

@@ -32,9 +32,6 @@ impl Role {
         matches!(self, Role::Rehearsed | Role::Folded)
     }
 
-    pub(crate) fn calibrates(self) -> bool {
-        matches!(self, Role::Folded | Role::Held | Role::Fresh)
-    }
 }
 
 /// Rows grouped by class. Columns of equal length.
@@ -183,11 +180,6 @@ impl Sample {
             (own != class).then(|| own - usize::from(own > class))
         })
     }
-
-    /// Whether rows of training were held out for good.
-    pub(crate) fn has_held(&self) -> bool {
-        self.roles.contains(&Role::Held)
-    }
 }
 
 #[cfg(test)]
@@ -211,7 +203,7 @@ mod tests {
         assert_eq!(sample.sources, before, "there is no room for more");
         sample.extend(rows(2, 9000, Role::Folded), value, true, 3);
         assert_eq!(sample.len(), 1250);
-        assert_eq!(sample.positions(Role::calibrates).len(), 1200);
+        assert_eq!(sample.positions(|role| role != Role::Rehearsed).len(), 1200);
         let fewer = sample.without(1);
         assert_eq!((fewer.len(), fewer.classes.last()), (1200, Some(&1)));
         assert_eq!(fewer.values.len(), 1200);

@@ -342,7 +342,11 @@ impl Evm {
 
     pub(crate) fn set_thresholds(&mut self) {
         self.cache.forget_near();
-        let rule = Rule { rejection: self.params.rejection_threshold, confidence: self.params.confidence };
+        let rule = Rule {
+            rejection: self.params.rejection_threshold,
+            confidence: self.params.confidence,
+            told_as_one: self.rows_that_tell_as_one(),
+        };
         let (model, classes) = (self.params.tail_model, self.classes.len());
         if let Some(calibration) = &mut self.calibration {
             Arc::make_mut(calibration).set_thresholds(rule, model, classes);

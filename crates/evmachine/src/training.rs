@@ -26,7 +26,7 @@ use crate::sample::{NewRow, Role, Sample};
 use crate::witness::{LogitMachine, Shares, Witnesses};
 
 /// Up to so many rows of a first fit, none is held out for good.
-const FEW: usize = 1_000;
+const FEW: usize = 2_000;
 /// Up to so many, rows that penalty and weights were chosen on are learned in the end, by a second fit.
 const FEW_FOR_ONE_FIT: usize = 20_000;
 /// Witnesses are not weighed on fewer rows than this; the machine is then heard alone.

@@ -6,10 +6,8 @@ use evmachine::{ClassScore, Evm};
 /// of calibration, otherwise P of the best class; the best class stays the largest where the others come up to it.
 pub(crate) fn open(evm: &Evm, scores: &[ClassScore]) -> Vec<f64> {
     let decision = evm.decision(scores);
-    let known = evm
-        .probability_known(decision.score(), 0.5)
-        .unwrap_or_else(|| decision.probability())
-        .clamp(0.0, 1.0);
+    let known =
+        evm.probability_known(decision.score(), 0.5).unwrap_or_else(|| decision.psi()).clamp(0.0, 1.0);
     let even = (1.0 - known) / scores.len() as f64;
     let mut rows: Vec<f64> = given_known(evm, scores).into_iter().map(|share| known * share + even).collect();
     let best = decision.best();

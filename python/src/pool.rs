@@ -104,9 +104,8 @@ impl Pool {
         let pool = self.lock().clone();
         let found =
             watch::run(py, &means, None, |run, _| pool.suggest_with(run, &model.evm, strategy, count))?;
-        let row = |suggestion: evmachine::Suggestion| {
-            (suggestion.sample, suggestion.group, suggestion.score.probability())
-        };
+        let row =
+            |suggestion: evmachine::Suggestion| (suggestion.sample, suggestion.group, suggestion.score.psi());
         Ok(found.map_err(failure::value)?.into_iter().map(row).collect())
     }
 

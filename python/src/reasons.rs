@@ -36,7 +36,7 @@ fn evidence(evm: &Evm, evidence: &ClassEvidence) -> EvidenceRow {
 }
 
 fn decision(decision: &Decision) -> DecisionRow {
-    (decision.best(), decision.class().is_some(), decision.probability())
+    (decision.best(), decision.class().is_some(), decision.psi())
 }
 
 pub(crate) fn row(evm: &Evm, explanation: &Explanation) -> ReasonRow {

@@ -14,6 +14,8 @@ pub(crate) struct Calibration {
     rows: Vec<Scored>,
     /// Weight of each row and those before it.
     up_to: Vec<f64>,
+    /// Weight of all, and of one row where so many of equal weight told as much.
+    total: (f64, f64),
     /// How the same rows score for the classes that are not theirs, in rising order: what a class that the model does not have
     /// would score, by an estimate. Empty with one class.
     left_out: Vec<LeftOut>,
@@ -79,10 +81,17 @@ impl Rule {
 }
 
 impl Calibration {
-    pub(crate) fn new(rows: Vec<Scored>, left_out: Vec<LeftOut>, sharpness: f64, accuracy: f64, classes: usize) -> Self {
+    pub(crate) fn new(
+        rows: Vec<Scored>,
+        left_out: Vec<LeftOut>,
+        sharpness: f64,
+        accuracy: f64,
+        classes: usize,
+    ) -> Self {
         let mut calibration = Self {
             rows: Vec::new(),
             up_to: Vec::new(),
+            total: (0.0, 0.0),
             left_out: Vec::new(),
             strangers: Vec::new(),
             sharpness,
@@ -114,6 +123,7 @@ impl Calibration {
             Some(*sum)
         });
         self.up_to = sums.collect();
+        self.total = total(&rows);
         self.rows = rows;
         self.left_out = left_out;
     }
@@ -129,7 +139,7 @@ impl Calibration {
 
     /// The conformal p-value: the share of known rows, this one counted, that score no higher.
     pub(crate) fn p_value(&self, score: f64) -> f64 {
-        let (total, unit) = total(&self.rows);
+        let (total, unit) = self.total;
         let end = self.rows.partition_point(|row| row.score <= score);
         let below = if end == 0 { 0.0 } else { self.up_to[end - 1] };
         (below + unit) / (total + unit)
@@ -294,8 +304,7 @@ pub(crate) fn class_probabilities(scores: &[ClassScore], sharpness: f64) -> Vec<
 mod tests {
     use super::*;
 
-    const PLAIN: Rule =
-        Rule { rejection: Rejection::FalseUnknown(0.05), confidence: 0.0, told_as_one: 1 };
+    const PLAIN: Rule = Rule { rejection: Rejection::FalseUnknown(0.05), confidence: 0.0, told_as_one: 1 };
 
     fn scored(scores: impl Iterator<Item = f64>) -> Vec<Scored> {
         scores.map(|score| Scored { score, best: 0, weight: 2.0 }).collect()
@@ -311,12 +320,12 @@ mod tests {
         assert_eq!(quantile(&rows, 0.01), 0.0);
         // Too few rows to tell: 25 below the median on average, and 999 rows would be needed.
         assert!((quantile(&rows, 0.001) + 25.0 * (999.0 / 99.0f64).ln()).abs() < 1e-9);
-        assert!((quantile(&rows, 0.0099) + 0.25).abs() < 0.06, "without a leap");
+        assert!((quantile(&rows, 0.0099) + 25.0 * (101.0 / 99.0f64).ln()).abs() < 1e-9, "101 rows would do");
         let delta = support_of(TailModel::Weibull, 0.05);
         assert_eq!(quantile(&rows[..18], 0.05), delta.min(0.0), "nothing to tell it from");
         assert_eq!(quantile(&rows[..19], 0.05), 0.0);
         let same = scored([7.0; 30].into_iter());
-        assert_eq!(quantile(&same, 0.01), 7.0 - 0.0);
+        assert_eq!(quantile(&same, 0.01), 7.0);
         let endless = scored([1.0].into_iter().chain([f64::INFINITY; 30]));
         assert_eq!(quantile(&endless, 0.01), delta.min(1.0));
         assert_eq!(quantile(&rows, 0.0), -1e6);
@@ -324,8 +333,9 @@ mod tests {
 
     #[test]
     fn a_row_that_stands_for_many_counts_as_many() {
-        let rows: Vec<Scored> =
-            (0..200).map(|i| Scored { score: f64::from(i), best: 0, weight: if i < 10 { 10.0 } else { 1.0 } }).collect();
+        let rows: Vec<Scored> = (0..200)
+            .map(|i| Scored { score: f64::from(i), best: 0, weight: if i < 10 { 10.0 } else { 1.0 } })
+            .collect();
         // Of a weight of 290, ten rows have 100: a fifth lies below the sixth row.
         assert_eq!(quantile(&rows, 0.2, &PLAIN, TailModel::Weibull), 5.0);
         assert_eq!(effective(&rows), 290 * 290 / (10 * 100 + 190));

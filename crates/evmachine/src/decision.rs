@@ -42,6 +42,10 @@ pub enum Decision {
     Known {
         /// The class, by position in [`Evm::classes`].
         class: usize,
+        /// How far its score lies above the threshold: 0 or more. Infinite at an extreme vector, which JSON writes as null.
+        support: f64,
+        /// The conformal p-value: the share of known queries that score no higher. `None` without calibration.
+        p_value: Option<f64>,
         /// Its score, raised by its lead where there is a [`contrast`](crate::Params::contrast), and by that of the median
         /// class where there is a [`background`](crate::Params::background).
         score: ClassScore,
@@ -50,6 +54,10 @@ pub enum Decision {
     Unknown {
         /// The class of highest support. Far out that is the one whose curve falls slowest, which need not be the nearest.
         best: usize,
+        /// How far its score lies above the threshold: below 0.
+        support: f64,
+        /// As above.
+        p_value: Option<f64>,
         /// Its score, raised as above.
         score: ClassScore,
     },
@@ -72,6 +80,21 @@ impl Decision {
         }
     }
 
+    /// The number that decides: how far the best class lies above the threshold. Known at 0 and above; it never saturates.
+    pub fn support(&self) -> f64 {
+        match *self {
+            Decision::Known { support, .. } | Decision::Unknown { support, .. } => support,
+        }
+    }
+
+    /// The conformal p-value: the share of known queries that score no higher. Uniform for known queries, small for unknown
+    /// ones. `None` without calibration.
+    pub fn p_value(&self) -> Option<f64> {
+        match *self {
+            Decision::Known { p_value, .. } | Decision::Unknown { p_value, .. } => p_value,
+        }
+    }
+
     /// The score of the best class.
     pub fn score(&self) -> ClassScore {
         match *self {
@@ -79,9 +102,10 @@ impl Decision {
         }
     }
 
-    /// P of the best class, at its score.
-    pub fn probability(&self) -> f64 {
-        self.score().probability()
+    /// Psi of the best class, the paper's probability. Decisions compare [`support`](Self::support) instead: far from other classes
+    /// psi rounds to 1, and far from all data to 0.
+    pub fn psi(&self) -> f64 {
+        self.score().psi()
     }
 }
 
@@ -97,7 +121,7 @@ pub struct ClassScore {
 
 impl ClassScore {
     /// P itself.
-    pub fn probability(&self) -> f64 {
+    pub fn psi(&self) -> f64 {
         self.ln_probability.exp()
     }
 }
@@ -148,7 +172,7 @@ impl Evm {
         queries: &Features<'_>,
     ) -> Result<Vec<f64>, PredictError> {
         let rows = self.for_each_query(run, queries, |_, scores| {
-            scores.iter().map(ClassScore::probability).collect::<Vec<f64>>()
+            scores.iter().map(ClassScore::psi).collect::<Vec<f64>>()
         })?;
         Ok(rows.concat())
     }
@@ -323,13 +347,55 @@ impl Evm {
 
     /// Known if the score of the best class reaches its threshold.
     fn accepted(&self, class: usize, score: ClassScore) -> Decision {
+        let (threshold, p_value) = (self.threshold_of(class), self.p_value(score));
+        let support = above(score.support, threshold);
         // The cover tests support too, so that rounding cannot come between it and the decision.
-        if score.support >= self.threshold_of(class) {
-            Decision::Known { class, score }
+        if score.support >= threshold {
+            Decision::Known { class, support: support.max(0.0), p_value, score }
         } else {
-            Decision::Unknown { best: class, score }
+            Decision::Unknown { best: class, support: support.min(-f64::MIN_POSITIVE), p_value, score }
         }
     }
+
+    /// Supports of all classes as a decision shows them, from the scores of one query: the largest is that of the decision, 0 is at the
+    /// threshold, so that the sign of the largest is the decision.
+    pub fn supports_of(&self, scores: &[ClassScore]) -> Vec<f64> {
+        let decision = self.decision(scores);
+        let best = scores[decision.best()].support;
+        scores.iter().map(|score| decision.support() + above(score.support, best)).collect()
+    }
+
+    /// The support of every class for every query: `queries.rows()` rows of one value for each class. 0 is at the threshold, and the sign
+    /// of the largest of a row is the decision.
+    ///
+    /// ```
+    /// # use evmachine::{Evm, Features, Labels, Params};
+    /// # let features = Features::new(vec![0.0, 0.1, 0.2, 5.0, 5.1, 5.2], 1)?;
+    /// # let labels = Labels::new(["low", "low", "low", "high", "high", "high"])?;
+    /// # let (evm, _) = Evm::fit(&Params::default(), &features, &labels)?;
+    /// let queries = Features::new(vec![5.05, 100.0], 1)?;
+    /// let supports = evm.class_supports(&queries)?;
+    /// assert!(supports[1] >= 0.0 && supports[0] < supports[1], "high");
+    /// assert!(supports[2] < 0.0 && supports[3] < 0.0, "unknown");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn class_supports(&self, queries: &Features<'_>) -> Result<Vec<f64>, PredictError> {
+        self.class_supports_with(&Run::new(), queries)
+    }
+
+    /// As [`class_supports`](Self::class_supports), watched and sized by `run`.
+    pub fn class_supports_with(
+        &self,
+        run: &Run<'_>,
+        queries: &Features<'_>,
+    ) -> Result<Vec<f64>, PredictError> {
+        Ok(self.for_each_query(run, queries, |_, scores| self.supports_of(scores))?.concat())
+    }
+}
+
+/// How far a value lies above another; 0 where both are the same infinity.
+fn above(value: f64, other: f64) -> f64 {
+    if value == other { 0.0 } else { value - other }
 }
 
 /// Weight times value; nothing where the value is not finite (one class in all, or a query that is an extreme vector).

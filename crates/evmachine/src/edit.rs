@@ -21,6 +21,7 @@ use crate::error::EditError;
 use crate::features::Features;
 use crate::model::{Cache, ClassModel, Evm};
 use crate::progress::Run;
+use crate::sample::Role;
 use here::Laid;
 use moves::{Place, Row, positions_at};
 
@@ -218,13 +219,34 @@ struct Editor<'a> {
     /// Until a row joins a class.
     laid: Option<Laid<'a>>,
     report: EditReport,
+    /// What becomes of rows that were held out of training.
+    held_out: HeldOut,
+}
+
+/// Rows of an edit that the model never learned, because its threshold is set on them.
+#[derive(Default)]
+struct HeldOut {
+    /// Those that are learned or ignored from now on.
+    leave: HashSet<u64>,
+    /// Whether those of the edit that lose their class are set aside.
+    set_aside: bool,
+    /// Those that come back.
+    restored: HashSet<u64>,
+    /// The class whose rows go with those of the edit.
+    merged: Option<String>,
 }
 
 impl<'a> Editor<'a> {
     fn new(run: &'a Run<'a>, before: &'a Evm) -> Self {
         let mut model = before.clone();
         model.cache = Cache::default();
-        Self { run, model, laid: Some(Laid::new(before)), report: EditReport::default() }
+        Self {
+            run,
+            model,
+            laid: Some(Laid::new(before)),
+            report: EditReport::default(),
+            held_out: HeldOut::default(),
+        }
     }
 
     fn rename(&mut self, class: &str, to: &str) -> Result<(), EditError> {
@@ -263,6 +285,7 @@ impl<'a> Editor<'a> {
         let into = self.class(&name)?;
         self.model.classes[into].points_seen += points_seen - sources.len() as u64;
         self.rename_aside(&old, &name);
+        self.held_out.merged = Some(old);
         Ok(sources)
     }
 
@@ -276,14 +299,18 @@ impl<'a> Editor<'a> {
         }
         let found = self.find(rows)?;
         let others = found.iter().filter(|(place, _, _)| *place != Place::Class(from));
-        let others: Vec<u64> = others.map(|(_, _, source)| *source).collect();
+        let mut others: Vec<u64> = others.map(|(_, _, source)| *source).collect();
+        others.extend(self.held_out_rows(rows, |class| class != from));
         if !others.is_empty() {
             return Err(EditError::OtherClass { rows: others, class: class.to_owned() });
         }
         if found.len() == self.model.classes[from].len() {
             return Err(EditError::NothingLeft { class: class.to_owned() });
         }
-        self.change_sides(Place::Class(from), &positions_at(&found, Place::Class(from)), into)
+        if !found.is_empty() {
+            self.change_sides(Place::Class(from), &positions_at(&found, Place::Class(from)), into)?;
+        }
+        self.found_class(rows, into)
     }
 
     fn relabel(&mut self, rows: &[u64], class: &str) -> Result<(), EditError> {
@@ -294,7 +321,7 @@ impl<'a> Editor<'a> {
         // Places change as classes end, so each group is looked up when it is its turn.
         while !left.is_empty() {
             let found = self.find(&left)?;
-            let from = found[0].0;
+            let Some(&(from, _, _)) = found.first() else { break };
             let target = self.model.class_index(class).map(Place::Class);
             if target != Some(from) {
                 self.change_sides(from, &positions_at(&found, from), class)?;
@@ -302,7 +329,7 @@ impl<'a> Editor<'a> {
             let rest = found.iter().filter(|(place, _, _)| *place != from);
             left = rest.map(|(_, _, source)| *source).collect();
         }
-        Ok(())
+        self.found_class(rows, class)
     }
 
     fn unlearn(&mut self, rows: &[u64]) -> Result<(), EditError> {
@@ -336,6 +363,7 @@ impl<'a> Editor<'a> {
         });
         let aside: Vec<Aside> = aside.collect();
         Arc::make_mut(&mut self.model.aside).extend(aside);
+        self.held_out.set_aside = true;
         self.unlearn(rows)
     }
 
@@ -349,6 +377,12 @@ impl<'a> Editor<'a> {
             self.come(&rows, apart)?;
             self.become_ignored(&rows);
         }
+        let held_out = self.take_held_out(rows)?;
+        if !held_out.is_empty() {
+            let everyone = vec![0..0; self.model.classes.len()];
+            self.come(&held_out, everyone)?;
+            self.become_ignored(&held_out);
+        }
         self.end_empty_classes(vec![(); self.model.classes.len()]);
         Ok(())
     }
@@ -361,11 +395,21 @@ impl<'a> Editor<'a> {
         let (back, stay): (Vec<Aside>, Vec<Aside>) =
             self.model.aside.iter().cloned().partition(|row| asked.contains(&row.source));
         let there: HashSet<u64> = back.iter().map(|row| row.source).collect();
-        let missing: Vec<u64> = rows.iter().copied().filter(|row| !there.contains(row)).collect();
+        let held_out: HashSet<u64> = match &self.model.sample {
+            Some(sample) => {
+                let aside = sample.positions(|role| role == Role::Aside);
+                aside.into_iter().map(|at| sample.sources[at]).filter(|row| asked.contains(row)).collect()
+            }
+            None => HashSet::new(),
+        };
+        let is_missing = |row: &u64| !there.contains(row) && !held_out.contains(row);
+        let missing: Vec<u64> = rows.iter().copied().filter(is_missing).collect();
         if !missing.is_empty() {
             return Err(EditError::NotAside { rows: missing });
         }
         self.model.aside = Arc::new(stay);
+        self.report.rows += held_out.len();
+        self.held_out.restored = held_out;
         let mut names: Vec<&str> = back.iter().map(|row| &row.class[..]).collect();
         names.sort_unstable();
         names.dedup();
@@ -420,7 +464,8 @@ impl<'a> Editor<'a> {
         self.model.classes.len() - 1
     }
 
-    /// Where each of the rows is, with its position there, in order of place and position.
+    /// Where each of the rows is, with its position there, in order of place and position. Rows that were held out of training are in no
+    /// such place.
     fn find(&self, rows: &[u64]) -> Result<Vec<(Place, usize, u64)>, EditError> {
         if rows.is_empty() {
             return Err(EditError::NoRows);
@@ -441,13 +486,54 @@ impl<'a> Editor<'a> {
             })
             .filter(|(_, _, source)| asked.contains(source))
             .collect();
-        if found.len() < asked.len() {
-            let there: HashSet<u64> = found.iter().map(|(_, _, source)| *source).collect();
+        let held_out = self.held_out_rows(rows, |_| true);
+        if found.len() + held_out.len() < asked.len() {
+            let there = found.iter().map(|(_, _, source)| *source);
+            let there: HashSet<u64> = there.chain(held_out).collect();
             let mut missing: Vec<u64> = asked.difference(&there).copied().collect();
             missing.sort_unstable();
             return Err(EditError::NotHeld { missing, asked: asked.len() });
         }
         Ok(found)
+    }
+
+    /// Of the rows, those that were held out of training, of classes that are wanted.
+    fn held_out_rows(&self, rows: &[u64], wanted: impl Fn(usize) -> bool) -> Vec<u64> {
+        let Some(sample) = &self.model.sample else { return Vec::new() };
+        let asked: HashSet<u64> = rows.iter().copied().collect();
+        let held = sample.positions(|role| matches!(role, Role::Held | Role::Idle)).into_iter();
+        held.filter(|&at| asked.contains(&sample.sources[at]) && wanted(sample.classes[at] as usize))
+            .map(|at| sample.sources[at])
+            .collect()
+    }
+
+    /// Takes rows that were held out of training as ones to be learned or ignored.
+    fn take_held_out(&mut self, rows: &[u64]) -> Result<Vec<Row>, EditError> {
+        let sources = self.held_out_rows(rows, |_| true);
+        let Some(sample) = self.model.sample.clone().filter(|_| !sources.is_empty()) else {
+            return Ok(Vec::new());
+        };
+        let at: Vec<usize> = (0..sample.len()).filter(|&at| sources.contains(&sample.sources[at])).collect();
+        let features = sample.features().select(&at);
+        let points = self.model.query_points(&features)?;
+        let vectors = points.gather(&(0..at.len()).collect::<Vec<_>>());
+        self.held_out.leave.extend(&sources);
+        let rows = vectors.chunks_exact(self.model.dimensions).zip(&at);
+        Ok(rows.map(|(vector, &at)| Row { vector: vector.to_vec(), source: sample.sources[at] }).collect())
+    }
+
+    /// Has rows that were held out of training learned where they are the first of their class.
+    fn found_class(&mut self, rows: &[u64], class: &str) -> Result<(), EditError> {
+        if self.model.class_index(class).is_some() {
+            return Ok(());
+        }
+        let rows = self.take_held_out(rows)?;
+        if rows.is_empty() {
+            return Ok(());
+        }
+        self.join(class, &rows)?;
+        self.report.rows -= rows.len();
+        Ok(())
     }
 
     /// By class, which of `count` rows do not concern it where they concern one alone.
@@ -465,6 +551,7 @@ impl<'a> Editor<'a> {
         if self.model.classes.is_empty() {
             return Err(EditError::LastClass);
         }
+        self.report.rows += self.held_out_rows(rows, |_| true).len();
         if self.report.rows == 0 {
             self.report.extreme_vectors = before.extreme_vector_count();
             return Ok((before.clone(), self.report));

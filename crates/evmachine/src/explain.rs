@@ -173,7 +173,7 @@ impl Reasons<'_> {
         });
         ClassEvidence {
             class,
-            probability: score.probability(),
+            probability: score.psi(),
             testimony,
             speakers: loudest.map(|&(_, index)| self.speaker(index)).collect(),
         }

@@ -81,6 +81,7 @@ mod curve;
 mod decision;
 mod derive;
 pub mod device;
+mod discovery;
 mod distance;
 mod doubt;
 mod edit;
@@ -137,9 +138,10 @@ mod weibull;
 mod whitening;
 mod witness;
 
-pub use aside::RowAside;
+pub use aside::{RowAside, RowHeldOut};
 pub use calibration::CalibrationInfo;
 pub use decision::{ClassScore, Decision};
+pub use discovery::{Discoveries, UnknownShare};
 pub use doubt::{Difference, Doubt};
 pub use edit::{Edit, EditReport};
 pub use error::{

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::model::Evm;
+use crate::sample::Role;
 
 /// Rows that were given together.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -214,11 +215,14 @@ impl Evm {
         self.origins.batches.len()
     }
 
-    /// All rows of which there is a vector here: extreme vectors, ignored samples, rows set aside.
+    /// All rows of which there is a vector here: extreme vectors, ignored samples, rows set aside, rows held out.
     pub(crate) fn held_sources(&self) -> HashSet<u64> {
         let mut held: HashSet<u64> = self.classes.iter().flat_map(|class| &class.sources).copied().collect();
         held.extend(&self.ignored.sources);
         held.extend(self.aside.iter().map(|row| row.source));
+        if let Some(sample) = &self.sample {
+            held.extend(sample.positions(Role::is_held_out).into_iter().map(|at| sample.sources[at]));
+        }
         held
     }
 }

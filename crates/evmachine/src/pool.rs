@@ -304,7 +304,7 @@ impl UnknownPool {
             Strategy::LowestPsi => sorted_by(open.len(), |i| scores[i].support),
             Strategy::ClosestToThreshold => {
                 let delta = model.params.tail_model.probability_at(model.threshold());
-                sorted_by(open.len(), |i| (scores[i].probability() - delta).abs())
+                sorted_by(open.len(), |i| (scores[i].psi() - delta).abs())
             }
             Strategy::Random(seed) => shuffled(open.len(), seed),
         };

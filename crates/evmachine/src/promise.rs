@@ -214,9 +214,8 @@ impl fmt::Display for Promise {
         write!(formatter, "{}", self.rule)?;
         if self.basis == Basis::Nothing {
             return match self.rows_needed {
-                Some(_) => {
-                    formatter.write_str(": not promised, there are no rows to set it on; psi below 0.05 is unknown")
-                }
+                Some(_) => formatter
+                    .write_str(": not promised, there are no rows to set it on; psi below 0.05 is unknown"),
                 None => Ok(()),
             };
         }

@@ -21,17 +21,24 @@ pub(crate) enum Role {
     Held,
     /// Given to calibrate on; not a training row.
     Fresh,
-    /// Held out of training, and taken out of calibration: set aside, or replaced by fresh rows.
+    /// Held out of training; fresh rows calibrate in its place.
     Idle,
+    /// Held out of training, and set aside by a person.
+    Aside,
 }
 
 impl Role {
-    pub(crate) const ALL: [Role; 5] = [Role::Rehearsed, Role::Folded, Role::Held, Role::Fresh, Role::Idle];
+    pub(crate) const ALL: [Role; 6] =
+        [Role::Rehearsed, Role::Folded, Role::Held, Role::Fresh, Role::Idle, Role::Aside];
 
     pub(crate) fn is_learned(self) -> bool {
         matches!(self, Role::Rehearsed | Role::Folded)
     }
 
+    /// Whether it is a training row that was held out for good.
+    pub(crate) fn is_held_out(self) -> bool {
+        matches!(self, Role::Held | Role::Idle | Role::Aside)
+    }
 }
 
 /// Rows grouped by class. Columns of equal length.

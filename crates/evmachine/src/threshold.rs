@@ -79,6 +79,12 @@ pub enum CalibrateError {
         /// What was given.
         prior: f64,
     },
+    /// A false discovery rate that is none.
+    #[error("the false discovery rate is {rate}; it must be above 0 and below 1")]
+    DiscoveryRate {
+        /// What was given.
+        rate: f64,
+    },
     /// The user's own metric gave a value that is no distance.
     #[error(transparent)]
     Metric(#[from] MetricError),
@@ -251,9 +257,8 @@ impl Evm {
         truth: &[u32],
         weights: &[f64],
     ) -> Result<CalibrationInfo, PredictError> {
-        let verdicts = self.for_each_query(run, features, |row, scores| {
-            self.verdict(scores, truth[row], weights[row])
-        })?;
+        let verdicts =
+            self.for_each_query(run, features, |row, scores| self.verdict(scores, truth[row], weights[row]))?;
         let some = self.sharpening_rows(features.rows());
         let part = features.part(0..some);
         let supports = self.supports(run, &part, None)?;
@@ -385,11 +390,8 @@ impl Evm {
 
     pub(crate) fn verdict(&self, scores: &[ClassScore], truth: u32, weight: f64) -> Verdict {
         let decision = self.decision(scores);
-        let scored = Scored {
-            score: bounded(decision.score().support),
-            best: decision.best() as u32,
-            weight,
-        };
+        let scored =
+            Scored { score: bounded(decision.score().support), best: decision.best() as u32, weight };
         let left_out = (scores.len() > 1).then(|| {
             let mut others = scores.to_vec();
             others.remove(truth as usize);
@@ -503,7 +505,11 @@ fn bounded(support: f64) -> f64 {
 /// The share of the weight that is right.
 fn accuracy(verdicts: &[Verdict]) -> f64 {
     let weight = |right: bool| -> f64 {
-        verdicts.iter().filter(|verdict| verdict.is_right || !right).map(|verdict| verdict.scored.weight).sum()
+        verdicts
+            .iter()
+            .filter(|verdict| verdict.is_right || !right)
+            .map(|verdict| verdict.scored.weight)
+            .sum()
     };
     let all = weight(false);
     if all > 0.0 { weight(true) / all } else { 0.0 }
@@ -512,8 +518,8 @@ fn accuracy(verdicts: &[Verdict]) -> f64 {
 /// What supports are multiplied with so that their softmax is P(class | known), by rows x classes of them.
 pub(crate) fn sharpness(supports: &[f64], classes: usize, truth: &[u32]) -> f64 {
     let finite = supports.iter().copied().filter(|support| support.is_finite());
-    let (low, high) =
-        finite.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| (low.min(value), high.max(value)));
+    let (low, high) = finite
+        .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| (low.min(value), high.max(value)));
     let bounded: Vec<f64> =
         supports.iter().map(|&value| if low > high { 0.0 } else { value.clamp(low, high) }).collect();
     stacking::stack(&[&bounded], classes, truth).0[0]

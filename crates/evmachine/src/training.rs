@@ -51,9 +51,12 @@ pub(crate) fn fit(
         return data.learn(run, params, (&all, &[]));
     }
     // On a thread of the pool from start to end: between its stages nobody has to be woken.
-    let (model, mut report) = rayon::scope(|_| {
-        if labels.len() <= FEW { few::fit(&data, params) } else { many::fit(&data, params) }
-    })?;
+    let (model, mut report) =
+        rayon::scope(
+            |_| {
+                if labels.len() <= FEW { few::fit(&data, params) } else { many::fit(&data, params) }
+            },
+        )?;
     report.probe_penalty = model.witnesses.as_ref().map(|witnesses| witnesses.probe.penalty());
     report.shares = model.shares();
     Ok((model, report))

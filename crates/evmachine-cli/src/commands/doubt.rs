@@ -56,11 +56,11 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
                 "id": queries.origin.ids.as_ref().map(|ids| &ids[row]),
                 "label": queries.labels.as_ref().map(|labels| &labels[row]),
                 "class": label(&doubt.decision),
-                "probability": doubt.decision.probability(),
+                "probability": doubt.decision.psi(),
                 "carried_by": evm.origin(doubt.carrier.source),
                 "distance": doubt.carrier.distance,
                 "without": { "class": label(&doubt.without), "best": evm.class_name(doubt.without.best()),
-                             "probability": doubt.without.probability() },
+                             "probability": doubt.without.psi() },
             })
         });
         print_json(&said.collect());
@@ -74,11 +74,11 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
         line.extend(named.iter().map(|(_, values)| values[row].clone()));
         line.extend([
             label(&doubt.decision),
-            format!("{:.3}", doubt.decision.probability()),
+            format!("{:.3}", doubt.decision.psi()),
             place(&evm.origin(doubt.carrier.source)),
             format!("{:.4}", doubt.carrier.distance),
             label(&doubt.without),
-            format!("{:.3}", doubt.without.probability()),
+            format!("{:.3}", doubt.without.psi()),
         ]);
         line
     });

@@ -241,7 +241,7 @@ fn psi(evm: &Evm, points: &[[f64; 2]]) -> Result<Vec<f64>, Box<dyn Error + Send 
     };
     let mut psi = vec![0.0; points.len()];
     for (point, decision) in asked.into_iter().zip(&decisions) {
-        psi[point] = decision.probability();
+        psi[point] = decision.psi();
     }
     Ok(psi)
 }

@@ -168,7 +168,7 @@ fn reasons(hash: &str, model: &Evm, values: Vec<f32>) -> Result<Reasons, Problem
     Ok(Reasons {
         class: decision.class().map(name),
         known: decision.class().is_some(),
-        probability: decision.probability(),
+        probability: decision.psi(),
         threshold: status::threshold(model),
         classes: classes.collect(),
         because: Because {
@@ -181,7 +181,7 @@ fn reasons(hash: &str, model: &Evm, values: Vec<f32>) -> Result<Reasons, Problem
             class: doubt.without.class().map(name),
             known: doubt.without.class().is_some(),
             nearest: name(doubt.without.best()),
-            probability: doubt.without.probability(),
+            probability: doubt.without.psi(),
         },
         ignored_near: explanation.ignored.map(|near| {
             let origin = model.origin(near.source);

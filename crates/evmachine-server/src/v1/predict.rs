@@ -180,8 +180,7 @@ pub(crate) async fn decide(service: &Service, mut request: Request) -> Result<De
         }
     }
     let name = |class: usize| live.model.class_name(class).to_owned();
-    let outcomes =
-        decided.decisions.iter().map(|decision| (decision.class().is_some(), decision.probability()));
+    let outcomes = decided.decisions.iter().map(|decision| (decision.class().is_some(), decision.psi()));
     service.metrics.decided(outcomes);
     let first = service.recent.push((0..matrix.rows).map(|row| {
         let decision = decided.decisions[row];
@@ -191,7 +190,7 @@ pub(crate) async fn decide(service: &Service, mut request: Request) -> Result<De
             time: 0,
             class: decision.class().map(name),
             nearest: name(decision.best()),
-            probability: decision.probability(),
+            probability: decision.psi(),
             sample: samples[row],
             id: shown.id,
             text: shown.text,
@@ -205,7 +204,7 @@ pub(crate) async fn decide(service: &Service, mut request: Request) -> Result<De
         class: decision.class().map(name),
         known: decision.class().is_some(),
         nearest: name(decision.best()),
-        probability: decision.probability(),
+        probability: decision.psi(),
         sample: *sample,
     });
     Ok(Decisions { model: live.hash.clone(), decisions: decisions.collect() })

@@ -174,7 +174,7 @@ struct Side {
 impl Side {
     fn new(model: &Evm, decision: &Decision) -> Self {
         let class = decision.class().map(|class| model.class_name(class).to_owned());
-        Self { known: class.is_some(), class, probability: decision.probability() }
+        Self { known: class.is_some(), class, probability: decision.psi() }
     }
 }
 

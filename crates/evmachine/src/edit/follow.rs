@@ -31,7 +31,7 @@ impl Editor<'_> {
         } else if let Some(witnesses) = self.model.witnesses.clone() {
             self.follow_witnesses(before, &witnesses, rows, class)?;
         }
-        let many = rows.len() as u64 * ONE_IN >= self.model.points_held();
+        let many = self.report.rows as u64 * ONE_IN >= self.model.points_held();
         if self.model.calibration.is_some() && (!same_classes || many) {
             self.model.recalibrate(self.run)?;
             self.report.recalibrated = true;
@@ -46,11 +46,27 @@ impl Editor<'_> {
         let target = class.and_then(|class| self.model.class_index(class));
         let numbers: Vec<Option<usize>> =
             before.classes.iter().map(|class| self.model.class_index(&class.name)).collect();
+        let merged = self.held_out.merged.as_deref().and_then(|name| before.class_index(name));
         let class_of = |row: usize| {
-            if changed.contains(&old.sources[row]) { target } else { numbers[old.classes[row] as usize] }
+            let (source, own) = (old.sources[row], old.classes[row] as usize);
+            if self.held_out.leave.contains(&source) {
+                return None;
+            }
+            if self.held_out.set_aside && changed.contains(&source) && old.roles[row].is_held_out() {
+                return numbers[own];
+            }
+            if changed.contains(&source) || merged == Some(own) { target } else { numbers[own] }
         };
         let classes = self.model.classes.len();
         let mut sample = old.moved(classes, class_of);
+        for (role, source) in sample.roles.iter_mut().zip(&sample.sources) {
+            if self.held_out.set_aside && changed.contains(source) && *role == Role::Held {
+                *role = Role::Aside;
+            }
+            if self.held_out.restored.contains(source) && *role == Role::Aside {
+                *role = Role::Held;
+            }
+        }
         let mut has_learned = vec![false; classes];
         for row in sample.positions(Role::is_learned) {
             has_learned[sample.classes[row] as usize] = true;
@@ -60,7 +76,8 @@ impl Editor<'_> {
             let raw: Vec<(u32, u64, Vec<f32>)> =
                 missing.iter().flat_map(|&class| self.raw_rows(class)).collect();
             let new = raw.iter().enumerate();
-            let new = new.map(|(index, (class, source, _))| NewRow::new(index, *class, *source, Role::Rehearsed));
+            let new =
+                new.map(|(index, (class, source, _))| NewRow::new(index, *class, *source, Role::Rehearsed));
             sample.extend(new, |index| &raw[index].2, true, classes);
         }
         self.model.sample = Some(Arc::new(sample));

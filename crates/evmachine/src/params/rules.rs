@@ -223,10 +223,7 @@ mod tests {
             ("probe_weight", Params { probe_weight: Weight::Fixed(f64::NAN), ..base() }),
             ("rejection_threshold", Params { rejection_threshold: Rejection::Probability(2.0), ..base() }),
             ("rejection_threshold", Params { rejection_threshold: Rejection::FalseKnown(-0.1), ..base() }),
-            (
-                "rejection_threshold",
-                Params { rejection_threshold: Rejection::Support(f64::NAN), ..base() },
-            ),
+            ("rejection_threshold", Params { rejection_threshold: Rejection::Support(f64::NAN), ..base() }),
             ("confidence", Params { confidence: 1.0, ..base() }),
             ("confidence", Params { confidence: -0.1, ..base() }),
             ("recall", Params { search: Search::Approximate(1.0), ..base() }),

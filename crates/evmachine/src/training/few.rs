@@ -15,8 +15,8 @@ use crate::params::{CheckedParams, Params};
 use crate::points::Points;
 use crate::probe::Probe;
 use crate::report::Report;
-use crate::search::Search;
 use crate::sample::{NewRow, Role, Sample};
+use crate::search::Search;
 use crate::threshold::{Verdict, sharpness};
 use crate::witness::{Heard, LogitMachine, Mixture, Witnesses};
 

@@ -274,7 +274,7 @@ fn a_query_nearest_to_an_ignored_sample_is_unknown_and_explained() {
     assert_eq!((evm.ignored_count(), evm.points_seen(), evm.ignored_sources()), (1, 81, &[80][..]));
     evm.name_rows(80, 1, RowNames { ids: Some(vec!["17".to_owned()]), ..RowNames::default() }).unwrap();
     let decision = evm.decide(&query).unwrap()[0];
-    assert_eq!((decision.class(), decision.probability()), (None, 0.0));
+    assert_eq!((decision.class(), decision.psi()), (None, 0.0));
     let why = evm.explain(&query, 1).unwrap().remove(0);
     let ignored = why.ignored.unwrap();
     assert!(ignored.decides && ignored.distance == 0.0);

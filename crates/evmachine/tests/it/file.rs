@@ -154,7 +154,7 @@ fn inconsistent_files_say_what_contradicts_what() {
     };
     assert_eq!(
         replaced(r#"\"format_version\":1"#, r#"\"format_version\":9"#),
-        "model format 9, but this version reads up to 4; update evmachine"
+        "model format 9, but this version reads up to 5; update evmachine"
     );
     assert_eq!(
         replaced(r#""shape":[8,1]"#, r#""shape":[4,2]"#),
@@ -321,7 +321,7 @@ fn files_of_every_version_keep_loading() {
     let said: Vec<Option<&str>> =
         decisions.iter().map(|decision| decision.class().map(|class| names[class])).collect();
     assert_eq!(said, [Some("dots"), Some("diamonds"), Some("stars"), None, Some("stars")]);
-    assert!((decisions[4].probability() - 0.071_029_716_196).abs() < 1e-9);
+    assert!((decisions[4].psi() - 0.071_029_716_196).abs() < 1e-9);
 
     let evm = Evm::from_bytes(include_bytes!("../golden/model-2.safetensors")).unwrap();
     assert_eq!(evm.params().whitening, 0.5);
@@ -330,7 +330,7 @@ fn files_of_every_version_keep_loading() {
     let decisions = evm.decide(&queries).unwrap();
     let classes: Vec<Option<usize>> = decisions.iter().map(Decision::class).collect();
     assert_eq!(classes, [Some(0), Some(1), Some(2), Some(1), None]);
-    assert!((decisions[3].probability() - 0.840_195_414_8).abs() < 1e-9);
+    assert!((decisions[3].psi() - 0.840_195_414_8).abs() < 1e-9);
 
     let evm = Evm::from_bytes(include_bytes!("../golden/model-3.safetensors")).unwrap();
     let Shares { features, logits, probe, .. } = evm.shares().unwrap();
@@ -341,6 +341,6 @@ fn files_of_every_version_keep_loading() {
     let said: Vec<Option<&str>> =
         decisions.iter().map(|decision| decision.class().map(|class| evm.class_name(class))).collect();
     assert_eq!(said, [Some("dots"), Some("diamonds"), Some("stars"), None, Some("stars")]);
-    let known = evm.probability_known(decisions[4].score(), 0.5).unwrap();
+    let known = evm.probability_known(decisions[4].score(), 0.5).unwrap().unwrap();
     assert!((known - 0.419_477_388_6).abs() < 1e-6, "{known}");
 }

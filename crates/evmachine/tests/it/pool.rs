@@ -59,7 +59,7 @@ fn every_strategy_ranks_as_it_says() {
     let delta = evm.params().tail_model.probability_at(evm.threshold());
     let closeness: Vec<f64> = ask(Strategy::ClosestToThreshold)
         .iter()
-        .map(|suggestion| (suggestion.score.probability() - delta).abs())
+        .map(|suggestion| (suggestion.score.psi() - delta).abs())
         .collect();
     assert!(closeness.is_sorted());
     let random =

@@ -1,6 +1,6 @@
 //! Promises about mistakes, and what probabilities mean.
 
-use evmachine::{CalibrateError, Evm, FeatureError, Features, Labels, Metric, Params, Rejection, Run};
+use evmachine::{Basis, CalibrateError, Evm, FeatureError, Features, Labels, Metric, Params, Rejection, Run};
 
 use crate::data;
 
@@ -28,11 +28,12 @@ fn a_fresh_model_rejects_about_one_in_twenty() {
     let (test, _) = letters(KNOWN, 1, 4);
     for params in [Params::default(), Params::robust()] {
         let (evm, report) = Evm::fit(&params, &features, &labels).unwrap();
-        assert!(report.held_out > 500, "{}", report.held_out);
+        assert!((200..350).contains(&report.held_out), "a tenth of {}: {}", labels.len(), report.held_out);
         let share = rejected(&evm, &test);
-        // Of 580 and 2,900 rows the standard errors are 0.009 and 0.004; a model of all rows rejects a little less.
-        assert!((0.015..0.075).contains(&share), "{share}");
+        // Of 270 and 2,900 rows the standard errors are 0.013 and 0.004.
+        assert!((0.01..0.095).contains(&share), "{share}");
         assert_eq!(evm.calibration().unwrap().rows, report.held_out);
+        assert_eq!(evm.promise().basis, Basis::HeldOut);
     }
     let (paper, _) = Evm::fit(&Params::paper(), &features, &labels).unwrap();
     assert!(rejected(&paper, &test) > 0.15, "the paper's delta on the same rows");
@@ -49,13 +50,15 @@ fn rules_are_kept_and_can_be_changed() {
     for rate in [0.01, 0.05, 0.2, 0.5] {
         evm.set_rejection(Rejection::FalseUnknown(rate)).unwrap();
         let share = rejected(&evm, &test);
-        assert!(share >= before && share < rate + 0.03, "{rate}: {share}");
+        // Three standard errors of 270 calibrating and 2,900 asked rows.
+        let error = (rate * (1.0 - rate) * (1.0 / 270.0 + 1.0 / 2_900.0)).sqrt();
+        assert!(share >= before && share < rate + 3.0 * error, "{rate}: {share}");
         before = share;
     }
     evm.set_rejection(Rejection::FalseUnknownPerClass(0.2)).unwrap();
     let thresholds: Vec<f64> = (0..15).map(|class| evm.threshold_of(class)).collect();
     assert!(thresholds.iter().any(|threshold| *threshold != thresholds[0]));
-    assert!((0.1..0.25).contains(&rejected(&evm, &test)));
+    assert!((0.1..0.29).contains(&rejected(&evm, &test)));
 
     let (known_strangers, new_strangers) = (strangers.select(&(0..800).collect::<Vec<_>>()), {
         let rest: Vec<usize> = (800..strangers.rows()).collect();
@@ -104,7 +107,7 @@ fn probabilities_hold_on_rows_that_nobody_saw() {
             let decision = evm.decision(scores);
             let probabilities = evm.class_probabilities(scores).unwrap();
             assert!((probabilities.iter().sum::<f64>() - 1.0).abs() < 1e-9);
-            let known = evm.probability_known(decision.score(), 0.5).unwrap();
+            let known = evm.probability_known(decision.score(), 0.5).unwrap().unwrap();
             let truth = evm.class_index(names.name(row));
             (truth, decision.best(), probabilities[decision.best()], known, decision.score())
         })

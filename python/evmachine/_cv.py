@@ -66,6 +66,8 @@ class ExtremeValueMachineCV(OpenSetClassifier):
         Have at most this fraction of known queries called unknown, instead of the one at which F1 is best on the folds.
     max_false_known : float or None, default=None
         Have at most this fraction of unknown queries accepted, instead.
+    confidence : float, default=0.0
+        How surely the share of known or unknown queries is kept, as for :class:`ExtremeValueMachine`.
     unknown_classes : int or None, default=None
         Set ``rejection_threshold`` by the paper's formula, instead, for whoever knows how many unknown classes will be
         met, so many beside those of the data.
@@ -112,8 +114,9 @@ class ExtremeValueMachineCV(OpenSetClassifier):
 
     Notes
     -----
-    With fewer than three classes none can be left out: the defaults are used, with a warning. Then, and only then,
-    ``cv_results_`` is empty and ``best_score_`` is not a number.
+    With fewer than three classes none can be left out: the defaults are used, with the share of known or unknown
+    queries that was asked for, and with a warning. Then, and only then, ``cv_results_`` is empty and ``best_score_`` is
+    not a number.
 
     Ctrl-C ends the search after the trial that is running.
 
@@ -144,6 +147,7 @@ class ExtremeValueMachineCV(OpenSetClassifier):
         objective: str = "oscr",
         max_false_unknown: float | None = None,
         max_false_known: float | None = None,
+        confidence: float = 0.0,
         unknown_classes: int | None = None,
         cv: int | None = None,
         max_rows: int = 8000,
@@ -163,6 +167,7 @@ class ExtremeValueMachineCV(OpenSetClassifier):
         self.objective = objective
         self.max_false_unknown = max_false_unknown
         self.max_false_known = max_false_known
+        self.confidence = confidence
         self.unknown_classes = unknown_classes
         self.cv = cv
         self.max_rows = max_rows
@@ -258,7 +263,7 @@ class ExtremeValueMachineCV(OpenSetClassifier):
         if unknowns is not None:
             strangers = self._check_columns(unknowns)
         metric, space = self._measures(X)
-        base = {"metric": metric, "max_extreme_vectors": self.max_extreme_vectors}
+        base = {"metric": metric, "max_extreme_vectors": self.max_extreme_vectors, "confidence": self.confidence}
         classes, codes = _labels.encode(y)
         if len(classes) < 3:
             few = "two classes are" if len(classes) == 2 else "one class is"
@@ -266,7 +271,9 @@ class ExtremeValueMachineCV(OpenSetClassifier):
             warnings.warn(message, FallbackWarning, stacklevel=3)
         names = _labels.names(classes)
         found = self._search(X, codes, names, strangers, base, space) if len(classes) > 2 else {}
-        params = _parameters.from_json(json.dumps(found["params"])) if found else base
+        asked = {name: getattr(self, name) for name in ("max_false_unknown", "max_false_known")}
+        asked = {name: share for name, share in asked.items() if share is not None}
+        params = _parameters.from_json(json.dumps(found["params"])) if found else {**base, **asked}
         machine = ExtremeValueMachine(
             **params,
             unknown_label=self.unknown_label,
@@ -276,7 +283,7 @@ class ExtremeValueMachineCV(OpenSetClassifier):
         )
         # Names are checked here, on the data frame; the machine gets the array.
         machine._adopt_columns(self)
-        machine._learn(X, y, None)
+        machine._learn(X, y, None, stacklevel=4)
         self._adopt(machine)
         self._record(found)
         return self

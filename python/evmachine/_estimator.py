@@ -39,13 +39,35 @@ def _fallbacks(known: _native.Model | None, model: _native.Model) -> Iterator[st
         )
     if known is None and model.calibration is None and params["rejection_threshold"] is None:
         yield (
-            "no class has two rows, so none could be held out for a threshold; a probability below 0.05 is unknown, as "
-            "with rejection_threshold=0.05"
+            "no class has two rows, so none could be held out for a threshold; psi below 0.05 is unknown, as with "
+            "rejection_threshold=0.05"
         )
-    # Whoever has few rows and asked for nothing has no share in mind, and 0 means what it says.
-    asked = params["max_false_unknown"] not in (0.0, _parameters.SHARE)
-    if known is None and asked and model.rejection_doubt is not None:
-        yield model.rejection_doubt
+    # A user who keeps the default has no share in mind.
+    default = all(params[name] == _parameters.DEFAULTS[name] for name in (*_parameters.REJECTION, "confidence"))
+    if known is None and not default:
+        yield from _doubts(model)
+
+
+def _doubts(model: _native.Model) -> Iterator[str]:
+    """Why the threshold may not keep what was asked for."""
+    rule = json.loads(model.params)["rejection_threshold"]
+    # That nothing known is rejected can always be kept.
+    means_it = rule in ({"false_unknown": 0.0}, {"false_unknown_per_class": 0.0})
+    if model.calibration is not None and not means_it and model.promise_doubt is not None:
+        yield model.promise_doubt
+
+
+def _moved(model: _native.Model, support: float) -> float:
+    """The threshold of all classes, moved so far."""
+    thresholds = np.unique(model.thresholds)
+    if len(thresholds) > 1:
+        raise ValueError(
+            f"support = {support}: each class has a threshold of its own; choose a rule without per_class first"
+        )
+    moved = float(thresholds[0] + _parameters.number("support", support))
+    if not np.isfinite(moved):
+        raise ValueError(f"support = {support}: the threshold is {moved}; choose a rule with a finite one first")
+    return moved
 
 
 #: What the library is concerned about, as a category, and what can be done about it here.
@@ -62,7 +84,7 @@ class ExtremeValueMachine(Corrections):
 
     Every training point gets a Weibull model of its margin to the other classes, a greedy cover keeps the few points
     that explain their class, and a query that no class supports is unknown. Defaults are the paper's, but for the
-    threshold: rows held out for a while set it, so that one in twenty known queries is called unknown.
+    threshold: it is set on rows that the model did not learn, so that one in twenty known queries is called unknown.
     ``rejection_threshold=0.05`` is the paper to the letter; :meth:`robust` is what the guides recommend for embeddings.
 
     Parameters
@@ -115,19 +137,26 @@ class ExtremeValueMachine(Corrections):
         as much as that in feature space, or with "auto" as held-out rows bear it out. 0 leaves it out.
     probe_weight : float or "auto", default=0.0
         How much the logits of the linear probe themselves count, likewise.
-    rejection_threshold : float or None, default=None
-        Below this probability a query is unknown, the paper's delta. Rules where it is given.
+    rejection_threshold : float, dict or None, default=None
+        Below this psi a query is unknown, the paper's delta; or ``{"support": s}``, below this support, as
+        :meth:`set_rejection` sets it. It rules if it is given.
     max_false_unknown : float or None, default=0.05
-        At most this share of known queries is called unknown, as far as they are like the training rows, some of which
-        are held out for it. Rules where neither ``rejection_threshold`` nor ``max_false_known`` is given.
+        At most this share of known queries is called unknown, if they are like the training rows. The threshold is set
+        on rows that are never learned, a tenth of more than 2,000, or on what models without them say of fewer rows. It
+        rules if neither ``rejection_threshold`` nor ``max_false_known`` is given.
     max_false_known : float or None, default=None
-        At most this share of unknown queries is accepted, as far as they score as ``strangers`` has it. Rules where it
-        is given and ``rejection_threshold`` is not.
+        At most this share of unknown queries is accepted, if they are like the rows given to :meth:`fit_unknowns`.
+        Without such rows it is an estimate from classes left out in turn. It rules if it is given and
+        ``rejection_threshold`` is not.
     per_class : bool, default=False
-        Whether ``max_false_unknown`` is kept to in each class by itself, where it has held-out rows enough.
+        Whether ``max_false_unknown`` is kept in each class by itself: of the known queries whose best class it is.
+        Classes with too few held-out rows have the threshold of all rows.
+    confidence : float, default=0.0
+        How surely ``max_false_unknown`` or ``max_false_known`` is kept, at least 0 and below 1. 0 keeps it on average
+        over trainings, 0.95 in 95 of 100 trainings, with a more cautious threshold.
     strangers : tuple of two floats, default=(0.45, 6.0)
         How the p-values of unknown queries are distributed, Beta(a, b). Typical of embeddings unless measured, by
-        :meth:`fit_unknowns` or :class:`ExtremeValueMachineCV`.
+        :meth:`fit_unknowns` or :class:`ExtremeValueMachineCV`. ``predict_known_proba`` rests on it.
     refit : {"new", "affected", "all"}, default="affected"
         Which Psi-models already there ``partial_fit`` fits again.
     reduce_when : {"always", "over_budget"}, default="always"
@@ -177,8 +206,14 @@ class ExtremeValueMachine(Corrections):
         How each fit went, in words.
     vector_ratio_ : float
         Extreme vectors by rows learned from.
-    threshold_ : float or ndarray of shape (n_classes,)
-        What ``score_samples`` is compared with; below it a query is unknown. With ``per_class``, one for each class.
+    threshold_ : float
+        ``score_samples(X) >= threshold_`` is what ``predict`` does; 0 for every model, kept so that code written for
+        scikit-learn's outlier detectors reads the same.
+    promise_ : dict
+        What the threshold promises: the ``rule`` that was asked for, its ``confidence``, the ``basis`` it was set on,
+        how many ``rows`` that had (``effective_rows`` of equal weight tell as much), the ``range`` in which the true
+        share lies with 95 %, ``rows_needed`` if there are too few, ``classes_without`` a threshold of their own, the
+        ``spread`` of an estimate over classes; and ``text``, all of it in a sentence.
     fill_values_ : ndarray of shape (n_features,) or None
         What fills missing values; ``None`` where they are refused.
     shares_ : dict or None
@@ -216,8 +251,8 @@ class ExtremeValueMachine(Corrections):
     >>> evm = ExtremeValueMachine(rejection_threshold=0.05).fit(X, [0, 0, 0, 1, 1, 1])
     >>> evm.predict([[0.15], [5.05], [100.0]])
     array([ 0,  1, -1])
-    >>> evm.score_samples([[0.15], [100.0]]).round(3)
-    array([1., 0.])
+    >>> evm.score_samples([[0.15], [100.0]]) >= evm.threshold_
+    array([ True, False])
     >>> evm.partial_fit([[9.0], [9.1]], [2, 2]).predict([[9.05]])
     array([2])
     """
@@ -246,10 +281,11 @@ class ExtremeValueMachine(Corrections):
         background: float = 0.0,
         logit_weight: float | str = 0.0,
         probe_weight: float | str = 0.0,
-        rejection_threshold: float | None = None,
+        rejection_threshold: float | Mapping[str, float] | None = None,
         max_false_unknown: float | None = 0.05,
         max_false_known: float | None = None,
         per_class: bool = False,
+        confidence: float = 0.0,
         strangers: tuple[float, float] = (0.45, 6.0),
         refit: str = "affected",
         reduce_when: str = "always",
@@ -286,6 +322,7 @@ class ExtremeValueMachine(Corrections):
         self.max_false_unknown = max_false_unknown
         self.max_false_known = max_false_known
         self.per_class = per_class
+        self.confidence = confidence
         self.strangers = strangers
         self.refit = refit
         self.reduce_when = reduce_when
@@ -640,23 +677,31 @@ class ExtremeValueMachine(Corrections):
     def set_rejection(
         self,
         *,
-        rejection_threshold: float | None = None,
+        rejection_threshold: float | Mapping[str, float] | None = None,
         max_false_unknown: float | None = None,
         max_false_known: float | None = None,
         per_class: bool = False,
+        support: float | None = None,
+        confidence: float | None = None,
     ) -> Self:
         """Change what the fitted model calls unknown, and those to come. Nothing else depends on it.
 
         Parameters
         ----------
-        rejection_threshold : float or None, default=None
-            Below this probability a query is unknown.
+        rejection_threshold : float, dict or None, default=None
+            Below this psi a query is unknown; a dict as in the constructor.
         max_false_unknown : float or None, default=None
             Or at most this share of known queries is called unknown.
         max_false_known : float or None, default=None
             Or at most this share of unknown queries is accepted.
         per_class : bool, default=False
-            Whether ``max_false_unknown`` is kept to in each class by itself.
+            Whether ``max_false_unknown`` is kept in each class by itself.
+        support : float or None, default=None
+            Or queries below this ``score_samples`` are unknown: the threshold moves by so much, and ``score_samples``
+            counts from it then. ``threshold_``, which is 0, leaves all decisions as they are. The model needs one
+            threshold for all classes. The threshold is a number from now on, which updates do not set again.
+        confidence : float or None, default=None
+            How surely the share is kept, as in the constructor; as before unless given. It may be given alone.
 
         Returns
         -------
@@ -665,31 +710,47 @@ class ExtremeValueMachine(Corrections):
         Warns
         -----
         FallbackWarning
-            Where the share is smaller than one of the held-out rows.
+            If there are too few rows for the share, or it is an estimate.
 
         Notes
         -----
         The shares need held-out rows: those of a fit that had any, or those of :meth:`calibrate`.
         """
-        given = (rejection_threshold, max_false_unknown, max_false_known)
-        if sum(value is not None for value in given) != 1:
-            raise ValueError("give one of rejection_threshold, max_false_unknown and max_false_known")
-        rule = dict(zip(("rejection_threshold", "max_false_unknown", "max_false_known"), given, strict=True))
-        text = json.dumps(_parameters.rejection({**rule, "per_class": per_class}))
+        rule = {
+            "rejection_threshold": rejection_threshold,
+            "max_false_unknown": max_false_unknown,
+            "max_false_known": max_false_known,
+        }
+        given = sum(value is not None for value in (*rule.values(), support))
+        if given > 1 or (given == 0 and confidence is None):
+            raise ValueError(
+                "give one of rejection_threshold, max_false_unknown, max_false_known and support, or confidence alone"
+            )
         with self._changing():
-            self._model = model = self._native_model().with_rejection(text)
-            self.rejection_threshold, self.max_false_known = rejection_threshold, max_false_known
+            model = self._native_model()
+            if support is not None:
+                rule["rejection_threshold"] = {"support": _moved(model, support)}
+            changes: dict[str, Any] = {}
+            if given:
+                changes["rejection_threshold"] = _parameters.rejection({**rule, "per_class": per_class})
+            if confidence is not None:
+                changes["confidence"] = _parameters.number("confidence", confidence)
+            self._model = model = model.with_rejection(json.dumps(changes))
+            if given:
+                self.rejection_threshold, self.max_false_known = rule["rejection_threshold"], max_false_known
             if max_false_unknown is not None:
                 self.max_false_unknown, self.per_class = max_false_unknown, per_class
-        if max_false_unknown and model.rejection_doubt is not None:
-            warnings.warn(model.rejection_doubt, FallbackWarning, stacklevel=2)
+            if confidence is not None:
+                self.confidence = confidence
+        for doubt in _doubts(model):
+            warnings.warn(doubt, FallbackWarning, stacklevel=2)
         return self
 
     def calibrate(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Self:
         """Set threshold and probabilities on labelled rows that the model was not trained on.
 
-        A fit can only hold out rows of a model that is a little smaller; on fresh rows, ``max_false_unknown`` holds for
-        the model as it is. Where ``rejection_threshold`` is given, it stays, and the probabilities alone change.
+        They take the place of rows that the model held out itself. If ``rejection_threshold`` is given, it stays, and
+        only the probabilities change.
 
         Parameters
         ----------
@@ -700,6 +761,11 @@ class ExtremeValueMachine(Corrections):
         Returns
         -------
         self
+
+        Warns
+        -----
+        FallbackWarning
+            If these are too few rows for the share that was asked for, or it is an estimate.
         """
         with self._changing():
             fitted = self._fitted()
@@ -708,14 +774,19 @@ class ExtremeValueMachine(Corrections):
             found, codes = _labels.encode(y)
             names = _labels.names_for(fitted.model, _labels.join(fitted.classes, found)[1])
             with Progress(self.verbose) as progress:
-                self._model = fitted.model.calibrate(X, codes, names, _parameters.means(self), progress.callback)
+                model = fitted.model.calibrate(X, codes, names, _parameters.means(self), progress.callback)
+            self._model = model
+        for doubt in _doubts(model):
+            warnings.warn(doubt, FallbackWarning, stacklevel=2)
         return self
 
     def fit_unknowns(self, X: npt.ArrayLike) -> Self:
         """Learn from rows that are known to be unknown how such rows score, after ``fit``.
 
-        ``strangers`` is set, for the fitted model and those to come; ``predict_known_proba`` and ``max_false_known``
-        rest on it. The rows are not learned as a class.
+        ``max_false_known`` is set on these rows: it takes 99 of them to accept at most 1 %, and 999 for 0.1 %. The
+        model keeps them, 20,000 at most, so that it can set the threshold again when it has learned more. ``strangers``
+        is set, for the fitted model and those to come, and ``predict_known_proba`` rests on it. The rows are not
+        learned as a class.
 
         Parameters
         ----------
@@ -725,6 +796,11 @@ class ExtremeValueMachine(Corrections):
         Returns
         -------
         self
+
+        Raises
+        ------
+        ValueError
+            If ``max_false_known`` is asked for and these are too few for it; it says how many it takes.
         """
         rows = self._check_queries(X)
         with self._changing():
@@ -761,14 +837,6 @@ class ExtremeValueMachine(Corrections):
     @property
     def vector_ratio_(self) -> float:
         return self._fitted_model("vector_ratio_").vector_ratio
-
-    @property
-    def threshold_(self) -> float | npt.NDArray[np.float64]:
-        model = self._fitted_model("threshold_")
-        thresholds = model.thresholds
-        if "false_unknown_per_class" not in model.params:
-            return float(thresholds[0])
-        return thresholds[np.argsort(self._class_positions(model))]
 
     @property
     def fill_values_(self) -> Features | None:

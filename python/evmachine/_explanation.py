@@ -78,8 +78,8 @@ class ClassEvidence:
     ----------
     label
         The class.
-    probability : float
-        P(class | query).
+    psi : float
+        Its psi, the paper's P(class | query).
     testimony : Testimony or None
         Which witness said what; ``None`` where the features are the only one (``shares_`` is ``None``).
     speakers : list of Speaker
@@ -87,7 +87,7 @@ class ClassEvidence:
     """
 
     label: Any
-    probability: float
+    psi: float
     testimony: Testimony | None
     speakers: list[Speaker]
 
@@ -102,8 +102,10 @@ class Explanation:
         What ``predict`` says.
     best
         The class of highest support, accepted or not; far out not always the nearest one.
-    probability : float
-        Its probability.
+    support : float
+        How far it lies above the threshold: known from 0 on.
+    psi : float
+        Its psi, the paper's probability.
     distance_to_boundary : float
         How far the query must move at least to change between known and unknown, where one psi decides
         (``n_fused=1``, no ``contrast``, no witness beside the features).
@@ -115,7 +117,8 @@ class Explanation:
 
     label: Any
     best: Any
-    probability: float
+    support: float
+    psi: float
     distance_to_boundary: float
     classes: list[ClassEvidence]
     ignored: IgnoredNearby | None
@@ -129,8 +132,10 @@ class Doubt:
     ----------
     label
         What ``predict`` says.
-    probability : float
-        P of the best class.
+    support : float
+        How far the best class lies above the threshold: known from 0 on.
+    psi : float
+        Its psi, the paper's probability.
     carrier : Speaker
         The training row of the best class that speaks loudest.
     label_without
@@ -138,16 +143,18 @@ class Doubt:
         ``set_aside`` takes them back too.
     best_without
         The class that would have the highest support then, accepted or not.
-    probability_without : float
-        Its probability.
+    support_without, psi_without : float
+        Its support and its psi.
     """
 
     label: Any
-    probability: float
+    support: float
+    psi: float
     carrier: Speaker
     label_without: Any
     best_without: Any
-    probability_without: float
+    support_without: float
+    psi_without: float
 
 
 @dataclass(frozen=True)
@@ -185,20 +192,21 @@ def from_rows(rows: Sequence[Any], labels: Sequence[Any], unknown: Any) -> list[
         Explanation(
             label=labels[best] if accepted else unknown,
             best=labels[best],
-            probability=probability,
+            support=support,
+            psi=psi,
             distance_to_boundary=boundary,
             classes=[
                 ClassEvidence(
                     labels[number],
-                    class_probability,
+                    class_psi,
                     None if testimony is None else Testimony(*testimony),
                     [_speaker(speaker) for speaker in speakers],
                 )
-                for number, class_probability, testimony, speakers in evidence
+                for number, class_psi, testimony, speakers in evidence
             ],
             ignored=_nearby(ignored),
         )
-        for (best, accepted, probability), boundary, evidence, ignored in rows
+        for (best, accepted, support, psi), boundary, evidence, ignored in rows
     ]
 
 
@@ -207,11 +215,13 @@ def doubts(rows: Sequence[Any], labels: Sequence[Any], unknown: Any) -> list[Dou
     return [
         Doubt(
             label=labels[best] if accepted else unknown,
-            probability=probability,
+            support=support,
+            psi=psi,
             carrier=_speaker(carrier),
             label_without=labels[other] if still else unknown,
             best_without=labels[other],
-            probability_without=without,
+            support_without=support_without,
+            psi_without=psi_without,
         )
-        for (best, accepted, probability), carrier, (other, still, without) in rows
+        for (best, accepted, support, psi), carrier, (other, still, support_without, psi_without) in rows
     ]

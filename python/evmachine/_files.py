@@ -67,10 +67,11 @@ class ModelFiles(OpenSetClassifier):
         return machine
 
     def to_onnx(self, path: PathLike | None = None, *, unknown_label: str | None = None) -> bytes:
-        """The decision as an ONNX graph: input ``features``, outputs ``label``, ``probability`` and ``scores``.
+        """The decision as an ONNX graph.
 
-        Labels are class names as strings. The columns of ``scores`` are the classes in the order in which they were
-        learned, which the graph has as a JSON list under ``classes`` in its metadata.
+        Its input is ``features``. Its outputs are ``label``, class names as strings; ``supports``, as from
+        ``class_supports``; ``probability``, as from ``psi``; and ``scores``, as from ``class_scores``. Columns are in
+        the order of ``classes_``, which the graph has as a JSON list under ``classes`` in its metadata.
 
         Parameters
         ----------
@@ -84,7 +85,8 @@ class ModelFiles(OpenSetClassifier):
         bytes
         """
         fitted = self._fitted()
-        content = fitted.model.to_onnx(_labels.text(fitted.unknown) if unknown_label is None else unknown_label)
+        label = _labels.text(fitted.unknown) if unknown_label is None else unknown_label
+        content = fitted.model.to_onnx(label, np.argsort(fitted.positions()).tolist())
         if path is not None:
             _write_whole(Path(path), content)
         return content

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import warnings
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -13,6 +15,7 @@ from evmachine import _explanation, _inputs, _labels, _native, _rows
 from evmachine._lock import OneAtATime
 from evmachine._parameters import means
 from evmachine._progress import Progress
+from evmachine._warnings import FallbackWarning
 
 if TYPE_CHECKING:
     from evmachine._native import Model
@@ -97,19 +100,52 @@ class OpenSetClassifier(OneAtATime, ClassifierMixin, BaseEstimator):
         return _labels.positions(model, self.classes_)
 
     def _decide(self, X: Any) -> tuple[npt.NDArray[Any], ...]:
-        """Best class by position in ``classes_``, whether accepted, probability, support."""
-        best, accepted, probability, support, _ = self._decide_with(X)
-        return best, accepted, probability, support
+        """Best class by position in ``classes_``, whether accepted, psi, support above the threshold."""
+        return self._decide_with(X)[:4]
 
     def _decide_with(self, X: Any) -> tuple[Any, ...]:
-        """As ``_decide``, and what it was decided with."""
+        """As ``_decide``, and the support as it was compared with the threshold, and what it was decided with."""
         checked, fitted = self._check_queries(X), self._fitted()
         with Progress(self.verbose) as progress:
-            best, accepted, probability, support = fitted.model.decide(checked, means(self), progress.callback)
-        return fitted.positions()[best], accepted, probability, support, fitted
+            best, *others = fitted.model.decide(checked, means(self), progress.callback)
+        return fitted.positions()[best], *others, fitted
 
-    def predict(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
+    def predict(self, X: npt.ArrayLike, *, fdr: float | None = None) -> npt.NDArray[Any]:
         """The class of each query, or ``unknown_label_``.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_queries, n_features)
+        fdr : float or None, default=None
+            The false discovery rate, above 0 and below 1. If it is given, the threshold is not used: the queries are
+            judged together, by their ``p_values``, so that of those called unknown at most this share is known, on
+            average over batches (Benjamini and Hochberg). All others get their best class.
+
+        Returns
+        -------
+        ndarray of shape (n_queries,)
+
+        Warns
+        -----
+        FallbackWarning
+            If the calibrating rows are too few to call any of these queries unknown at this rate.
+        """
+        if fdr is None:
+            best, accepted, *_, fitted = self._decide_with(X)
+        else:
+            checked, fitted = self._check_queries(X), self._fitted()
+            with Progress(self.verbose) as progress:
+                found, unknown, doubt = fitted.model.discover(checked, fdr, means(self), progress.callback)
+            best, accepted = fitted.positions()[found], ~unknown
+            if doubt is not None:
+                warnings.warn(doubt, FallbackWarning, stacklevel=2)
+        answers = _labels.answers(fitted.classes, fitted.unknown)
+        return _inputs.like(X, answers[np.where(accepted, best, len(fitted.classes))])
+
+    def share_unknown(self, X: npt.ArrayLike) -> tuple[float, float]:
+        """The share of unknown queries in a batch, by Storey's estimate from ``p_values``, and its standard error.
+
+        Unknown queries that look known count as known, so the share is rather too low than too high.
 
         Parameters
         ----------
@@ -117,18 +153,22 @@ class OpenSetClassifier(OneAtATime, ClassifierMixin, BaseEstimator):
 
         Returns
         -------
-        ndarray of shape (n_queries,)
+        share : float
+        error : float
         """
-        best, accepted, _, _, fitted = self._decide_with(X)
-        answers = _labels.answers(fitted.classes, fitted.unknown)
-        return _inputs.like(X, answers[np.where(accepted, best, len(fitted.classes))])
+        checked, model = self._check_queries(X), self._native_model()
+        with Progress(self.verbose) as progress:
+            found = model.share_unknown(checked, means(self), progress.callback)
+        if found is None:
+            raise ValueError("there are no queries to estimate a share from")
+        return found
 
     def predict_proba(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """P of each class; rows sum to 1, and what may be unknown is spread evenly over all classes.
 
         With k classes, ``P(known) * P(class | known) + (1 - P(known)) / k``: near 1 / k throughout where nothing
         supports the query, and largest at the class of highest support always. P(known) is that of
-        ``predict_known_proba``, or ``score_samples`` where no rows were held out (``calibration_`` is ``None``). The
+        ``predict_known_proba``, or ``psi`` if no rows were held out (``calibration_`` is ``None``). The
         parts are to be had by themselves: P(class | known) from ``predict_class_proba``, the psi of each class from
         ``class_scores``.
 
@@ -176,14 +216,12 @@ class OpenSetClassifier(OneAtATime, ClassifierMixin, BaseEstimator):
         ----------
         X : array-like of shape (n_queries, n_features)
         prior : float, default=0.5
-            The share of known queries to be expected.
+            The share of known queries to be expected, above 0 and below 1.
 
         Returns
         -------
         ndarray of shape (n_queries,)
         """
-        if not 0.0 < prior < 1.0:
-            raise ValueError(f"prior = {prior}: must be above 0 and below 1")
         checked, model = self._check_queries(X), self._native_model()
         with Progress(self.verbose) as progress:
             found = model.probability_known(checked, prior, means(self), progress.callback)
@@ -206,9 +244,10 @@ class OpenSetClassifier(OneAtATime, ClassifierMixin, BaseEstimator):
         return _inputs.like(X, found)
 
     def class_scores(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
-        """P of each class as the paper has it, Eq. 3: rows do not sum to 1, and all are small for an unknown.
+        """Psi of each class, the paper's probability, Eq. 3: rows do not sum to 1, and all are small for an unknown.
 
-        Where there are witnesses beside the features (``shares_``), P at the support that all of them give.
+        Far from all data it is 0, far from other classes 1: decide by ``class_supports``. If there are witnesses beside
+        the features (``shares_``), psi at the support that all of them give.
 
         Parameters
         ----------
@@ -224,11 +263,11 @@ class OpenSetClassifier(OneAtATime, ClassifierMixin, BaseEstimator):
             rows = fitted.model.scores(checked, means(self), progress.callback)
         return _inputs.like(X, fitted.by_class(rows))
 
-    def score_samples(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
-        """P of the best class of each query, which ``threshold_`` is compared with: low for unknowns.
+    def psi(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        """Psi of the best class of each query, the paper's probability. Decide by ``score_samples``, which has no end.
 
-        Where there is a ``contrast``, the lead over the second class raises it above ``class_scores``, and where there
-        is a ``background``, the median class moves it.
+        If there is a ``contrast``, the lead over the second class raises it above ``class_scores``, and if there is a
+        ``background``, the median class moves it.
 
         Parameters
         ----------
@@ -239,6 +278,54 @@ class OpenSetClassifier(OneAtATime, ClassifierMixin, BaseEstimator):
         ndarray of shape (n_queries,)
         """
         return _inputs.like(X, self._decide(X)[2])
+
+    def class_supports(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        """How far each class lies above the threshold: the numbers to act on.
+
+        0 is at the threshold, with ``per_class`` at that of the best class. The largest of a row is ``score_samples``:
+        its class is the best one, and its sign is what ``predict`` says, known from 0 on. Supports have no end; at an
+        extreme vector they are infinite.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_queries, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_queries, n_classes)
+            Columns in the order of ``classes_``.
+        """
+        checked, fitted = self._check_queries(X), self._fitted()
+        with Progress(self.verbose) as progress:
+            rows = fitted.model.class_supports(checked, means(self), progress.callback)
+        return _inputs.like(X, fitted.by_class(rows))
+
+    def score_samples(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        """How far the best class of each query lies above the threshold: the number to act on.
+
+        ``score_samples(X) >= threshold_`` is what ``predict`` does. The largest of each row of ``class_supports``.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_queries, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_queries,)
+            Below 0 for unknown queries.
+        """
+        return _inputs.like(X, self._decide(X)[3])
+
+    @property
+    def threshold_(self) -> float:
+        check_is_fitted(self)
+        return 0.0
+
+    @property
+    def promise_(self) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(self._native_model().promise)
+        ranges = {name: None if found[name] is None else tuple(found[name]) for name in ("range", "spread")}
+        return {**found, **ranges}
 
     def novelty(self, X: npt.ArrayLike) -> npt.NDArray[np.int64]:
         """+1 for a query of a known class, -1 for an unknown one, as scikit-learn's novelty detectors say it.
@@ -310,7 +397,7 @@ class OpenSetClassifier(OneAtATime, ClassifierMixin, BaseEstimator):
         """
         sides = []
         for estimator in (self, other):
-            best, accepted, _, _, fitted = estimator._decide_with(X)
+            best, accepted, *_, fitted = estimator._decide_with(X)
             labels = fitted.classes.tolist()
             sides.append(
                 [
@@ -335,7 +422,7 @@ class OpenSetClassifier(OneAtATime, ClassifierMixin, BaseEstimator):
         Returns
         -------
         list of HeldRow
-            Extreme vectors class by class, then ignored samples, then what is set aside.
+            Extreme vectors class by class, then rows held out, then ignored samples, then what is set aside.
         """
         fitted = self._fitted()
         name = None if class_ is None else fitted.class_name(class_)

@@ -58,13 +58,13 @@ def _size(name: str, value: Any) -> Any:
 
 
 def rejection(values: Mapping[str, Any]) -> Any:
-    """The rule for what is unknown as the library has it: a probability, or a share by name."""
+    """The rule for what is unknown as the library has it: a probability, or a support or a share by name."""
     for name in REJECTION[:-1]:
         value = number(name, values.get(name))
         if value is None:
             continue
         if name == "rejection_threshold":
-            return value
+            return {key: number(name, entry) for key, entry in value.items()} if isinstance(value, Mapping) else value
         if isinstance(value, (bool, str)) or not 0.0 <= value <= 1.0:
             raise ValueError(f"{name} = {value!r}: must be between 0 and 1")
         if name == "max_false_known":
@@ -154,6 +154,8 @@ def _split(rule: Any) -> dict[str, Any]:
     if not isinstance(rule, dict):
         return {**parts, "rejection_threshold": rule}
     ((name, share),) = rule.items()
+    if name == "support":
+        return {**parts, "rejection_threshold": rule}
     if name == "false_known":
         return {**parts, "max_false_known": share}
     return {**parts, "max_false_unknown": share, "per_class": name == "false_unknown_per_class"}

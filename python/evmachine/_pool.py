@@ -27,13 +27,13 @@ class Suggestion:
         Its number in the pool.
     group : list of int
         Itself, and the samples of its group that no earlier suggestion has: one label may serve them all.
-    probability : float
-        P of its best class.
+    psi : float
+        Psi of its best class, the paper's probability.
     """
 
     sample: int
     group: list[int]
-    probability: float
+    psi: float
 
 
 class UnknownPool:
@@ -125,7 +125,7 @@ class UnknownPool:
         """
         rows = self.estimator._check_queries(X)
         if only_unknown:
-            _, accepted, _, _ = self.estimator._model.decide(rows, _parameters.means(self.estimator))
+            _, accepted, *_ = self.estimator._model.decide(rows, _parameters.means(self.estimator))
             rows = rows[~accepted]
         return self._pool.add(np.ascontiguousarray(rows))
 

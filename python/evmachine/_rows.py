@@ -61,8 +61,8 @@ class HeldRow(Row):
         As for :class:`Row`.
     label
         Its class; ``None`` for an ignored sample. A row that is set aside comes back to it.
-    part : {"extreme vector", "ignored", "set aside"}
-        What it is in the model.
+    part : {"extreme vector", "held out", "ignored", "set aside"}
+        What it is in the model. A row that is held out was never learned: the threshold is set on it.
     """
 
     label: Any

@@ -25,8 +25,12 @@ class Answer:
         Whether a class supports it enough.
     nearest : str
         The best class, whether it was accepted or not.
-    probability : float
-        P of that class.
+    support : float
+        How far that class lies above the threshold, which is what to act on: known from 0 on.
+    p_value : float or None
+        The share of known queries that score no higher; ``None`` if the model has no calibration.
+    psi : float
+        Psi of that class, the paper's probability.
     decision : int
         The number of the decision, for :meth:`Client.explain` and :meth:`Client.set_aside`.
     sample : int or None
@@ -36,7 +40,9 @@ class Answer:
     label: str | None
     known: bool
     nearest: str
-    probability: float
+    support: float
+    p_value: float | None
+    psi: float
     decision: int
     sample: int | None
 
@@ -97,15 +103,22 @@ def picture_of(media_type: str, content: bytes) -> dict[str, str]:
 
 def answer_of(found: dict[str, Any]) -> Answer:
     return Answer(
-        found["class"], found["known"], found["nearest"], found["probability"], found["decision"], found["sample"]
+        label=found["class"],
+        known=found["known"],
+        nearest=found["nearest"],
+        support=found["support"],
+        p_value=found["p_value"],
+        psi=found["psi"],
+        decision=found["decision"],
+        sample=found["sample"],
     )
 
 
 def group_of(found: dict[str, Any]) -> Group:
-    near = [Neighbor(one["class"], one["probability"], one["distance"]) for one in found["neighbors"]]
+    near = [Neighbor(one["class"], one["support"], one["psi"], one["distance"]) for one in found["neighbors"]]
     members = [member["sample"] for member in found["members"]]
-    probability = near[0].probability if near else 0.0
-    return Group(found["exemplar"], members, probability, found["number"], found["radius"], near)
+    psi = near[0].psi if near else 0.0
+    return Group(found["exemplar"], members, psi, found["number"], found["radius"], near)
 
 
 def number_of(group: int | Group) -> int:

@@ -30,14 +30,18 @@ class Neighbor:
     ----------
     label
         The class.
-    probability : float
-        P of the class for the exemplar.
+    support : float or None
+        How far the class lies above the threshold for the exemplar; ``None`` if an earlier version of the library
+        looked for it.
+    psi : float
+        Psi of the class for the exemplar, the paper's probability.
     distance : float
         Distance of the exemplar to the extreme vector of the class that supports it most.
     """
 
     label: Any
-    probability: float
+    support: float | None
+    psi: float
     distance: float
 
 
@@ -51,8 +55,8 @@ class Group(Suggestion):
         The exemplar, around which the others lie.
     group : list of int
         Its samples that wait, the nearest to the exemplar first.
-    probability : float
-        P of the nearest known class.
+    psi : float
+        Psi of the nearest known class.
     number : int
         Its number.
     radius : float
@@ -220,12 +224,12 @@ class StoredPool(UnknownPool):
         groups = []
         for found in json.loads(self._store.next_groups(n, only_new, self._means())):
             near = [
-                Neighbor(label.get(one["class"], one["class"]), one["probability"], one["distance"])
+                Neighbor(label.get(one["class"], one["class"]), one["support"], one["psi"], one["distance"])
                 for one in found["neighbors"]
             ]
             members = [member["sample"] for member in found["members"]]
-            probability = near[0].probability if near else 0.0
-            groups.append(Group(found["exemplar"], members, probability, found["number"], found["radius"], near))
+            psi = near[0].psi if near else 0.0
+            groups.append(Group(found["exemplar"], members, psi, found["number"], found["radius"], near))
         return groups
 
     def _answer(

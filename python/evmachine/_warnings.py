@@ -10,8 +10,8 @@ class FallbackWarning(UserWarning):
     """What was asked for could not be done, and something less was.
 
     One class with nothing to measure its margins against, a tail size that exceeds the negatives, tails that exceed
-    ``tail_memory_limit``, a threshold without rows to hold out, or with fewer than its share asks for. Its text says
-    what was done instead and which parameter asks for it.
+    ``tail_memory_limit``, a threshold without rows to hold out, with fewer than its share asks for, or by an
+    estimate. Its text says what was done instead and which parameter asks for it.
     """
 
 

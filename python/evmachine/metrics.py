@@ -20,7 +20,7 @@ __all__ = ["OpennessCurve", "open_set_report", "openness_curve", "oscr_curve"]
 
 def _answers(estimator: OpenSetClassifier, X: npt.ArrayLike, y: npt.ArrayLike) -> tuple[Any, ...]:
     """Truth as positions in ``classes_`` or -1, best class, support, whether accepted, number of classes."""
-    best, accepted, _, support, fitted = estimator._decide_with(X)
+    best, accepted, _, _, support, fitted = estimator._decide_with(X)
     positions = {label: position for position, label in enumerate(fitted.classes.tolist())}
     truth = np.array([positions.get(label, -1) for label in np.asarray(y).tolist()], dtype=np.int64)
     if len(truth) != len(best):

@@ -42,6 +42,8 @@ def _rule(estimator: OpenSetClassifier) -> str:
     if not isinstance(rule, dict):
         return f"delta = {rule:.3g}"
     ((name, share),) = rule.items()
+    if name == "support":
+        return f"support = {share:.3g}"
     who = {"false_known": "unknown accepted", "false_unknown": "known rejected"}
     return f"{100 * share:.3g} % of {who.get(name, 'each class rejected')}"
 
@@ -90,12 +92,14 @@ def psi_contours(
     sides = [np.linspace(low[i] - pad[i], high[i] + pad[i], resolution, dtype=np.float32) for i in (0, 1)]
     cells = np.column_stack([side.ravel() for side in np.meshgrid(*sides)])
     decided = model.decide(np.ascontiguousarray(cells), means(estimator))
-    best, accepted, psi, _ = (part.reshape(resolution, -1) for part in decided)
+    _, accepted, psi, support, _ = (part.reshape(resolution, -1) for part in decided)
     levels = np.linspace(0.0, 1.0, 11)
     filled = ax.contourf(*sides, psi, levels=levels, cmap="Blues", vmax=1.8)
     ax.figure.colorbar(filled, ax=ax, label="largest psi", ticks=levels[::2])
     if accepted.any() and not accepted.all():
-        ax.contour(*sides, psi - model.thresholds[best], levels=[0.0], colors=_INK, linestyles="--", linewidths=1.0)
+        # Far from the threshold a support may be infinite, and the line does not depend on how far.
+        near = np.clip(support, -1.0, 1.0)
+        ax.contour(*sides, near, levels=[0.0], colors=_INK, linestyles="--", linewidths=1.0)
         ax.plot([], [], color=_INK, linestyle="--", linewidth=1.0, label=_rule(estimator))
     if y is not None:
         labels = np.asarray(y)

@@ -224,10 +224,10 @@ class _Answers:
         if wanted is None and self._own is not None and all(name in batch for name in self._own):
             wanted = self._own
         X = _shards.columns_of(batch, wanted, None)[0]
-        best, accepted, probability, _, fitted = self._machine._decide_with(X)
+        best, accepted, _, support, _, fitted = self._machine._decide_with(X)
         answers = _labels.answers(fitted.classes, fitted.unknown)
         label, score = self._names
-        return {**batch, label: answers[np.where(accepted, best, len(fitted.classes))], score: probability}
+        return {**batch, label: answers[np.where(accepted, best, len(fitted.classes))], score: support}
 
 
 def predict(
@@ -236,7 +236,7 @@ def predict(
     *,
     features: Sequence[str] | None = None,
     prediction: str = "prediction",
-    probability: str = "probability",
+    support: str = "support",
     batch_size: int = 4096,
     workers: int | None = None,
     num_cpus: int = 1,
@@ -250,8 +250,9 @@ def predict(
         A fitted machine, which goes through the object store, or a file that all workers see.
     features : list of str or None, default=None
         The columns of features, in order; those that the model names unless given, or all where it names none.
-    prediction, probability : str
-        What the new columns are called: the class or what unknowns are called, and the probability of the best class.
+    prediction, support : str
+        What the new columns are called: the class or what unknowns are called, and the support of the best class, as
+        ``score_samples`` gives it.
     batch_size : int, default=4096
         Rows that are answered at a time.
     workers : int or None, default=None
@@ -271,7 +272,7 @@ def predict(
     names = None if features is None else list(features)
     return dataset.map_batches(
         _Answers,
-        fn_constructor_args=(held, names, (prediction, probability), num_cpus),
+        fn_constructor_args=(held, names, (prediction, support), num_cpus),
         batch_format="numpy",
         batch_size=batch_size,
         compute=pool(size=workers) if workers is not None else pool(min_size=1, max_size=most),

@@ -2,12 +2,15 @@
 
 use evmachine::{ClassScore, Evm};
 
+/// The share of known queries to be expected.
+const PRIOR: f64 = 0.5;
+
 /// P(class) where what is unknown may be of any class: `P(known) P(class | known) + P(unknown) / classes`. P(known) is that
-/// of calibration, otherwise P of the best class; the best class stays the largest where the others come up to it.
+/// of calibration, otherwise psi of the best class; the best class stays the largest where the others come up to it.
 pub(crate) fn open(evm: &Evm, scores: &[ClassScore]) -> Vec<f64> {
     let decision = evm.decision(scores);
-    let known =
-        evm.probability_known(decision.score(), 0.5).unwrap_or_else(|| decision.psi()).clamp(0.0, 1.0);
+    let known = evm.probability_known(decision.score(), PRIOR).ok().flatten();
+    let known = known.unwrap_or_else(|| decision.psi()).clamp(0.0, 1.0);
     let even = (1.0 - known) / scores.len() as f64;
     let mut rows: Vec<f64> = given_known(evm, scores).into_iter().map(|share| known * share + even).collect();
     let best = decision.best();

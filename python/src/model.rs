@@ -2,9 +2,7 @@
 
 use std::path::PathBuf;
 
-use evmachine::{
-    CalibrateError, ClassScore, Decision, Evm, ExtremeVector, Params, Report, Run, TailMemory, TailModel,
-};
+use evmachine::{CalibrateError, ClassScore, Decision, Evm, ExtremeVector, Params, Report, Run, TailMemory};
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
@@ -17,13 +15,16 @@ use crate::reasons::{self, ReasonRow};
 use crate::rows::{self, Names};
 use crate::{distribution, failure, parameters, watch};
 
-/// Best class, whether it was accepted, its probability, its support.
+/// Best class, whether it was accepted, its psi, its support above the threshold, the support that is compared with the threshold.
 type Decisions<'py> = (
     Bound<'py, PyArray1<i64>>,
     Bound<'py, PyArray1<bool>>,
     Bound<'py, PyArray1<f64>>,
     Bound<'py, PyArray1<f64>>,
+    Bound<'py, PyArray1<f64>>,
 );
+/// Best class, whether it is called unknown, what to know if nothing can be found.
+type Found<'py> = (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<bool>>, Option<String>);
 
 /// A trained model.
 #[pyclass(frozen, module = "evmachine._native")]
@@ -51,6 +52,11 @@ fn number(value: u64) -> i64 {
     value.cast_signed()
 }
 
+/// The best class of each decision.
+fn best(decisions: &[Decision]) -> Vec<i64> {
+    decisions.iter().map(|decision| number(decision.best() as u64)).collect()
+}
+
 impl Model {
     fn rows_of<'py>(
         &self,
@@ -68,22 +74,32 @@ impl Model {
         rows.into_pyarray(py).reshape([queries.rows(), evm.classes().len()])
     }
 
-    /// A number for the decision on each query, which calibration alone can tell.
-    fn calibrated<'py>(
+    fn decisions(
         &self,
-        py: Python<'py>,
-        features: &Matrix<'py>,
+        py: Python<'_>,
+        features: &Matrix<'_>,
         means: Means,
         progress: Option<&Py<PyAny>>,
-        each: impl Fn(&Decision) -> Option<f64>,
-    ) -> PyResult<Bound<'py, PyArray1<f64>>> {
+    ) -> PyResult<Vec<Decision>> {
         let (queries, evm) = (arrays::features(features)?, &self.evm);
-        let decisions = watch::run(py, &means, progress, |run, _| evm.decide_with(run, &queries))?
-            .map_err(failure::value)?;
-        if evm.calibration().is_none() {
+        watch::run(py, &means, progress, |run, _| evm.decide_with(run, &queries))?.map_err(failure::value)
+    }
+
+    /// A number for the decision on each query, which calibration alone can tell.
+    fn calibrated(
+        &self,
+        decisions: &[Decision],
+        each: impl Fn(&Decision) -> Result<Option<f64>, CalibrateError>,
+    ) -> PyResult<Vec<f64>> {
+        if self.evm.calibration().is_none() {
             return Err(failure::value(CalibrateError::NotCalibrated));
         }
-        Ok(decisions.iter().filter_map(each).collect::<Vec<f64>>().into_pyarray(py))
+        let found = decisions.iter().filter_map(|decision| each(decision).transpose());
+        found.collect::<Result<Vec<f64>, _>>().map_err(failure::value)
+    }
+
+    fn p_values_of(&self, decisions: &[Decision]) -> PyResult<Vec<f64>> {
+        self.calibrated(decisions, |decision| Ok(decision.p_value()))
     }
 
     /// Another model, made of a copy of this one.
@@ -206,11 +222,11 @@ impl Model {
         self.changed(py, means, progress.as_ref(), |run, evm| evm.forget_class_with(run, name))
     }
 
-    /// Another rule for what is unknown, in the JSON of the parameters.
+    /// Another rule for what is unknown, and how surely it is kept: in the JSON of the parameters, both as before unless given.
     fn with_rejection(&self, rule: &str) -> PyResult<Self> {
-        let params = parameters::read(&format!("{{\"rejection_threshold\": {rule}}}"))?;
+        let params = parameters::read_over(self.evm.params(), rule)?;
         let mut evm = self.evm.clone();
-        evm.set_rejection(params.rejection_threshold).map_err(failure::value)?;
+        evm.set_rule(params.rejection_threshold, params.confidence).map_err(failure::value)?;
         Ok(Self { evm })
     }
 
@@ -252,19 +268,47 @@ impl Model {
         means: Means,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<Decisions<'py>> {
-        let (queries, evm) = (arrays::features(&features)?, &self.evm);
-        let decisions = watch::run(py, &means, progress.as_ref(), |run, _| evm.decide_with(run, &queries))?
-            .map_err(failure::value)?;
-        let best: Vec<i64> = decisions.iter().map(|decision| number(decision.best() as u64)).collect();
+        let decisions = self.decisions(py, &features, means, progress.as_ref())?;
         let accepted: Vec<bool> = decisions.iter().map(|decision| decision.class().is_some()).collect();
-        let probability: Vec<f64> = decisions.iter().map(evmachine::Decision::probability).collect();
-        let support: Vec<f64> = decisions.iter().map(|decision| decision.score().support).collect();
+        let column =
+            |value: fn(&Decision) -> f64| decisions.iter().map(value).collect::<Vec<f64>>().into_pyarray(py);
         Ok((
-            best.into_pyarray(py),
+            best(&decisions).into_pyarray(py),
             accepted.into_pyarray(py),
-            probability.into_pyarray(py),
-            support.into_pyarray(py),
+            column(Decision::psi),
+            column(Decision::support),
+            column(|decision| decision.score().support),
         ))
+    }
+
+    /// Calls rows of a batch unknown, so that of those at most a share `rate` is known, on average over batches.
+    #[pyo3(signature = (features, rate, means, progress=None))]
+    fn discover<'py>(
+        &self,
+        py: Python<'py>,
+        features: Matrix<'py>,
+        rate: f64,
+        means: Means,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<Found<'py>> {
+        let decisions = self.decisions(py, &features, means, progress.as_ref())?;
+        let found = self.evm.discover(&self.p_values_of(&decisions)?, rate).map_err(failure::value)?;
+        let doubt = found.doubt();
+        Ok((best(&decisions).into_pyarray(py), found.unknown.into_pyarray(py), doubt))
+    }
+
+    /// The share of unknown queries in a batch, by an estimate, and its standard error; nothing without rows.
+    #[pyo3(signature = (features, means, progress=None))]
+    fn share_unknown(
+        &self,
+        py: Python<'_>,
+        features: Matrix<'_>,
+        means: Means,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<Option<(f64, f64)>> {
+        let decisions = self.decisions(py, &features, means, progress.as_ref())?;
+        let found = self.evm.share_unknown(&self.p_values_of(&decisions)?).map_err(failure::value)?;
+        Ok(found.map(|unknown| (unknown.share, unknown.error)))
     }
 
     /// The share of known queries that score no higher than each of these.
@@ -276,8 +320,8 @@ impl Model {
         means: Means,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<Bound<'py, PyArray1<f64>>> {
-        let each = |decision: &Decision| self.evm.p_value(decision.score());
-        self.calibrated(py, &features, means, progress.as_ref(), each)
+        let decisions = self.decisions(py, &features, means, progress.as_ref())?;
+        Ok(self.p_values_of(&decisions)?.into_pyarray(py))
     }
 
     /// P(known), `prior` being the share of known queries to be expected.
@@ -290,11 +334,24 @@ impl Model {
         means: Means,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        let decisions = self.decisions(py, &features, means, progress.as_ref())?;
         let each = |decision: &Decision| self.evm.probability_known(decision.score(), prior);
-        self.calibrated(py, &features, means, progress.as_ref(), each)
+        Ok(self.calibrated(&decisions, each)?.into_pyarray(py))
     }
 
-    /// P of every class: (rows, classes).
+    /// The support of every class above the threshold: (rows, classes). The sign of the largest is the decision.
+    #[pyo3(signature = (features, means, progress=None))]
+    fn class_supports<'py>(
+        &self,
+        py: Python<'py>,
+        features: Matrix<'py>,
+        means: Means,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        self.rows_of(py, &features, means, progress.as_ref(), |scores| self.evm.supports_of(scores))
+    }
+
+    /// Psi of every class: (rows, classes).
     #[pyo3(signature = (features, means, progress=None))]
     fn scores<'py>(
         &self,
@@ -303,7 +360,7 @@ impl Model {
         means: Means,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        let each = |scores: &[ClassScore]| scores.iter().map(ClassScore::probability).collect();
+        let each = |scores: &[ClassScore]| scores.iter().map(ClassScore::psi).collect();
         self.rows_of(py, &features, means, progress.as_ref(), each)
     }
 
@@ -355,8 +412,15 @@ impl Model {
         Ok(Self { evm: Evm::from_bytes(content).map_err(failure::format)? })
     }
 
-    fn to_onnx<'py>(&self, py: Python<'py>, unknown_label: &str) -> PyResult<Bound<'py, PyBytes>> {
-        let bytes = evmachine_onnx::to_onnx(&self.evm, unknown_label).map_err(failure::value)?;
+    /// With columns of classes in an order, by their positions in the model.
+    fn to_onnx<'py>(
+        &self,
+        py: Python<'py>,
+        unknown_label: &str,
+        order: Vec<usize>,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let bytes =
+            evmachine_onnx::to_onnx_in_order(&self.evm, unknown_label, &order).map_err(failure::value)?;
         Ok(PyBytes::new(py, &bytes))
     }
 
@@ -366,15 +430,20 @@ impl Model {
         serde_json::to_string(self.evm.params()).map_err(failure::value)
     }
 
-    /// By class, the probability from which on it is answered.
+    /// By class, the support from which on it is answered.
     #[getter]
     fn thresholds<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
-        let probability = |support: f64| match self.evm.params().tail_model {
-            TailModel::Weibull => (-(-support).exp()).exp(),
-            TailModel::Libmr | TailModel::Gumbel => -(-support.exp()).exp_m1(),
-        };
         let classes = 0..self.evm.classes().len();
-        classes.map(|class| probability(self.evm.threshold_of(class))).collect::<Vec<f64>>().into_pyarray(py)
+        classes.map(|class| self.evm.threshold_of(class)).collect::<Vec<f64>>().into_pyarray(py)
+    }
+
+    /// What the threshold promises, as JSON, in which `text` is that in words.
+    #[getter]
+    fn promise(&self) -> PyResult<String> {
+        let promise = self.evm.promise();
+        let mut value = serde_json::to_value(&promise).map_err(failure::value)?;
+        value["text"] = promise.to_string().into();
+        serde_json::to_string(&value).map_err(failure::value)
     }
 
     /// How much of a decision features, logits and probe are; `None` where features decide alone.
@@ -398,11 +467,10 @@ impl Model {
         }
     }
 
-    /// What its held-out rows leave to be doubted of the rule for unknowns.
+    /// What a person should know who relies on the threshold.
     #[getter]
-    fn rejection_doubt(&self) -> Option<String> {
-        let rule = self.evm.params().rejection_threshold;
-        self.evm.calibration().and_then(|info| rule.doubt(info.rows))
+    fn promise_doubt(&self) -> Option<String> {
+        self.evm.promise().doubt()
     }
 
     /// Rows that the threshold rests on, the share of them that was right, and the classes then.

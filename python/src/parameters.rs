@@ -20,14 +20,15 @@ fn takes(name: &str) -> Option<&'static str> {
         | "cover_threshold"
         | "cover_risk"
         | "contrast"
-        | "background" => "a number",
+        | "background"
+        | "confidence" => "a number",
         "standardize" => "True or False",
         "smoothing_neighbors" | "n_fused" | "tail_memory_limit" => "an int that is not negative",
         "max_extreme_vectors" => "an int, a float, {\"total\": n} or None",
         "reduction" => "set_cover or weighted_max_k",
         "logit_weight" | "probe_weight" => "\"auto\" or a number",
         "rejection_threshold" => {
-            "a probability, or one of false_unknown, false_unknown_per_class, false_known with a share"
+            "a probability, support with a number, or one of false_unknown, false_unknown_per_class, false_known with a share"
         }
         "strangers" => "two numbers",
         "refit" => "new, affected or all",
@@ -58,6 +59,14 @@ pub(crate) fn shown(value: &Value) -> String {
 /// Reads parameters; an error names the one that is wrong and what it takes.
 pub(crate) fn read(text: &str) -> PyResult<Params> {
     from_values(serde_json::from_str(text).map_err(failure::value)?)
+}
+
+/// As [`read`], what is not named being that of other parameters.
+pub(crate) fn read_over(params: &Params, text: &str) -> PyResult<Params> {
+    let own = serde_json::to_value(params).map_err(failure::value)?;
+    let Value::Object(mut values) = own else { return Err(failure::value("parameters must be an object")) };
+    values.extend(serde_json::from_str::<Map<String, Value>>(text).map_err(failure::value)?);
+    from_values(values)
 }
 
 fn from_values(values: Map<String, Value>) -> PyResult<Params> {

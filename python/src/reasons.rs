@@ -15,8 +15,8 @@ pub(crate) type SpeakerRow = (OriginRow, usize, f64, f64, f64);
 pub(crate) type TestimonyRow = (f64, f64, f64);
 /// Class, probability, testimony, speakers.
 pub(crate) type EvidenceRow = (usize, f64, Option<TestimonyRow>, Vec<SpeakerRow>);
-/// Best class, whether it was accepted, probability.
-pub(crate) type DecisionRow = (usize, bool, f64);
+/// Best class, whether it was accepted, its support above the threshold, its psi.
+pub(crate) type DecisionRow = (usize, bool, f64, f64);
 /// Where it came from, distance, whether it decides.
 pub(crate) type IgnoredRow = (OriginRow, f64, bool);
 /// The decision, distance to the boundary, evidence, the nearest ignored sample.
@@ -36,7 +36,7 @@ fn evidence(evm: &Evm, evidence: &ClassEvidence) -> EvidenceRow {
 }
 
 fn decision(decision: &Decision) -> DecisionRow {
-    (decision.best(), decision.class().is_some(), decision.psi())
+    (decision.best(), decision.class().is_some(), decision.support(), decision.psi())
 }
 
 pub(crate) fn row(evm: &Evm, explanation: &Explanation) -> ReasonRow {

@@ -35,9 +35,10 @@ fn held(evm: &Evm) -> impl Iterator<Item = (u64, Option<&str>, &'static str)> {
     let extreme = evm
         .extreme_vectors()
         .map(|vector| (vector.source, Some(evm.class_name(vector.class)), "extreme vector"));
+    let held_out = evm.rows_held_out().map(|row| (row.source, Some(row.class), "held out"));
     let ignored = evm.ignored_sources().iter().map(|&source| (source, None, "ignored"));
     let aside = evm.rows_aside().map(|row| (row.source, Some(row.class), ASIDE));
-    extreme.chain(ignored).chain(aside)
+    extreme.chain(held_out).chain(ignored).chain(aside)
 }
 
 const ASIDE: &str = "set aside";
@@ -117,8 +118,8 @@ pub(crate) fn find_rows(
             (true, _) => format!("{what} is not set aside; rows() lists what is"),
             (false, true) => format!("{what} is set aside; restore it first"),
             (false, false) => format!(
-                "the model does not hold {what}: it keeps extreme vectors alone, which cover_threshold=1 makes of every row; \
-                 rows() lists them"
+                "the model does not hold {what}: it keeps extreme vectors, which cover_threshold=1 makes of every row that is \
+                 learned, and rows held out; rows() lists them"
             ),
         })
     };

@@ -97,7 +97,8 @@ def test_the_same_by_array_and_by_list(client, letters):
     assert len(by_array) == 1500
     for one, other in zip(by_array, by_list, strict=False):
         assert (one.label, one.sample) == (other.label, None)
-        assert one.probability == pytest.approx(other.probability)
+        assert one.psi == pytest.approx(other.psi) and one.support == pytest.approx(other.support)
+        assert one.p_value == other.p_value and (one.support >= 0) == one.known
     assert [one.decision for one in by_array] == sorted(one.decision for one in by_array)
 
 

@@ -13,7 +13,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from evmachine import ExtremeValueMachine, ExtremeValueMachineCV, _native, _parameters
+from evmachine import ExtremeValueMachine, ExtremeValueMachineCV, FallbackWarning, _native, _parameters
 from evmachine.metrics import open_set_report
 
 SPACE = {
@@ -71,7 +71,9 @@ def test_limits_are_kept_to(few):
     assert len(limited.estimator_.extreme_vectors_) == 60 and limited.sizes_ == []
     lenient = ExtremeValueMachineCV(n_trials=3, max_rows=300, max_false_unknown=0.02).fit(*few)
     assert lenient.at_delta_["known_accuracy"] > 0.9 and lenient.best_params_["max_false_unknown"] == 0.02
-    strict = ExtremeValueMachineCV(n_trials=3, max_rows=300, max_false_known=0.1).fit(*few)
+    with pytest.warns(FallbackWarning, match="10 % of unknown accepted is an estimate from classes left out") as caught:
+        strict = ExtremeValueMachineCV(n_trials=3, max_rows=300, max_false_known=0.1).fit(*few)
+    assert caught[0].filename == __file__
     assert strict.best_params_["max_false_known"] == 0.1 and strict.at_delta_["unknown_accuracy"] > 0.8
     small = ExtremeValueMachineCV(n_trials=3, max_rows=300, max_size=0.2).fit(*few)
     assert small.estimator_.vector_ratio_ <= 0.25

@@ -187,8 +187,8 @@ def test_doubt_finds_the_row_that_is_wrong(machine, few):
     mistaken = exact().fit(X, wrong, ids=ids)
     doubt = mistaken.doubt(X[row : row + 1])[0]
     assert doubt.label == "F" and doubt.carrier.id == f"image {row}.png"
-    assert (doubt.carrier.number, doubt.carrier.distance, doubt.probability) == (row + 1, 0.0, 1.0)
-    assert doubt.label_without != "F" and 0.0 <= doubt.probability_without <= 1.0
+    assert (doubt.carrier.number, doubt.carrier.distance, doubt.psi) == (row + 1, 0.0, 1.0)
+    assert doubt.label_without != "F" and 0.0 <= doubt.psi_without <= 1.0
     assert doubt.best_without in mistaken.classes_
     before = copy.deepcopy(mistaken)
     mistaken.relabel("A", rows=doubt.carrier)

@@ -55,7 +55,7 @@ def test_proba_scores_samples_and_novelty_agree(few, strangers):
     scores, proba, labels = machine.class_scores(X), machine.predict_class_proba(X), machine.predict(X)
     assert scores.shape == proba.shape == (300, 6)
     np.testing.assert_allclose(proba.sum(axis=1), 1.0, atol=1e-12)
-    np.testing.assert_allclose(machine.score_samples(X), scores.max(axis=1), rtol=1e-12)
+    np.testing.assert_allclose(machine.psi(X), scores.max(axis=1), rtol=1e-12)
     seen = scores.max(axis=1) > 1e-300
     assert seen.sum() > 200
     np.testing.assert_allclose(proba[seen], scores[seen] / scores[seen].sum(axis=1, keepdims=True), atol=1e-9)
@@ -70,7 +70,7 @@ def test_delta_is_compared_with_the_score_of_the_sample(few, strangers):
     machine = ExtremeValueMachine.robust(rejection_threshold=0.6).fit(*few)
     assert machine.contrast > 0
     X = strangers[0]
-    scores = machine.score_samples(X)
+    scores = machine.psi(X)
     np.testing.assert_array_equal(machine.predict(X) == "unknown", scores < 0.6)
     assert (scores >= machine.class_scores(X).max(axis=1) - 1e-12).all()
     assert (scores > machine.class_scores(X).max(axis=1) + 0.01).any(), "leads count"
@@ -93,6 +93,7 @@ def test_whitening_measures_as_mahalanobis_does(few, strangers):
     assert np.abs(white.class_scores(few[0]) - ExtremeValueMachine().fit(*few).class_scores(few[0])).max() > 0.1
 
 
+@pytest.mark.filterwarnings("ignore::evmachine.RetuneWarning")
 def test_whitening_stays_with_the_model(few, strangers):
     X, y = few
     first = np.isin(y, ["A", "B", "C", "D"])
@@ -255,7 +256,7 @@ def test_explanations_name_the_training_rows(few, strangers):
         speaker = best.speakers[0]
         distance = np.linalg.norm(X[row].astype(float) - X[speaker.index])
         assert abs(speaker.distance - distance) < 1e-5
-        assert best.probability == pytest.approx(np.mean([each.psi for each in best.speakers]))
+        assert best.psi == pytest.approx(np.mean([each.psi for each in best.speakers]))
     with pytest.raises(ValueError, match="n_classes = 0"):
         machine.explain(X, n_classes=0)
     unknown = strangers[0][machine.novelty(strangers[0]) < 0][:1]
@@ -284,7 +285,7 @@ def test_far_out_the_nearest_class_is_still_named(few):
     X, y = few
     machine = ExtremeValueMachine(rejection_threshold=0.0, pooling=1.0).fit(X, y)
     far = X[:50] + 1000 * (X[:50] - X.mean(axis=0))
-    assert (machine.score_samples(far) == 0).all()
+    assert (machine.psi(far) == 0).all()
     np.testing.assert_array_equal(machine.predict_class_proba(far).sum(axis=1), 1.0)
     for proba in (machine.predict_class_proba(far), machine.predict_proba(far)):
         np.testing.assert_array_equal(machine.classes_[proba.argmax(axis=1)], machine.predict(far))
@@ -326,6 +327,12 @@ def test_far_out_the_nearest_class_is_still_named(few):
         ({"max_false_unknown": "few"}, "max_false_unknown = 'few': must be between 0 and 1"),
         ({"max_false_unknown": None}, "one of rejection_threshold, max_false_unknown and max_false_known must be"),
         ({"max_false_known": -0.5}, "max_false_known = -0.5: must be between 0 and 1"),
+        ({"confidence": 1.0}, "confidence = 1: must be at least 0 and below 1"),
+        ({"confidence": "high"}, 'confidence = "high": must be a number'),
+        (
+            {"rejection_threshold": {"score": 1.0}},
+            "rejection_threshold = .*: must be a probability, support with a number",
+        ),
         ({"strangers": 0.5}, "strangers = 0.5: must be two numbers"),
         ({"strangers": (2.0, 2.0)}, "strangers = .*must be two numbers, the first from 0.01 to 1"),
         ({"n_jobs": 0}, "n_jobs = 0"),
@@ -364,7 +371,8 @@ def test_what_gives_way_to_something_less_is_said(few):
     single = [0, 20]
     with pytest.warns(FallbackWarning, match="no class has two rows"):
         alone = ExtremeValueMachine().fit(X[single], ["a", "b"])
-    assert alone.calibration_ is None and alone.threshold_ == pytest.approx(0.05)
+    assert alone.calibration_ is None and alone.promise_["basis"] == "nothing"
+    np.testing.assert_array_equal(alone.novelty(X) > 0, alone.psi(X) >= 0.05)
     ExtremeValueMachine(rejection_threshold=0.05).fit(X[single], ["a", "b"])
     # A count is asked for, and what is there is used; "auto" asks for nothing.
     with pytest.warns(FallbackWarning, match="tail size exceeds the number of negatives of 6 classes") as caught:

@@ -19,6 +19,7 @@ def holes(few):
     return X
 
 
+@pytest.mark.filterwarnings("ignore::evmachine.RetuneWarning")
 @pytest.mark.parametrize(
     ("fill", "learn"),
     [
@@ -63,6 +64,7 @@ def test_ignored_samples_are_filled_too(few, holes):
         ExtremeValueMachine().fit([[0.0, 1], [2, 3]], [0, 1], ignored=[[1.0, np.nan]])
 
 
+@pytest.mark.filterwarnings("ignore::evmachine.RetuneWarning")
 def test_numbers_survive_files_and_pickles(few, strangers, holes, tmp_path):
     machine = ExtremeValueMachine(fill="median").fit(holes, few[1])
     machine.save(tmp_path / "m.safetensors")

@@ -15,27 +15,43 @@ TOLERANCE = 1e-5
 def run(content, X):
     onnx.checker.check_model(onnx.load_from_string(content), full_check=True)
     session = onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"])
-    return session.run(["label", "probability", "scores"], {"features": X.astype(np.float32)})
+    return session.run(["label", "probability", "scores", "supports"], {"features": X.astype(np.float32)})
 
 
-def columns(content, machine):
-    """The columns of the graph's scores in the order of classes_."""
+def named(content, machine):
+    """What the graph says of itself: columns are in the order of classes_."""
     metadata = {entry.key: entry.value for entry in onnx.load_from_string(content).metadata_props}
     assert metadata["unknown_label"] == str(machine.unknown_label_)
-    names = json.loads(metadata["classes"])
-    return [names.index(str(label)) for label in machine.classes_]
+    assert json.loads(metadata["classes"]) == [str(label) for label in machine.classes_]
 
 
 def agree(machine, X, tolerance=TOLERANCE):
     """The machine's labels as strings, after they were compared."""
     content = machine.to_onnx()
-    labels, probability, scores = run(content, X)
+    labels, probability, scores, supports = run(content, X)
     expected = machine.predict(X).astype(str)
     np.testing.assert_array_equal(labels.astype(str), expected)
-    order = columns(content, machine)
-    assert np.abs(scores[:, order] - machine.class_scores(X)).max() < tolerance
-    assert np.abs(probability - machine.score_samples(X)).max() < tolerance
+    named(content, machine)
+    assert np.abs(scores - machine.class_scores(X)).max() < tolerance
+    assert np.abs(probability - machine.psi(X)).max() < tolerance
+    supports_agree(machine, X, supports, expected, 20 * tolerance)
     return expected
+
+
+def supports_agree(machine, X, supports, said, tolerance):
+    """The sign of the largest is the decision, its column the class; the others are the library's."""
+    known = supports.max(axis=1) >= 0
+    np.testing.assert_array_equal(known, said != str(machine.unknown_label_))
+    named = supports[known, np.searchsorted(machine.classes_.astype(str), said[known])]
+    np.testing.assert_array_equal(named, supports[known].max(axis=1))
+    # At an extreme vector, out of reach, or at an infinite threshold, only the last bits of a distance are left.
+    best = machine.score_samples(X)
+    near = (best < 100) & (best > -1e5)
+    if near.any():
+        expected = machine.class_supports(X[near])
+        there = expected > -1e5
+        np.testing.assert_array_equal(there, supports[near] > -1e5)
+        np.testing.assert_allclose(supports[near][there], expected[there], rtol=tolerance, atol=tolerance)
 
 
 @pytest.mark.parametrize("n_fused", [1, 4])
@@ -125,7 +141,7 @@ def test_far_out_where_psi_has_underflowed(few, tail_model, n_fused):
     for factor in (3, 30, 1000):
         far = X[:100] + factor * (X[:100] - X.mean(axis=0))
         agree(machine, far)
-    assert (machine.score_samples(far) < 1e-100).all()
+    assert (machine.psi(far) < 1e-100).all()
 
 
 @pytest.mark.filterwarnings("ignore::evmachine.DataWarning")
@@ -137,7 +153,7 @@ def test_the_same_vector_under_two_labels(few):
         machine = ExtremeValueMachine(tail_model=tail_model, tail_size=2, cover_threshold=1.0).fit(X, y)
         assert {"all margins zero", "converged"} <= set(machine.fit_status_)
         content = machine.to_onnx()
-        scores = run(content, X)[2][:, columns(content, machine)]
+        scores = run(content, X)[2]
         assert np.abs(scores - machine.class_scores(X)).max() < TOLERANCE
 
 
@@ -169,15 +185,15 @@ def test_what_the_machine_refuses_is_unknown(few):
     machine = ExtremeValueMachine(metric="cosine").fit(*few)
     X = few[0][:3].copy()
     X[1], X[2, 0] = 0.0, np.nan
-    labels, probability, _ = run(machine.to_onnx(), X)
+    labels, probability, _, supports = run(machine.to_onnx(), X)
     assert labels.tolist() == [few[1][0], "unknown", "unknown"]
-    assert np.isnan(probability[1:]).all()
+    assert np.isnan(probability[1:]).all() and np.isnan(supports[1:]).all()
 
 
 def test_no_rows_at_all(few):
     machine = ExtremeValueMachine().fit(*few)
-    labels, _, scores = run(machine.to_onnx(), few[0][:0])
-    assert labels.shape == (0,) and scores.shape == (0, 6)
+    labels, _, scores, supports = run(machine.to_onnx(), few[0][:0])
+    assert labels.shape == (0,) and scores.shape == supports.shape == (0, 6)
 
 
 @pytest.mark.parametrize("metric", ["euclidean", "cosine", "manhattan"])
@@ -215,3 +231,26 @@ def test_corrected_models(few, strangers):
     machine.relabel("new", rows=range(1, 30))
     machine.set_aside(rows=range(100, 110))
     assert "new" in agree(machine, np.vstack([strangers[0], few[0]]))
+
+
+def test_every_class_has_its_threshold(few, strangers):
+    machine = ExtremeValueMachine(max_false_unknown=0.3, per_class=True).fit(*few)
+    assert len(set(machine._model.thresholds)) == 6
+    agree(machine, strangers[0])
+
+
+def test_a_threshold_that_was_moved(few, strangers):
+    machine = ExtremeValueMachine().fit(*few)
+    plain = run(machine.to_onnx(), strangers[0])[3]
+    moved = run(machine.set_rejection(support=1.5).to_onnx(), strangers[0])[3]
+    np.testing.assert_allclose(moved, plain - 1.5, rtol=0, atol=1e-9)
+    agree(machine, strangers[0])
+
+
+def test_columns_follow_the_classes_however_they_were_learned(few, strangers):
+    X, y = few
+    late = np.isin(y, ["D", "E", "F"])
+    machine = ExtremeValueMachine(rejection_threshold=0.05).fit(X[late], y[late])
+    machine.partial_fit(X[~late], y[~late])
+    assert machine._model.class_names[0] in "DEF" and machine.classes_.tolist() == list("ABCDEF")
+    agree(machine, strangers[0])

@@ -32,7 +32,7 @@ def test_the_loop_learns_new_classes(machine, novel):
     truth = dict(zip(added, y[rejected].tolist(), strict=True))
     labelled = 0
     for suggestion in pool.suggest(20):
-        assert suggestion.sample in suggestion.group and suggestion.probability < 0.05
+        assert suggestion.sample in suggestion.group and suggestion.psi < 0.05
         pool.label(suggestion.group, truth[suggestion.sample])
         labelled += len(suggestion.group)
     before = machine.predict(X)
@@ -50,7 +50,7 @@ def test_every_strategy_suggests_each_sample_once(machine, novel):
         groups = [suggestion.group for suggestion in pool.suggest(1000, strategy=strategy)]
         assert sorted(sum(groups, [])) == added, strategy
     lowest = pool.suggest(5, strategy="lowest_psi")
-    assert [s.probability for s in lowest] == sorted(s.probability for s in lowest)
+    assert [s.psi for s in lowest] == sorted(s.psi for s in lowest)
     seeds = [[s.sample for s in pool.suggest(5, strategy="random", random_state=seed)] for seed in (1, 1, 2)]
     assert seeds[0] == seeds[1] != seeds[2]
     with pytest.raises(ValueError, match='strategy = "best": must be groups'):
@@ -97,6 +97,7 @@ def test_numbers_as_labels(few):
     assert pool.update().predict(X[:6] + 30).tolist() == [7] * 6
 
 
+@pytest.mark.filterwarnings("ignore::evmachine.RetuneWarning")
 def test_a_pool_in_memory_can_be_pickled(machine, novel):
     pool = UnknownPool(machine)
     added = pool.add(novel[0][:10], only_unknown=False)
@@ -124,6 +125,7 @@ def test_a_pool_on_disk_learns_and_goes_back(machine, novel, tmp_path):
     truth = dict(zip(added, y[rejected].tolist(), strict=True))
     for group in pool.suggest(20):
         assert group.sample in group.group and group.neighbors[0].label in list("ABCD")
+        assert group.neighbors[0].support < 0 and group.psi == group.neighbors[0].psi
         name = truth[group.sample]
         pool.label(group, name, strike=[one for one in group.group if truth[one] != name], person="Ada")
     before = machine.predict(X)

@@ -130,7 +130,7 @@ def test_a_dataset_and_its_answers(few, strangers):
     answered = evmachine.ray.predict(queries, local, features=["vector"], batch_size=64, workers=2)
     answers = answered.to_pandas().sort_values("id")
     assert answers["prediction"].tolist() == local.predict(strangers[0]).tolist()
-    np.testing.assert_array_equal(answers["probability"], local.score_samples(strangers[0]))
+    np.testing.assert_array_equal(answers["support"], local.score_samples(strangers[0]))
 
 
 def test_answers_by_the_names_of_the_model(few, strangers, tmp_path):

@@ -43,9 +43,11 @@ def rejected(machine, X):
 @pytest.mark.parametrize("kind", ["plain", "robust"])
 def test_one_in_twenty_known_rows_is_rejected_unless_told_otherwise(split, kind, request):
     machine = request.getfixturevalue(kind)
-    assert 0.03 < rejected(machine, split[1][0]) < 0.07
+    # About 240 rows set it: over such trainings the share lies between 2.6 and 8.1 % in 95 of 100.
+    assert 0.02 < rejected(machine, split[1][0]) < 0.09
     assert rejected(machine, split[2]) > 0.5
-    assert machine.report_["held_out"] == machine.calibration_["rows"] > 400
+    assert machine.report_["held_out"] == machine.calibration_["rows"] == machine.promise_["rows"] > 200
+    assert machine.report_["rows"] + machine.report_["held_out"] == 2500
     assert machine.calibration_["classes"] == 10 and machine.calibration_["accuracy"] > 0.9
 
 
@@ -55,20 +57,21 @@ def test_the_threshold_is_what_scores_are_compared_with(plain, robust, split):
         np.testing.assert_array_equal(machine.novelty(split[2]) > 0, scores >= machine.threshold_)
     for tail_model in ("weibull", "libmr", "gumbel"):
         fixed = ExtremeValueMachine(rejection_threshold=0.3, tail_model=tail_model).fit(*split[0])
-        assert fixed.threshold_ == pytest.approx(0.3, abs=1e-12)
+        np.testing.assert_array_equal(fixed.novelty(split[2]) > 0, fixed.psi(split[2]) >= 0.3)
         assert fixed.calibration_ is None and fixed.report_["held_out"] == 0
 
 
 def test_each_rule_is_that_of_the_library():
-    rules = {
-        (("rejection_threshold", 0.2),): 0.2,
-        (("rejection_threshold", 0.2), ("max_false_known", 0.1)): 0.2,
-        (("max_false_unknown", 0.01),): {"false_unknown": 0.01},
-        (("max_false_unknown", 0.01), ("per_class", True)): {"false_unknown_per_class": 0.01},
-        (("max_false_known", 0.1),): {"false_known": 0.1},
-    }
-    for given, rule in rules.items():
-        text = ExtremeValueMachine(**dict(given))._library_params()
+    rules = [
+        ({"rejection_threshold": 0.2}, 0.2),
+        ({"rejection_threshold": 0.2, "max_false_known": 0.1}, 0.2),
+        ({"rejection_threshold": {"support": np.float32(1.5)}}, {"support": 1.5}),
+        ({"max_false_unknown": 0.01}, {"false_unknown": 0.01}),
+        ({"max_false_unknown": 0.01, "per_class": True}, {"false_unknown_per_class": 0.01}),
+        ({"max_false_known": 0.1}, {"false_known": 0.1}),
+    ]
+    for given, rule in rules:
+        text = ExtremeValueMachine(**given)._library_params()
         assert json.loads(text)["rejection_threshold"] == rule
         back = ExtremeValueMachine(**_parameters.from_json(text))
         assert back._library_params() == text
@@ -78,33 +81,35 @@ def test_each_rule_is_that_of_the_library():
 
 def test_the_rule_can_be_changed_after_training(plain, split):
     machine, (X, _) = copied(plain), split[1]
-    before, shares = machine.threshold_, []
+    before, shares = machine.score_samples(split[2]), []
     for share in (0.01, 0.1, 0.3):
         assert machine.set_rejection(max_false_unknown=share) is machine
         assert machine.get_params()["max_false_unknown"] == share
         shares.append(rejected(machine, X))
     np.testing.assert_allclose(shares, [0.01, 0.1, 0.3], atol=0.04)
-    assert machine.threshold_ > before
+    assert (machine.score_samples(split[2]) < before).all(), "the threshold has risen, and supports count from it"
     machine.set_rejection(max_false_unknown=0.05)
     assert machine._model == plain._model
-    machine.set_rejection(max_false_known=0.05)
-    strict = rejected(machine, split[2])
-    machine.set_rejection(max_false_known=0.5)
-    assert strict > rejected(machine, split[2])
-    machine.set_rejection(max_false_unknown=0.1, per_class=True)
-    assert machine.threshold_.shape == (10,) and len(set(machine.threshold_)) > 5
-    best = machine.predict_proba(X).argmax(axis=1)
-    np.testing.assert_array_equal(machine.novelty(X) > 0, machine.score_samples(X) >= machine.threshold_[best])
+    shares = []
+    for share in (0.05, 0.5):
+        with pytest.warns(FallbackWarning, match="is an estimate from classes left out in turn"):
+            machine.set_rejection(max_false_known=share)
+        shares.append(rejected(machine, split[2]))
+        assert machine.promise_["basis"] == "classes_left_out" and "an estimate" in machine.promise_["text"]
+    assert shares[0] > shares[1]
+    machine.set_rejection(max_false_unknown=0.2, per_class=True)
+    assert len(set(machine._model.thresholds)) > 5
+    np.testing.assert_array_equal(machine.novelty(X) > 0, machine.score_samples(X) >= machine.threshold_)
     machine.set_rejection(rejection_threshold=0.4)
-    assert machine.threshold_ == pytest.approx(0.4)
+    np.testing.assert_array_equal(machine.novelty(X) > 0, machine.psi(X) >= 0.4)
     again = ExtremeValueMachine(**_parameters.from_json(machine._model.params))
     for params in (again._library_params(), machine._library_params()):
         assert json.loads(params) == json.loads(machine._model.params)
 
 
 def test_what_no_rule_can_be_is_named(plain, split):
-    for wrong in ({}, {"rejection_threshold": 0.1, "max_false_unknown": 0.1}):
-        with pytest.raises(ValueError, match="give one of rejection_threshold, max_false_unknown and max_false_known"):
+    for wrong in ({}, {"rejection_threshold": 0.1, "max_false_unknown": 0.1}, {"support": 1.0, "max_false_known": 0.1}):
+        with pytest.raises(ValueError, match="give one of rejection_threshold, max_false_unknown, max_false_known and"):
             copied(plain).set_rejection(**wrong)
     fixed = ExtremeValueMachine(rejection_threshold=0.05).fit(*split[0])
     for call in (
@@ -119,17 +124,18 @@ def test_what_no_rule_can_be_is_named(plain, split):
         copied(plain).set_rejection(rejection_threshold="low")
     assert str(raised.value).startswith('rejection_threshold = "low": must be a probability')
     assert "column" not in str(raised.value)
-    for prior in (0.0, 1.0, float("nan")):
-        with pytest.raises(ValueError, match="prior = .*: must be above 0 and below 1"):
+    for prior in (0.0, 1.0, 2.0, float("nan")):
+        with pytest.raises(ValueError, match="known queries to be expected is .*; it must be above 0 and below 1"):
             plain.predict_known_proba(split[2], prior=prior)
 
 
 def test_fresh_rows_set_the_threshold(split):
     (X, y), strangers = split[1], split[2]
     machine = ExtremeValueMachine().fit(*split[0])
-    before, proba = machine.threshold_, machine.predict_proba(X)
+    before, proba = machine._model.thresholds, machine.predict_proba(X)
     assert machine.calibrate(X[:1500], y[:1500]) is machine
-    assert machine.threshold_ != before and machine.calibration_["rows"] == 1500
+    assert (machine._model.thresholds != before).all() and machine.calibration_["rows"] == 1500
+    assert machine.promise_["basis"] == "given"
     # Not one row more than the promise allows, on the rows that it was made on.
     assert rejected(machine, X[:1500]) <= 0.05
     assert 0.03 < rejected(machine, X[1500:]) < 0.07
@@ -137,25 +143,23 @@ def test_fresh_rows_set_the_threshold(split):
     # Classes that the model does not know are passed over.
     mixed = np.concatenate([y[:1500], np.full(100, "Z")])
     other = ExtremeValueMachine().fit(*split[0]).calibrate(np.vstack([X[:1500], strangers[:100]]), mixed)
-    assert other.threshold_ == machine.threshold_
+    np.testing.assert_array_equal(other._model.thresholds, machine._model.thresholds)
     with pytest.raises(ValueError, match="none of the 5 rows is of a class that the model knows"):
         machine.calibrate(X[:5], ["Z"] * 5)
     with pytest.raises(ValueError, match="use one type"):
         machine.calibrate(X[:5], [1, 2, 3, 4, 5])
     fixed = ExtremeValueMachine(rejection_threshold=0.05).fit(*split[0]).calibrate(X, y)
-    assert fixed.threshold_ == pytest.approx(0.05)
+    np.testing.assert_array_equal(fixed.novelty(X) > 0, fixed.psi(X) >= 0.05)
     assert 0.04 < rejected(fixed.set_rejection(max_false_unknown=0.05), X) <= 0.05
 
 
 def test_p_values_are_uniform_for_known_rows_and_small_for_others(plain, split):
     own, others = plain.p_values(split[1][0]), plain.p_values(split[2])
     for share in (0.1, 0.3, 0.5, 0.8):
-        assert np.mean(own <= share) == pytest.approx(share, abs=0.06)
+        assert np.mean(own <= share) == pytest.approx(share, abs=0.08)
     assert np.median(others) < 0.1
-    # Where psi has not underflowed.
-    scores = plain.score_samples(split[2])
-    order = np.argsort(scores)[np.sort(scores) > 1e-300]
-    assert len(order) > 500 and (np.diff(others[order]) >= 0).all()
+    # They rise with support.
+    assert (np.diff(others[np.argsort(plain.score_samples(split[2]))]) >= 0).all()
 
 
 def test_rows_of_no_class_say_how_likely_a_query_is_known(plain, split):
@@ -176,7 +180,10 @@ def test_rows_of_no_class_say_how_likely_a_query_is_known(plain, split):
     odds = after[0][unsure] / (1 - after[0][unsure])
     np.testing.assert_allclose(often[unsure] / (1 - often[unsure]), 9 * odds, rtol=1e-9)
     machine.set_rejection(max_false_known=0.1)
-    assert 0.88 < rejected(machine, strangers[700:]) < 0.97, "at least nine in ten, by a curve that is fitted to them"
+    accepted = machine.novelty(strangers[:700]) > 0
+    assert 60 < accepted.sum() <= 69, "of 701, the one to come counted, 70 may be accepted; some score the same"
+    assert 0.86 < rejected(machine, strangers[700:]) < 0.94
+    assert machine.promise_["basis"] == "strangers" and machine.promise_["rows"] == 700
 
 
 def test_classes_of_known_rows_have_the_probabilities_they_are_said_to_have(plain, robust, split):
@@ -205,7 +212,7 @@ def test_probabilities_say_that_nothing_supports_a_query(split, kind, request):
     assert (machine.predict_proba(far).max(axis=1) < 0.2).all()
     # Without held-out rows, psi of the best class is what there is.
     fixed = ExtremeValueMachine(rejection_threshold=0.05).fit(*split[0])
-    psi = fixed.score_samples(strangers)[:, None]
+    psi = fixed.psi(strangers)[:, None]
     expected = psi * fixed.predict_class_proba(strangers) + (1 - psi) / 10
     np.testing.assert_allclose(fixed.predict_proba(strangers), expected, atol=1e-12)
     np.testing.assert_allclose(fixed.predict_proba(far), 0.1, atol=1e-12)
@@ -233,16 +240,16 @@ def test_explanations_say_which_witness_said_what(plain, robust, split):
         assert isinstance(parts, evmachine.Testimony)
         # P is psi at the sum.
         support = parts.features + parts.logits + parts.probe
-        assert evidence.probability == pytest.approx(np.exp(-np.exp(-support)), rel=1e-9)
+        assert evidence.psi == pytest.approx(np.exp(-np.exp(-support)), rel=1e-9)
     assert why.classes[0].testimony.probe > why.classes[2].testimony.probe
 
 
 def test_background_and_standard_columns(split, plain):
     (X, y), (queries, _), strangers = split
     moved = ExtremeValueMachine(background=1.0).fit(X, y)
-    assert moved.threshold_ != plain.threshold_
+    assert moved._model.thresholds[0] != plain._model.thresholds[0]
     np.testing.assert_array_equal(moved.class_scores(strangers), plain.class_scores(strangers))
-    assert np.abs(moved.score_samples(strangers) - plain.score_samples(strangers)).max() > 0.01
+    assert np.abs(moved.psi(strangers) - plain.psi(strangers)).max() > 0.01
     # Whatever unit a column has, standard columns are the same.
     units = np.exp2(np.arange(-8, 8)).astype(np.float32)
     standard = ExtremeValueMachine(standardize=True).fit(X, y)
@@ -257,7 +264,7 @@ def test_files_keep_threshold_shares_and_predictions(split, kind, request, tmp_p
     machine.set_rejection(max_false_unknown=0.02)
     machine.save(tmp_path / "m.safetensors")
     for other in (ExtremeValueMachine.load(tmp_path / "m.safetensors"), copied(machine)):
-        assert other.threshold_ == machine.threshold_ and other.shares_ == machine.shares_
+        assert other.promise_ == machine.promise_ and other.shares_ == machine.shares_
         assert other.calibration_ == machine.calibration_ and other.get_params() == machine.get_params()
         for method in ("predict", "predict_proba", "p_values", "predict_known_proba", "score_samples"):
             np.testing.assert_array_equal(getattr(other, method)(split[2]), getattr(machine, method)(split[2]))
@@ -290,11 +297,13 @@ def test_a_share_that_few_rows_cannot_tell_is_a_guess_that_still_rejects():
     X = (centres[np.arange(300) % 3] + random.normal(size=(300, 6))).astype(np.float32)
     y = np.arange(300) % 3
     strangers = (20 * np.eye(6)[np.arange(3, 6)].repeat(20, axis=0) + random.normal(size=(60, 6))).astype(np.float32)
-    with pytest.warns(FallbackWarning, match=r"held-out rows tell shares down to .* and 0\.5 % are asked for"):
-        machine = ExtremeValueMachine.robust(metric="cosine", max_false_unknown=0.005).fit(X, y)
+    with pytest.warns(
+        FallbackWarning, match=r"0\.2 % cannot be promised: it takes 499 rows .* the threshold is a guess"
+    ):
+        machine = ExtremeValueMachine.robust(metric="cosine", max_false_unknown=0.002).fit(X, y)
     assert (machine.predict(X) == y).mean() > 0.98
     assert (machine.predict(strangers) == machine.unknown_label_).mean() > 0.9
-    with pytest.warns(FallbackWarning, match="more rows, or a larger share"):
-        machine.set_rejection(max_false_unknown=0.004)
+    with pytest.warns(FallbackWarning, match="Give more rows, or allow a larger share"):
+        machine.set_rejection(max_false_unknown=0.001)
     machine.set_rejection(max_false_unknown=0.1)
     machine.set_rejection(max_false_unknown=0)

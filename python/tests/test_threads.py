@@ -6,6 +6,7 @@ import json
 import multiprocessing
 import os
 import pickle
+import re
 import signal
 import subprocess
 import sys
@@ -212,7 +213,8 @@ def test_progress_is_drawn_in_a_terminal_and_wiped(monkeypatch):
     monkeypatch.setattr(sys, "stderr", terminal)
     ExtremeValueMachine(n_jobs=1, verbose=1).fit(X, y)
     drawn = terminal.getvalue()
-    assert "fitting tails" in drawn and "/12,000" in drawn
+    # Of 12,000 rows about a tenth is never learned.
+    assert re.search(r"fitting tails .*/10,\d{3}\b", drawn)
     assert drawn.endswith("\r\033[K")
     quiet = Terminal()
     monkeypatch.setattr(sys, "stderr", quiet)

@@ -55,7 +55,7 @@ impl Seen {
             let answers = evm.for_each_query(&interrupt::run(), &part, |row, scores| {
                 let decision = evm.decision(scores);
                 let classes = evm.class_probabilities(scores).expect(CALIBRATED);
-                let known = evm.probability_known(decision.score(), PRIOR).expect(CALIBRATED);
+                let known = evm.probability_known(decision.score(), PRIOR).ok().flatten().expect(CALIBRATED);
                 let other = truth[row].and_then(|own| {
                     let others = classes.iter().copied().enumerate().filter(|(class, _)| *class != own);
                     others.max_by(|a, b| a.1.total_cmp(&b.1))

@@ -167,6 +167,8 @@ impl From<CalibrateError> for Failure {
             CalibrateError::Features(error) => error.into(),
             CalibrateError::Stopped => Self::interrupted(),
             CalibrateError::Params(error) => error.into(),
+            CalibrateError::Prior { .. } => Self::new(Kind::Usage, error.to_string()).about("--prior"),
+            CalibrateError::DiscoveryRate { .. } => Self::new(Kind::Usage, error.to_string()).about("--fdr"),
             CalibrateError::NotCalibrated => Self::new(Kind::Usage, error.to_string())
                 .hint("`evmachine calibrate MODEL ROWS --label COLUMN -o MODEL` does the latter"),
             other => Self::new(Kind::Data, other.to_string()),

@@ -22,6 +22,7 @@ pub mod origin;
 mod parameters;
 mod picture;
 pub mod program;
+mod promised;
 mod rejection;
 mod report;
 mod rows;

@@ -2,14 +2,14 @@
 
 use std::path::Path;
 
-use evmachine::{Evm, FormatError};
+use evmachine::{Evm, FormatError, Rejection};
 use evmachine_files::Held;
 
 use crate::console::Console;
 use crate::failure::{Failure, Kind};
 use crate::files;
 use crate::interrupt;
-use crate::rejection::RejectionArguments;
+use crate::rejection::ThresholdArguments;
 
 pub(crate) fn load(path: &Path) -> Result<Evm, Failure> {
     Evm::load(path).map_err(|error| named(error, path))
@@ -19,10 +19,10 @@ pub(crate) fn load(path: &Path) -> Result<Evm, Failure> {
 pub(crate) fn load_to_decide(
     console: &Console,
     path: &Path,
-    rejection: &RejectionArguments,
+    threshold: &ThresholdArguments,
 ) -> Result<Evm, Failure> {
     let mut evm = load(path)?;
-    rejection.apply(console, &mut evm)?;
+    threshold.apply(console, &mut evm)?;
     Ok(evm)
 }
 
@@ -52,11 +52,19 @@ pub(crate) fn load_to_change(
     Ok((load(path)?, held))
 }
 
-/// The support below which a row is unknown, and the rule that it comes of.
-pub(crate) fn threshold(evm: &Evm) -> String {
-    let rule = evm.params().rejection_threshold;
-    let rows = evm.calibration().map_or(String::new(), |info| format!(", by {} held-out rows", info.rows));
-    format!("support {:.4} ({rule}{rows})", evm.threshold())
+/// What the threshold promises, in a sentence.
+pub(crate) fn promise(evm: &Evm) -> String {
+    match evm.params().rejection_threshold {
+        // Its number is on another scale than the support that people see, whose 0 is the threshold.
+        Rejection::Support(score) => format!("a threshold that was given, at the score {score:.4}"),
+        _ => evm.promise().to_string(),
+    }
+}
+
+/// Says what the threshold promises, and what is in doubt of it.
+pub(crate) fn say_promise(console: &Console, evm: &Evm) {
+    console.say(format!("unknown is what has a support below 0: {}", promise(evm)));
+    console.warn_if(evm.promise().doubt());
 }
 
 pub(crate) fn save(model: &Evm, path: &Path) -> Result<(), Failure> {

@@ -4,28 +4,50 @@ use clap::Args;
 use evmachine::{Evm, Rejection};
 
 use crate::console::Console;
-use crate::failure::Failure;
+use crate::failure::{Failure, Kind};
 
 /// At most one way to state it.
 #[derive(Debug, Clone, Copy, Args, Default)]
 #[command(next_help_heading = "Rejection")]
 pub(crate) struct RejectionArguments {
-    /// Below this probability a row is unknown (delta) [paper: 0.05, where no share is given].
-    #[arg(long, visible_alias = "delta", value_name = "PROBABILITY", conflicts_with_all = ["max_false_unknown", "max_false_known"])]
+    /// Below this psi a row is unknown (delta) [paper: 0.05, where no share is given].
+    #[arg(long, visible_alias = "delta", value_name = "PSI", conflicts_with_all = ["max_false_unknown", "max_false_known"])]
     pub(crate) rejection_threshold: Option<f64>,
 
-    /// At most this share of known rows is called unknown, by held-out training rows [default: 0.05 in
+    /// At most this share of known rows is called unknown, by rows that were not learned [default: 0.05 in
     /// training; a model that is there keeps to its own rule].
     #[arg(long, value_name = "SHARE", conflicts_with = "max_false_known")]
     pub(crate) max_false_unknown: Option<f64>,
 
-    /// At most this share of unknown rows is accepted, by how strangers scored when the model was tuned or calibrated.
+    /// At most this share of unknown rows is accepted: of strangers like those of --unknown-data in `evmachine train` or
+    /// `evmachine calibrate`; without such rows it is an estimate from classes left out in turn.
     #[arg(long, value_name = "SHARE")]
     pub(crate) max_false_known: Option<f64>,
 
-    /// Keep to --max-false-unknown in each class by itself, where it has held-out rows enough.
+    /// Keep to --max-false-unknown among the rows that are answered with each class, where it has rows enough that were not learned.
     #[arg(long, requires = "max_false_unknown")]
     pub(crate) per_class: bool,
+
+    /// Keep to the share in so many of all trainings, such as 0.95; 0 is on average over trainings [default: 0 in training].
+    #[arg(long, value_name = "CONFIDENCE")]
+    pub(crate) confidence: Option<f64>,
+}
+
+/// For a model that is there: a rule, or its own threshold moved.
+#[derive(Debug, Clone, Copy, Args, Default)]
+pub(crate) struct ThresholdArguments {
+    #[command(flatten)]
+    pub(crate) rejection: RejectionArguments,
+
+    /// Move the threshold to this support, as `evmachine predict` and `evmachine evaluate` show it: 0 is where it lies now.
+    #[arg(
+        long,
+        value_name = "SUPPORT",
+        allow_negative_numbers = true,
+        help_heading = "Rejection",
+        conflicts_with_all = ["rejection_threshold", "max_false_unknown", "max_false_known", "confidence"]
+    )]
+    pub(crate) support: Option<f64>,
 }
 
 impl RejectionArguments {
@@ -40,11 +62,57 @@ impl RejectionArguments {
         unknown.or(known).or(self.rejection_threshold.map(Rejection::Probability))
     }
 
-    /// Has the model keep to the rule, where one is given, and says what is in doubt of it.
-    pub(crate) fn apply(&self, console: &Console, evm: &mut Evm) -> Result<(), Failure> {
-        let Some(rule) = self.rule() else { return Ok(()) };
-        evm.set_rejection(rule)?;
-        console.warn_if(evm.calibration().and_then(|info| rule.doubt(info.rows)));
+    /// Whether a rule or a confidence is given.
+    pub(crate) fn is_given(&self) -> bool {
+        self.rule().is_some() || self.confidence.is_some()
+    }
+
+    /// Has the model keep to what is given.
+    pub(crate) fn keep(&self, evm: &mut Evm) -> Result<(), Failure> {
+        if self.is_given() {
+            let (rule, confidence) = (evm.params().rejection_threshold, evm.params().confidence);
+            evm.set_rule(self.rule().unwrap_or(rule), self.confidence.unwrap_or(confidence))?;
+        }
         Ok(())
     }
+}
+
+impl ThresholdArguments {
+    /// Whether anything is given.
+    pub(crate) fn is_given(&self) -> bool {
+        self.rejection.is_given() || self.support.is_some()
+    }
+
+    /// Has the model keep to what is given.
+    pub(crate) fn keep(&self, evm: &mut Evm) -> Result<(), Failure> {
+        self.rejection.keep(evm)?;
+        match self.support {
+            // The threshold lies there already, and keeps to its rule.
+            None | Some(0.0) => Ok(()),
+            Some(support) => move_threshold(evm, support),
+        }
+    }
+
+    /// As [`keep`](Self::keep), and says what is in doubt of it.
+    pub(crate) fn apply(&self, console: &Console, evm: &mut Evm) -> Result<(), Failure> {
+        self.keep(evm)?;
+        if self.is_given() {
+            console.warn_if(evm.promise().doubt());
+        }
+        Ok(())
+    }
+}
+
+fn move_threshold(evm: &mut Evm, support: f64) -> Result<(), Failure> {
+    let threshold = evm.threshold();
+    if (1..evm.classes().len()).any(|class| evm.threshold_of(class) != threshold) {
+        let message = "--support: each class has a threshold of its own, and there is not one to move";
+        return Err(Failure::new(Kind::Usage, message).hint(
+            "`evmachine set MODEL --max-false-unknown SHARE -o MODEL` gives all classes one threshold",
+        ));
+    }
+    if !support.is_finite() {
+        return Err(Failure::new(Kind::Usage, format!("--support {support}: must be a finite number")));
+    }
+    Ok(evm.set_rejection(Rejection::Support(threshold + support))?)
 }

@@ -93,12 +93,17 @@ fn missing_row(evm: &Evm, number: u64) -> Failure {
 fn missing_id(evm: &Evm, id: &str) -> Failure {
     let why = if evm.row_ids().is_empty() {
         "it knows no ids; they are those of the column --id in `evmachine train`".to_owned()
-    } else if evm.extreme_vector_count() + evm.ignored_count() == evm.points_seen() as usize {
+    } else if held(evm) == evm.points_seen() as usize {
         "it never had one".to_owned()
     } else {
         format!("it never had one, or {DROPPED}")
     };
     missing(&format!("a row with the id {id:?}: {why}"))
+}
+
+/// Rows that are still there, learned or not.
+fn held(evm: &Evm) -> usize {
+    evm.extreme_vector_count() + evm.ignored_count() + evm.rows_aside().len() + evm.rows_held_out().count()
 }
 
 const DROPPED: &str =

@@ -51,6 +51,12 @@ fn commands(letter: char) -> bool {
         || matches!(letter, '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
+/// The number, or the largest there is where it is infinite, as support is at an extreme vector: not all formats have infinity, and
+/// whoever acts on it compares it with 0.
+pub(crate) fn bounded(support: f64) -> f64 {
+    support.clamp(f64::MIN, f64::MAX)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -95,6 +95,18 @@ impl Answers {
         known.get(rejected.min(known.len().saturating_sub(1))).copied()
     }
 
+    /// The lowest threshold at which at most `rate` of the unknown queries are accepted: just above a score, or that of nobody.
+    ///
+    /// `None` without unknown queries.
+    pub fn threshold_for_false_knowns(&self, rate: f64) -> Option<f64> {
+        let rows = (0..self.len()).filter(|&row| self.truth[row].is_none());
+        let mut unknown: Vec<f64> = rows.map(|row| self.score[row]).collect();
+        unknown.sort_unstable_by(|a, b| b.total_cmp(a));
+        let accepted = (rate * unknown.len() as f64).floor() as usize;
+        let highest_rejected = unknown.get(accepted).copied();
+        (!unknown.is_empty()).then(|| highest_rejected.map_or(f64::NEG_INFINITY, f64::next_up))
+    }
+
     /// The threshold at which micro F1 over known classes is best, an unknown query counting `weight` times; between two
     /// scores, half-way.
     pub fn threshold_for_best_f1(&self, weight: f64) -> f64 {

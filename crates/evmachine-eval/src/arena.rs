@@ -370,6 +370,7 @@ impl<'a> Arena<'a> {
             let own: Vec<f64> = unknown.map(|(_, &score)| p_value(score)).collect();
             let threshold = match params.rejection_threshold {
                 Rejection::Probability(delta) => params.tail_model.support_at(delta),
+                Rejection::Support(support) => support,
                 Rejection::FalseKnown(rate) => {
                     // The lowest score whose p-value no more than the rate of the unknown reach.
                     let mut own = own.clone();

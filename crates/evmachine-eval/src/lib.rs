@@ -3,7 +3,8 @@
 //! 1. [`Answers`] puts what a classifier said beside what was true, unknowns included.
 //! 2. [`Evaluation`] sums it up: accuracy, F1, normalised accuracy, AUROC, OSCR, FPR at 95 % TPR, the
 //!    confusion matrix.
-//! 3. [`Rates`] says what a threshold comes to, [`Reliability`] whether confidences mean what they say.
+//! 3. [`Rates`] says what a threshold comes to, [`Chance`] whether that is what was promised, [`Reliability`] whether confidences mean
+//!    what they say.
 //! 4. [`folds`](mod@folds) divides data for cross-class validation: classes left out in turn act as unknowns.
 //! 5. [`Rival`] is what a practitioner would reach for instead: nearest neighbours, class means, Mahalanobis' distance,
 //!    the scores of a linear classifier.
@@ -11,6 +12,7 @@
 
 pub mod answers;
 mod arena;
+mod chance;
 mod course;
 pub mod curves;
 pub mod evaluation;
@@ -25,6 +27,7 @@ pub mod tune;
 mod voices;
 
 pub use answers::Answers;
+pub use chance::Chance;
 pub use evaluation::Evaluation;
 pub use folds::{Fold, FoldError};
 pub use rates::Rates;

@@ -298,6 +298,7 @@ pub fn tune(
         tail_memory: options.base.tail_memory,
         tail_memory_limit: options.base.tail_memory_limit,
         search: options.base.search,
+        confidence: options.base.confidence,
         ..chosen.params.clone()
     };
     Ok(Tuned { params, trials, best, sizes, chosen, paper, robust, rivals, at_delta })

@@ -175,3 +175,22 @@ fn a_size_that_is_asked_for_is_kept_to_and_unknown_rows_are_met() {
     let none = TuneOptions { max_size: Some(0.0), ..options };
     assert_eq!(tune(&features, &labels, &none, &mut quietly), Err(TuneError::MaxSize { value: 0.0 }));
 }
+
+#[test]
+fn the_confidence_of_the_base_is_that_of_the_result_whoever_wins() {
+    let (features, labels) = data();
+    let rows: Vec<usize> = (0..800).collect();
+    let (features, labels) = (features.select(&rows), labels.select(&rows));
+    let base = Params { confidence: 0.9, ..Params::robust() };
+    let sizes = FoldSizes { train: 300, test: 100 };
+    let options = TuneOptions {
+        base,
+        sizes,
+        space: Space { tail_fraction: vec![0.02], ..options().space },
+        shrink: false,
+        delta: Delta::MaxFalseUnknown(0.05),
+        ..options()
+    };
+    let tuned = tune(&features, &labels, &options, &mut quietly).unwrap();
+    assert_eq!(tuned.params.confidence, 0.9);
+}

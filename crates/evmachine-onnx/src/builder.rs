@@ -43,7 +43,17 @@ impl Builder {
 
     /// As [`apply`](Self::apply), for an output that the graph promises.
     pub(crate) fn apply_as(&mut self, output: &str, operator: &'static str, inputs: &[&str]) {
-        self.push(operator, inputs, vec![output.to_owned()], Vec::new());
+        self.apply_as_with(output, operator, inputs, Vec::new());
+    }
+
+    pub(crate) fn apply_as_with(
+        &mut self,
+        output: &str,
+        operator: &'static str,
+        inputs: &[&str],
+        attributes: Vec<Attribute>,
+    ) {
+        self.push(operator, inputs, vec![output.to_owned()], attributes);
     }
 
     /// Applies an operator of several outputs.

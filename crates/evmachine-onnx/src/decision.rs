@@ -1,4 +1,4 @@
-//! The label, the probability and the scores of each query (Eq. 3).
+//! The label, the supports, the probability and the scores of each query (Eq. 3).
 
 use evmachine::Evm;
 
@@ -6,7 +6,14 @@ use crate::builder::{Builder, Name};
 use crate::message::{Attribute, Data};
 use crate::score::{self, Scores};
 
-pub(crate) fn decision(builder: &mut Builder, evm: &Evm, scores: &Scores, unknown_label: &str) {
+/// Columns of classes are in an order of positions in the model.
+pub(crate) fn decision(
+    builder: &mut Builder,
+    evm: &Evm,
+    scores: &Scores,
+    unknown_label: &str,
+    order: &[usize],
+) {
     let attributes = vec![Attribute::Integer("axis", 1), Attribute::Integer("keepdims", 0)];
     // The first of equals, which is the class that was learned first.
     let best = builder.apply_with("ArgMax", &[&scores.support], attributes);
@@ -15,13 +22,54 @@ pub(crate) fn decision(builder: &mut Builder, evm: &Evm, scores: &Scores, unknow
     let thresholds = builder.row("thresholds", (0..classes).map(|class| evm.threshold_of(class)).collect());
     let threshold = builder.apply("Gather", &[&thresholds, &best]);
     let accepted = builder.apply("GreaterOrEqual", &[&support, &threshold]);
+    let supports = supports(builder, &scores.support, &support, &threshold, &accepted);
+    in_order(builder, "supports", &supports, order);
     let unknown = builder.constant("unknown", Vec::new(), Data::Integers(vec![classes]));
     let position = builder.apply("Where", &[&accepted, &best, &unknown]);
     let names = evm.classes().map(|class| class.name.to_owned()).chain([unknown_label.to_owned()]).collect();
     let names = builder.constant("names", vec![classes + 1], Data::Strings(names));
     builder.apply_as("label", "Gather", &[&names, &position]);
-    builder.apply_as("scores", "Exp", &[&scores.ln_probability]);
+    let scores = builder.apply("Exp", &[&scores.ln_probability]);
+    in_order(builder, "scores", &scores, order);
     builder.apply_as("probability", "Exp", &[&ln_probability]);
+}
+
+/// An output whose columns are classes, in an order.
+fn in_order(builder: &mut Builder, output: &str, value: &str, order: &[usize]) {
+    if order.is_sorted() {
+        builder.apply_as(output, "Identity", &[value]);
+        return;
+    }
+    let order = builder.constant("order", vec![order.len()], Data::Integers(order.to_vec()));
+    builder.apply_as_with(output, "Gather", &[value, &order], vec![Attribute::Integer("axis", 1)]);
+}
+
+/// How far each class lies above the threshold, as the library's `supports_of` has it: the best class as far as its score, which is
+/// `decided` here, and the others as much below that as they are below the best one.
+fn supports(builder: &mut Builder, all: &str, decided: &str, threshold: &str, accepted: &str) -> Name {
+    let (zero, below) = (builder.number(0.0), builder.number(-f64::MIN_POSITIVE));
+    let lead = above(builder, decided, threshold);
+    // Rounding does not come between the sign and the decision.
+    let (known, unknown) = (builder.apply("Max", &[&lead, &zero]), builder.apply("Min", &[&lead, &below]));
+    let lead = builder.apply("Where", &[accepted, &known, &unknown]);
+    let axes = builder.constant("axes", vec![1], Data::Integers(vec![1]));
+    let [lead, threshold] = [&lead, threshold].map(|value| builder.apply("Unsqueeze", &[value, &axes]));
+    let best = builder.reduce("ReduceMax", all, 1, true);
+    let behind = builder.apply("Sub", &[all, &best]);
+    let others = builder.apply("Add", &[&lead, &behind]);
+    // An infinite lead says nothing of the others.
+    let endless = builder.apply("IsInf", &[&lead]);
+    let alone = above(builder, all, &threshold);
+    let others = builder.apply("Where", &[&endless, &alone, &others]);
+    let is_best = builder.apply("Equal", &[all, &best]);
+    builder.apply("Where", &[&is_best, &lead, &others])
+}
+
+/// How far a value lies above another; 0 where both are the same infinity.
+fn above(builder: &mut Builder, value: &str, other: &str) -> Name {
+    let zero = builder.number(0.0);
+    let (same, difference) = (builder.apply("Equal", &[value, other]), builder.apply("Sub", &[value, other]));
+    builder.apply("Where", &[&same, &zero, &difference])
 }
 
 /// Of the best class, both of shape (rows).

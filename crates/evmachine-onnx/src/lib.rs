@@ -19,18 +19,23 @@
 //! |---|---|---|---|
 //! | input | `features` | float | (rows, dimensions) |
 //! | output | `label` | string | (rows), a class name or the label of unknowns |
-//! | output | `probability` | double | (rows), P of the best class, raised by its lead and by the median class where these count |
-//! | output | `scores` | double | (rows, classes), P of each class in the order of [`Evm::classes`](evmachine::Evm::classes) |
+//! | output | `supports` | double | (rows, classes), how far each class lies above the threshold, as [`Evm::class_supports`](evmachine::Evm::class_supports) |
+//! | output | `probability` | double | (rows), psi of the best class, raised by its lead and by the median class where these count |
+//! | output | `scores` | double | (rows, classes), psi of each class |
 //!
-//! The metadata has `classes`, the names of the columns of `scores` as a JSON list, `unknown_label` and
-//! `rejection_threshold`, which is that of the first class where each has its own.
+//! Act on `supports`: 0 is at the threshold, also if each class has its own, and the sign of the largest of a row is the decision.
 //!
-//! Classes are compared by support, as in the library, so queries at which every P has underflowed are decided
-//! alike. A query that the library would refuse (not finite, or all zeros under cosine) is unknown, with a
-//! probability that is not a number. Where the model fills missing values, so does the graph: NaN is what is missing.
+//! Columns are in the order of [`Evm::classes`](evmachine::Evm::classes), or in that given to [`to_onnx_in_order`]. The metadata
+//! has `classes`, the names of the columns as a JSON list, `unknown_label` and `rejection_threshold`, which is psi at the
+//! threshold of the first class of the model.
 //!
-//! Distances differ from the library's in the last bits of an `f32`. Psi moves by at most 0.37 kappa times that: at a
-//! shape of 50 by some 5e-6. So do the logits of witnesses, which are `f64` here and `f32` sums there.
+//! Classes are compared by support, as in the library, so queries at which every psi has underflowed are decided
+//! alike. A query that the library would refuse (not finite, or all zeros under cosine) is unknown, with supports and a
+//! probability that are not numbers. Where the model fills missing values, so does the graph: NaN is what is missing.
+//!
+//! Distances differ from the library's in the last bits of an `f32`. A support moves by kappa times the relative difference,
+//! psi by at most 0.37 of that: at a shape of 50 by some 5e-6. So do the logits of witnesses, which are `f64` here and `f32`
+//! sums there. At an extreme vector, where the distance is 0 or next to it, a support is infinite or very large.
 
 mod builder;
 mod decision;
@@ -68,6 +73,12 @@ pub enum ExportError {
         /// The label given.
         label: String,
     },
+    /// Columns that are not the classes, each once.
+    #[error("the order of the columns must name each of the {classes} classes once, by its position")]
+    Order {
+        /// Classes of the model.
+        classes: usize,
+    },
     /// ONNX files end at 2 GiB.
     #[error("the graph takes {bytes} bytes, ONNX files at most {limit}; reduce the model first")]
     TooLarge {
@@ -83,6 +94,18 @@ const LIMIT: usize = i32::MAX as usize;
 
 /// The bytes of an ONNX file that decides as the model does.
 pub fn to_onnx(evm: &Evm, unknown_label: &str) -> Result<Vec<u8>, ExportError> {
+    to_onnx_in_order(evm, unknown_label, &(0..evm.classes().len()).collect::<Vec<usize>>())
+}
+
+/// As [`to_onnx`], with the columns of classes in another order: that of `order`, which has positions in
+/// [`Evm::classes`](evmachine::Evm::classes), each once.
+pub fn to_onnx_in_order(evm: &Evm, unknown_label: &str, order: &[usize]) -> Result<Vec<u8>, ExportError> {
+    let all = 0..evm.classes().len();
+    let mut sorted = order.to_vec();
+    sorted.sort_unstable();
+    if !sorted.into_iter().eq(all.clone()) {
+        return Err(ExportError::Order { classes: all.len() });
+    }
     if evm.class_index(unknown_label).is_some() {
         return Err(ExportError::UnknownLabel { label: unknown_label.to_owned() });
     }
@@ -91,22 +114,23 @@ pub fn to_onnx(evm: &Evm, unknown_label: &str) -> Result<Vec<u8>, ExportError> {
     let features = builder.cast(&filled, Kind::Double);
     let alone = score::machine(&mut builder, evm, &features)?;
     let scores = witness::heard(&mut builder, evm, &features, alone)?;
-    decision::decision(&mut builder, evm, &scores, unknown_label);
-    builder.keep(&["label", "probability", "scores"]);
+    decision::decision(&mut builder, evm, &scores, unknown_label, order);
+    builder.keep(&["label", "supports", "probability", "scores"]);
     let rows = || "rows".to_owned();
-    let (dimensions, classes) = (evm.dimensions().to_string(), evm.classes().len().to_string());
+    let classes = || evm.classes().len().to_string();
     let graph = Graph {
         name: "evmachine".to_owned(),
-        inputs: vec![Value::new("features", Kind::Float, vec![rows(), dimensions])],
+        inputs: vec![Value::new("features", Kind::Float, vec![rows(), evm.dimensions().to_string()])],
         outputs: vec![
             Value::new("label", Kind::String, vec![rows()]),
+            Value::new("supports", Kind::Double, vec![rows(), classes()]),
             Value::new("probability", Kind::Double, vec![rows()]),
-            Value::new("scores", Kind::Double, vec![rows(), classes]),
+            Value::new("scores", Kind::Double, vec![rows(), classes()]),
         ],
         nodes: builder.nodes,
         tensors: builder.tensors,
     };
-    let names: Vec<&str> = evm.classes().map(|class| class.name).collect();
+    let names: Vec<&str> = order.iter().map(|&class| evm.class_name(class)).collect();
     let metadata = vec![
         ("classes", serde_json::Value::from(names).to_string()),
         ("unknown_label", unknown_label.to_owned()),
@@ -119,7 +143,7 @@ pub fn to_onnx(evm: &Evm, unknown_label: &str) -> Result<Vec<u8>, ExportError> {
     Ok(bytes)
 }
 
-/// Delta as it was given, or P at the threshold that held-out rows gave to the first class.
+/// Delta as it was given, or psi at the threshold of the first class.
 fn rejection_threshold(evm: &Evm) -> f64 {
     match evm.params().rejection_threshold {
         Rejection::Probability(delta) => delta,

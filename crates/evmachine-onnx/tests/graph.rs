@@ -6,7 +6,7 @@
 use std::collections::HashSet;
 
 use evmachine::{Distance, Evm, Features, Labels, Metric, Params, Rejection, TailModel, Weight};
-use evmachine_onnx::{ExportError, UNKNOWN_LABEL, to_onnx};
+use evmachine_onnx::{ExportError, UNKNOWN_LABEL, to_onnx, to_onnx_in_order};
 use onnx_rs::ast::{Graph, OpType, TensorProto};
 
 fn fit(params: &Params) -> Evm {
@@ -96,7 +96,7 @@ fn every_choice_gives_a_graph_whose_values_are_defined() {
                 let graph = model.graph.unwrap();
                 check(&graph, &HashSet::new());
                 let outputs: Vec<&str> = graph.output.iter().map(|value| value.name).collect();
-                assert_eq!(outputs, ["label", "probability", "scores"]);
+                assert_eq!(outputs, ["label", "supports", "probability", "scores"]);
                 let names = graph.initializer.iter().find_map(|tensor| tensor.as_strings()).unwrap();
                 assert_eq!(names, [&b"low"[..], b"high", b"top", b"unknown"]);
                 let vectors: Vec<f32> =
@@ -203,6 +203,34 @@ fn every_class_has_its_threshold() {
     let evm = fit_many(&Params { rejection_threshold: rule, ..Params::default() });
     let thresholds: Vec<f64> = (0..3).map(|class| evm.threshold_of(class)).collect();
     with_graph(&evm, |graph| assert_eq!(doubles(graph, "thresholds"), [thresholds]));
+}
+
+#[test]
+fn a_threshold_given_as_a_support_is_in_the_graph() {
+    let mut evm = fit_many(&Params::default());
+    evm.set_rejection(Rejection::Support(evm.threshold() + 1.5)).unwrap();
+    with_graph(&evm, |graph| assert_eq!(doubles(graph, "thresholds"), [vec![evm.threshold(); 3]]));
+}
+
+#[test]
+fn columns_come_in_the_order_that_is_asked_for() {
+    let evm = fit(&Params::paper());
+    let bytes = to_onnx_in_order(&evm, UNKNOWN_LABEL, &[1, 0, 2]).unwrap();
+    let model = onnx_rs::parse(&bytes).unwrap();
+    assert_eq!(model.metadata_props[0].value, r#"["high","low","top"]"#);
+    let graph = model.graph.unwrap();
+    check(&graph, &HashSet::new());
+    let orders = graph.initializer.iter().filter(|tensor| tensor.name().starts_with("order"));
+    let orders: Vec<Vec<i64>> = orders.map(|tensor| tensor.as_i64().unwrap().into_owned()).collect();
+    assert_eq!(orders, [[1, 0, 2], [1, 0, 2]], "of supports and scores");
+    // Labels are looked up by the position in the model.
+    let names = graph.initializer.iter().find_map(|tensor| tensor.as_strings()).unwrap();
+    assert_eq!(names, [&b"low"[..], b"high", b"top", b"unknown"]);
+    assert_eq!(to_onnx_in_order(&evm, UNKNOWN_LABEL, &[0, 1, 2]), to_onnx(&evm, UNKNOWN_LABEL));
+    for order in [&[0, 1][..], &[0, 1, 1], &[0, 1, 3], &[0, 1, 2, 3]] {
+        let refused = to_onnx_in_order(&evm, UNKNOWN_LABEL, order);
+        assert_eq!(refused, Err(ExportError::Order { classes: 3 }));
+    }
 }
 
 #[derive(Debug)]

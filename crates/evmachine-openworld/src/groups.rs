@@ -38,8 +38,13 @@ pub struct Group {
 pub struct Neighbor {
     /// The class.
     pub class: String,
-    /// P of the class for the exemplar.
-    pub probability: f64,
+    /// How far the class lies above the threshold for the exemplar. `None` where it was looked for before
+    /// it was kept.
+    #[serde(default)]
+    pub support: Option<f64>,
+    /// Psi of the class for the exemplar, the paper's probability.
+    #[serde(alias = "probability")]
+    pub psi: f64,
     /// Distance of the exemplar to the extreme vector of the class that supports it most.
     pub distance: f64,
 }
@@ -196,12 +201,14 @@ impl Write<'_> {
     /// The known classes that come nearest to an exemplar; kept with the group.
     fn suggest(&self, live: &Evm, group: GroupId, vector: Vec<f32>) -> Result<Vec<Neighbor>, StoreError> {
         let columns = vector.len();
-        let reasons = live.explain(&Features::new(vector, columns)?, SUGGESTED)?;
+        let features = Features::new(vector, columns)?;
+        let (reasons, supports) = (live.explain(&features, SUGGESTED)?, live.class_supports(&features)?);
         let classes = reasons.iter().flat_map(|reasons| &reasons.classes);
         let neighbors: Vec<Neighbor> = classes
             .map(|evidence| Neighbor {
                 class: live.class_name(evidence.class).to_owned(),
-                probability: evidence.probability,
+                support: Some(supports[evidence.class].clamp(f64::MIN, f64::MAX)),
+                psi: evidence.probability,
                 distance: evidence.speakers.first().map_or(f64::MAX, |speaker| speaker.distance),
             })
             .collect();

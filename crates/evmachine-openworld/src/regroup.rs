@@ -234,12 +234,13 @@ impl Write<'_> {
                 params![sample, decision.class().is_some()],
             )?;
             self.execute(
-                "UPDATE samples SET class = ?, ln_probability = ?, support = ?, known = ?, model = ? \
+                "UPDATE samples SET class = ?, ln_probability = ?, score = ?, support = ?, known = ?, model = ? \
                  WHERE number = ? AND state = 'waiting'",
                 params![
                     live.class_name(decision.best()),
                     score.ln_probability,
                     score.support,
+                    decision.support(),
                     decision.class().is_some(),
                     hash,
                     sample

@@ -121,8 +121,11 @@ pub struct Sample {
     pub state: State,
     /// The best class, when it was last decided.
     pub class: String,
-    /// P of that class.
-    pub probability: f64,
+    /// How far that class lay above the threshold, which is what decides: known at 0 and above. `None` of samples that were decided
+    /// before the pool kept it.
+    pub support: Option<f64>,
+    /// Psi of that class, the paper's probability.
+    pub psi: f64,
     /// Whether that class was supported enough to be known.
     pub known: bool,
     /// The version that decided.
@@ -141,7 +144,7 @@ pub struct Sample {
     pub picture: Option<Picture>,
 }
 
-const COLUMNS: &str = "number, client_id, added, state, label, class, ln_probability, known, model, group_number, \
+const COLUMNS: &str = "number, client_id, added, state, label, class, ln_probability, support, known, model, group_number, \
                        text, link, features, media_type, picture";
 
 impl Pool {
@@ -234,7 +237,7 @@ impl Pool {
     pub fn closest_stranger(&self) -> Result<Option<Sample>, StoreError> {
         let query = format!(
             "SELECT {COLUMNS} FROM samples JOIN contents USING (number) \
-             WHERE state = 'waiting' AND known = 0 ORDER BY support DESC, number LIMIT 1"
+             WHERE state = 'waiting' AND known = 0 ORDER BY support IS NULL, support DESC, score DESC, number LIMIT 1"
         );
         Ok(self.list(&query, [], read)?.pop())
     }
@@ -267,7 +270,8 @@ fn read(row: &Row<'_>) -> Result<Sample, rusqlite::Error> {
         added: row.get("added")?,
         state: state.ok_or(rusqlite::Error::InvalidQuery)?,
         class: row.get("class")?,
-        probability: row.get::<_, f64>("ln_probability")?.exp(),
+        support: row.get("support")?,
+        psi: row.get::<_, f64>("ln_probability")?.exp(),
         known: row.get("known")?,
         model: row.get("model")?,
         group: row.get("group_number")?,
@@ -333,8 +337,8 @@ impl Write<'_> {
             let (detail, decision) = (details.get(row).unwrap_or(&nothing), &decisions[row]);
             let (class, score) = (live.class_name(decision.best()), decision.score());
             self.execute(
-                "INSERT INTO samples (number, client_id, added, class, ln_probability, support, known, model, \
-                 group_number, distance) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                "INSERT INTO samples (number, client_id, added, class, ln_probability, score, support, known, model, \
+                 group_number, distance) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 params![
                     number,
                     detail.id,
@@ -342,6 +346,7 @@ impl Write<'_> {
                     class,
                     score.ln_probability,
                     score.support,
+                    decision.support(),
                     decision.class().is_some(),
                     version,
                     membership.group.cast_signed(),

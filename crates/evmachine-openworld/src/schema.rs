@@ -8,15 +8,18 @@ use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 use crate::error::StoreError;
 
 /// The schema that this version writes.
-pub const SCHEMA_VERSION: i64 = 2;
+pub const SCHEMA_VERSION: i64 = 3;
 /// Says whose database it is: `EVMp` as a number.
 const APPLICATION: i64 = 0x4556_4d70;
 /// How long one waits for another process that writes.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Steps from schema 1 on: the first leads to schema 2.
-const MIGRATIONS: [&str; 1] =
-    ["ALTER TABLE groups ADD COLUMN place INTEGER; ALTER TABLE groups ADD COLUMN skipped INTEGER;"];
+const MIGRATIONS: [&str; 2] = [
+    "ALTER TABLE groups ADD COLUMN place INTEGER; ALTER TABLE groups ADD COLUMN skipped INTEGER;",
+    // How far a score lies above the threshold is not known of samples until they are decided anew.
+    "ALTER TABLE samples RENAME COLUMN support TO score; ALTER TABLE samples ADD COLUMN support REAL;",
+];
 
 pub(crate) fn create(path: &Path, dimensions: usize) -> Result<Connection, rusqlite::Error> {
     let mut connection = Connection::open(path)?;
@@ -102,6 +105,11 @@ mod tests {
         connection.pragma_update(None, "user_version", 1).unwrap();
         let group = "INSERT INTO groups (number, exemplar, radius, waiting, unknown, handed) VALUES (1, 1, 0.5, 2, 1, 9)";
         connection.execute(group, []).unwrap();
+        let model = "INSERT INTO models (hash, made) VALUES ('m', 0)";
+        connection.execute(model, []).unwrap();
+        let sample = "INSERT INTO samples (number, added, class, ln_probability, support, known, model, group_number, distance) \
+                      VALUES (1, 0, 'a', -1.5, -0.25, 0, 'm', 1, 0.5)";
+        connection.execute(sample, []).unwrap();
         drop(connection);
         let (old, new) = (open(&old).unwrap(), create(&new, 2).unwrap());
         let version: i64 = old.pragma_query_value(None, "user_version", |row| row.get(0)).unwrap();
@@ -113,5 +121,9 @@ mod tests {
             .query_row("SELECT radius, place FROM groups", [], |row| Ok((row.get(0)?, row.get(1)?)))
             .unwrap();
         assert_eq!(kept, (0.5, None));
+        let sample: (f64, Option<f64>) = old
+            .query_row("SELECT score, support FROM samples", [], |row| Ok((row.get(0)?, row.get(1)?)))
+            .unwrap();
+        assert_eq!(sample, (-0.25, None), "how far it lay above the threshold was not kept then");
     }
 }

@@ -36,14 +36,16 @@ CREATE TABLE samples (
     -- The decision, and the version that made it.
     class TEXT NOT NULL,
     ln_probability REAL NOT NULL,
-    support REAL NOT NULL,
+    score REAL NOT NULL,
     known INTEGER NOT NULL,
     model TEXT NOT NULL REFERENCES models (hash),
     group_number INTEGER NOT NULL,
     distance REAL NOT NULL,
     -- What follows from the events.
     state TEXT NOT NULL DEFAULT 'waiting',
-    label TEXT
+    label TEXT,
+    -- How far the score lies above the threshold of that version; null where it was decided before this was kept.
+    support REAL
 ) STRICT;
 CREATE INDEX samples_by_group ON samples (group_number, state);
 CREATE INDEX samples_by_state ON samples (state);

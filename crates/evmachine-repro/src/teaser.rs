@@ -41,7 +41,7 @@ pub fn run(scene: &Scene<'_>) -> Result<Section, ReproError> {
     let psi = |points: &[[f64; 2]]| -> Result<Vec<f64>, Box<dyn Error + Send + Sync>> {
         let values: Vec<f32> = points.iter().flatten().map(|&value| value as f32).collect();
         let decisions = evm.decide(&Features::new(values, 2)?)?;
-        Ok(decisions.iter().map(Decision::probability).collect())
+        Ok(decisions.iter().map(Decision::psi).collect())
     };
     let title = "Four classes, three unknown queries";
     let picture = plane(&Plane {

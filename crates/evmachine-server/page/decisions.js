@@ -4,7 +4,7 @@ import { get } from "./api.js";
 import { button, make, table } from "./elements.js";
 import { explain } from "./explanation.js";
 import { complain } from "./notices.js";
-import { moment, probability } from "./words.js";
+import { moment, support } from "./words.js";
 
 const COUNT = 100;
 
@@ -27,7 +27,7 @@ export function decisionsView(place) {
         moment(decision.time),
         make("span", { class: "clipped" }, nameOf(decision)),
         outcome(decision),
-        probability(decision.probability),
+        support(decision.support),
         button("Was wrong", () => explain({ decision: decision.decision }, show), {
           "aria-label": `Was wrong: ${nameOf(decision)}`,
         }),
@@ -35,7 +35,7 @@ export function decisionsView(place) {
       place.replaceChildren(
         make("div", { class: "view-head" }, make("h2", {}, "Decisions"), button("Load anew", show)),
         decisions.length
-          ? table("The last decisions, the newest first", ["Time", "Of", "Decision", "P", "Correct"], rows)
+          ? table("The last decisions, the newest first", ["Time", "Of", "Decision", "Support", "Correct"], rows)
           : make("p", {}, "Nothing was asked yet. Decisions come here as the server is asked for them."),
       );
     } catch (error) {

@@ -4,7 +4,7 @@ import { ask, change } from "./api.js";
 import { button, make, table } from "./elements.js";
 import { complain, say } from "./notices.js";
 import { can, refresh } from "./pool.js";
-import { distance, moment, probability } from "./words.js";
+import { distance, moment, support } from "./words.js";
 
 const MOST_CLASSES = 6;
 
@@ -27,18 +27,17 @@ export async function explain(what, after) {
     nearby(found.ignored_near),
     table(
       "Classes by their support",
-      ["Class", "P", "Distance"],
-      found.classes.slice(0, MOST_CLASSES).map((known) => [known.name, probability(known.probability), distance(known.distance)]),
+      ["Class", "Support", "Distance"],
+      found.classes.slice(0, MOST_CLASSES).map((known) => [known.name, support(known.support), distance(known.distance)]),
     ),
     make("div", { class: "dialog-buttons" }, carried ? aside : "", button("Close", () => dialog.close(), { autofocus: true })),
   );
   dialog.showModal();
 }
 
-function verdict({ known, class: name, probability: score, threshold }) {
-  const limit = Number.isFinite(threshold) ? `; the threshold is ${probability(threshold)}` : "";
-  if (known) return make("p", {}, `It was taken for ${name} with P ${probability(score)}${limit}.`);
-  return make("p", {}, `No class supports it enough: the best has P ${probability(score)}${limit}.`);
+function verdict({ known, class: name, support: found }) {
+  if (known) return make("p", {}, `It was taken for ${name} with a support of ${support(found)}; the threshold is 0.`);
+  return make("p", {}, `No class supports it enough: the best has a support of ${support(found)}, and the threshold is 0.`);
 }
 
 function carrier({ known, because, without }) {
@@ -49,7 +48,7 @@ function carrier({ known, because, without }) {
   const sentences = [make("p", {}, speaker, origin ? ` (${origin})` : "", ` ${did}, at distance ${distance(because.distance)}.`)];
   if (known) {
     const winner = without.known ? `${without.class} would have won` : "it would have been unknown";
-    sentences.push(make("p", {}, `Without that row ${winner}, with P ${probability(without.probability)}.`));
+    sentences.push(make("p", {}, `Without that row ${winner}, with a support of ${support(without.support)}.`));
   }
   return make("div", { class: "carrier" }, sentences);
 }

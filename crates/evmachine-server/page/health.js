@@ -6,7 +6,7 @@ import { button, make, table } from "./elements.js";
 import { explain } from "./explanation.js";
 import { complain } from "./notices.js";
 import { refresh, standing } from "./pool.js";
-import { count, distance, moment, percent, probability, whole } from "./words.js";
+import { count, distance, moment, percent, support, whole } from "./words.js";
 
 /** The recent rate is worth a warning where it is so many times that of calibration, over so many rows. */
 const DRIFT = 2;
@@ -34,13 +34,14 @@ function fact(title, ...children) {
 
 function verdict(rate) {
   if (!rate || rate.recent === null || rate.recent === undefined) return fact("Unknown now", make("p", {}, "Nothing was asked yet."));
-  const { recent, calibrated, recent_rows: rows } = rate;
+  const { recent, calibrated, recent_rows: rows, estimated, estimated_error: error } = rate;
   const drifts = calibrated !== null && rows >= ENOUGH_ROWS && recent > DRIFT * calibrated;
   const beside = calibrated === null ? "" : `; ${percent(calibrated)} of known rows were when the threshold was set`;
   return fact(
     "Unknown now",
     make("p", { class: "large" }, percent(recent)),
     make("p", {}, `of the last ${count(rows, "row")}${beside}.`),
+    Number.isFinite(estimated) ? make("p", {}, `By their p-values ${percent(estimated)} ± ${percent(error)} are truly unknown, an estimate.`) : "",
     drifts ? make("p", { class: "warning" }, "Much more is unknown than at calibration: something new comes in.") : "",
   );
 }
@@ -50,7 +51,7 @@ function stranger(closest) {
   return fact(
     "Closest stranger",
     make("p", { class: "large" }, `sample ${closest.sample}`),
-    make("p", {}, `is almost ${closest.class}: P ${probability(closest.probability)}.`),
+    make("p", {}, `is almost ${closest.class}: its support is ${support(closest.support)}, and 0 would be known.`),
     button("Why?", () => explain({ sample: closest.sample })),
   );
 }

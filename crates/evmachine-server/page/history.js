@@ -5,7 +5,7 @@ import { nameOf, outcome } from "./decisions.js";
 import { button, make, table } from "./elements.js";
 import { complain, say } from "./notices.js";
 import { can, refresh } from "./pool.js";
-import { count, moment, probability, version, whole } from "./words.js";
+import { count, moment, support, version, whole } from "./words.js";
 
 const EVENTS = 50;
 const COMPARED = 1_000;
@@ -45,11 +45,11 @@ export function historyView(place) {
       const known = `Of the last ${count(found.rows, "decision")}, ${version(old)} knows ${whole(found.known_old)} and ${version(fresh)} ${whole(found.known_new)}`;
       const rows = found.differ
         .slice(0, MOST_DIFFERENCES)
-        .map((one) => [names.get(one.decision) ?? "an earlier row", outcome(one.old), probability(one.old.probability), outcome(one.new), probability(one.new.probability)]);
+        .map((one) => [names.get(one.decision) ?? "an earlier row", outcome(one.old), support(one.old.support), outcome(one.new), support(one.new.support)]);
       comparison.replaceChildren(
         make("h3", {}, `${version(old)} and ${version(fresh)}`),
         make("p", {}, `${known}; ${count(found.differ.length, "decision")} would differ.`),
-        rows.length ? table("Decisions that differ", ["Of", version(old), "P", version(fresh), "P"], rows) : "",
+        rows.length ? table("Decisions that differ", ["Of", version(old), "Support", version(fresh), "Support"], rows) : "",
       );
     } catch (error) {
       complain(error);

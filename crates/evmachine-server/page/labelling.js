@@ -10,7 +10,7 @@ import { complain, say } from "./notices.js";
 import { can, onStanding, standing } from "./pool.js";
 import { queueList } from "./queue-list.js";
 import { beyond, Queue } from "./queue.js";
-import { count, distance, probability } from "./words.js";
+import { count, distance, support } from "./words.js";
 
 const FETCHED = 20;
 const FEW = 8;
@@ -76,7 +76,7 @@ function showSuggestions() {
       { type: "button", onclick: () => name(neighbor.class, false), "aria-keyshortcuts": String(at + 1) },
       make("kbd", { "aria-hidden": "true" }, String(at + 1)),
       make("span", { class: "name" }, neighbor.class),
-      make("span", { class: "quiet" }, `P ${probability(neighbor.probability)}, distance ${distance(neighbor.distance)}`),
+      make("span", { class: "quiet" }, `support ${support(neighbor.support)}, distance ${distance(neighbor.distance)}`),
     ),
   );
   suggestions.replaceChildren(near.length ? make("h3", {}, "Known classes that are near") : "", ...buttons);

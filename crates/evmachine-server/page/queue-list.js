@@ -2,7 +2,7 @@
 
 import { make } from "./elements.js";
 import { faceOf } from "./samples.js";
-import { count, probability } from "./words.js";
+import { count, support } from "./words.js";
 
 /** `on` has `select(group)` and `mark(group)`. */
 export function queueList(list, foot, queue, on) {
@@ -22,7 +22,7 @@ export function queueList(list, foot, queue, on) {
 
   function fill(line, group) {
     const [nearest] = group.neighbors ?? [];
-    const near = nearest && `near ${nearest.class} · ${probability(nearest.probability)}`;
+    const near = nearest && `near ${nearest.class} · ${support(nearest.support)}`;
     line.words.replaceChildren(make("strong", {}, count(group.size, "sample")), make("span", { class: "quiet" }, near ?? ""));
     line.mark.setAttribute("aria-label", `Mark group ${group.number} for merging`);
     line.mark.checked = queue.marked.has(group);

@@ -15,11 +15,13 @@ export function distance(value) {
   return Number.isFinite(value) ? value.toPrecision(3) : "–";
 }
 
-/** P to three places; what is not zero is never shown as zero. */
-export function probability(value) {
+/** Support to two places with its sign, which is the decision: known at 0 and above. */
+export function support(value) {
   if (!Number.isFinite(value)) return "–";
-  if (value > 0 && value < 0.0005) return "< 0.001";
-  return value.toFixed(3);
+  const sign = value < 0 ? "−" : "+";
+  const size = Math.abs(value);
+  if (size > 1e300) return `${sign}∞`;
+  return size > 0 && size < 0.005 ? `${sign}< 0.01` : `${sign}${size.toFixed(2)}`;
 }
 
 export function percent(share) {

@@ -145,7 +145,9 @@ pub(crate) async fn predict(
         let result: Vec<Value> = decision.class.iter().map(|class| {
             json!({ "from_name": from, "to_name": to, "type": "choices", "value": { "choices": [class] } })
         }).collect();
-        json!({ "result": result, "score": decision.probability, "model_version": decided.model })
+        // Label Studio takes a score between 0 and 1.
+        let score = decision.p_value.unwrap_or(decision.psi);
+        json!({ "result": result, "score": score, "model_version": decided.model })
     });
     Ok(Json(Predictions { results: results.collect(), model_version: decided.model.clone() }))
 }

@@ -15,6 +15,7 @@
 //! # Ok::<(), evmachine_server::StartError>(())
 //! ```
 
+mod bounded;
 mod description;
 mod extract;
 mod guard;

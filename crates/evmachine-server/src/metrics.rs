@@ -6,10 +6,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use evmachine::{Decision, UnknownShare};
+
 /// Upper bounds of latencies, in seconds.
 const LATENCIES: [f64; 12] = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0, 30.0];
-/// Upper bounds of P.
-const SCORES: [f64; 10] = [0.01, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.9, 0.99, 1.0];
+/// Upper bounds of supports: what lies below 0 is unknown.
+const SUPPORTS: [f64; 13] = [-100.0, -30.0, -10.0, -3.0, -1.0, -0.3, 0.0, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0];
+/// Supports beyond this count as this, so that one that is infinite leaves the sum a number.
+const MOST_SUPPORT: f64 = 1e6;
 
 /// Counts by bound, the sum, and how many there were.
 #[derive(Debug, Clone, Default)]
@@ -50,7 +54,7 @@ type Answered = (String, String, u16);
 pub(crate) struct Metrics {
     known: AtomicU64,
     unknown: AtomicU64,
-    scores: Mutex<Histogram>,
+    supports: Mutex<Histogram>,
     requests: Mutex<BTreeMap<Answered, Histogram>>,
 }
 
@@ -68,16 +72,18 @@ pub(crate) struct Gauges<'a> {
     pub(crate) calibrated: Option<f64>,
     pub(crate) recent_rows: u64,
     pub(crate) recent_unknown: u64,
+    /// The share of unknowns among them, as their p-values estimate it.
+    pub(crate) estimated: Option<UnknownShare>,
     pub(crate) learning: bool,
 }
 
 impl Metrics {
-    pub(crate) fn decided(&self, decisions: impl Iterator<Item = (bool, f64)>) {
-        let mut scores = self.scores.lock().unwrap_or_else(PoisonError::into_inner);
-        for (known, probability) in decisions {
-            let counter = if known { &self.known } else { &self.unknown };
+    pub(crate) fn decided(&self, decisions: &[Decision]) {
+        let mut supports = self.supports.lock().unwrap_or_else(PoisonError::into_inner);
+        for decision in decisions {
+            let counter = if decision.class().is_some() { &self.known } else { &self.unknown };
             counter.fetch_add(1, Ordering::Relaxed);
-            scores.observe(&SCORES, probability);
+            supports.observe(&SUPPORTS, decision.support().clamp(-MOST_SUPPORT, MOST_SUPPORT));
         }
     }
 
@@ -97,9 +103,14 @@ impl Metrics {
             let count = counter.load(Ordering::Relaxed);
             let _ = writeln!(text, "evmachine_decisions_total{{outcome=\"{outcome}\"}} {count}");
         }
-        head(&mut text, "evmachine_probability", "histogram", "P of the best class.");
-        let scores = self.scores.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        scores.write(&mut text, "evmachine_probability", "", &SCORES);
+        head(
+            &mut text,
+            "evmachine_support",
+            "histogram",
+            "How far the best class lies above the threshold; unknown below 0.",
+        );
+        let supports = self.supports.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        supports.write(&mut text, "evmachine_support", "", &SUPPORTS);
         head(&mut text, "evmachine_request_seconds", "histogram", "Time to answer, by route and status.");
         let requests = self.requests.lock().unwrap_or_else(PoisonError::into_inner).clone();
         for ((method, route, status), histogram) in &requests {
@@ -107,7 +118,7 @@ impl Metrics {
             histogram.write(&mut text, "evmachine_request_seconds", &labels, &LATENCIES);
         }
         let rate = (gauges.recent_rows > 0).then(|| gauges.recent_unknown as f64 / gauges.recent_rows as f64);
-        let values: [(&str, &str, Option<f64>); 10] = [
+        let values: [(&str, &str, Option<f64>); 12] = [
             ("evmachine_pool_waiting", "Samples that wait for an answer.", Some(gauges.waiting as f64)),
             (
                 "evmachine_pool_unknown",
@@ -131,6 +142,16 @@ impl Metrics {
                 "evmachine_unknown_rate_calibrated",
                 "Share of known queries that the threshold calls unknown; a recent rate far above it is drift, or something new.",
                 gauges.calibrated,
+            ),
+            (
+                "evmachine_unknown_share_estimated",
+                "Share of the last decisions whose query is unknown, as their p-values estimate it.",
+                gauges.estimated.map(|found| found.share),
+            ),
+            (
+                "evmachine_unknown_share_error",
+                "Standard error of that estimate.",
+                gauges.estimated.map(|found| found.error),
             ),
             (
                 "evmachine_recent_rows",

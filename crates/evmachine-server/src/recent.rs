@@ -21,7 +21,9 @@ pub(crate) struct Answered {
     pub(crate) time: i64,
     pub(crate) class: Option<String>,
     pub(crate) nearest: String,
-    pub(crate) probability: f64,
+    pub(crate) support: f64,
+    pub(crate) p_value: Option<f64>,
+    pub(crate) psi: f64,
     pub(crate) sample: Option<SampleId>,
     pub(crate) id: Option<String>,
     pub(crate) text: Option<String>,
@@ -114,6 +116,11 @@ impl Recent {
         self.lock().minutes.iter().copied().collect()
     }
 
+    /// P-values of the decisions that are kept, where their model was calibrated.
+    pub(crate) fn p_values(&self) -> Vec<f64> {
+        self.lock().decisions.iter().filter_map(|decision| decision.p_value).collect()
+    }
+
     /// Decisions that are kept, and how many of them were unknown.
     pub(crate) fn unknown(&self) -> (u64, u64) {
         let inner = self.lock();
@@ -137,7 +144,9 @@ mod tests {
             time: 0,
             class: class.map(str::to_owned),
             nearest: "a".to_owned(),
-            probability: 0.5,
+            support: if class.is_some() { 0.5 } else { -0.5 },
+            p_value: Some(0.25),
+            psi: 0.5,
             sample: None,
             id: None,
             text: None,
@@ -158,6 +167,7 @@ mod tests {
         let numbers: Vec<u64> = recent.last(2).iter().map(|decision| decision.number - first).collect();
         assert_eq!(numbers, [3, 2]);
         assert_eq!(recent.unknown(), (3, 1));
+        assert_eq!(recent.p_values(), [0.25; 3]);
         recent.push((0..5).map(|_| answered(None)));
         assert_eq!(recent.last(9).iter().map(|last| last.number - first).collect::<Vec<_>>(), [8, 7, 6]);
         let rows: u64 = recent.minutes().iter().map(|minute| minute.rows).sum();

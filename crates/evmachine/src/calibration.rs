@@ -27,6 +27,8 @@ pub(crate) struct Calibration {
     pub(crate) accuracy: f64,
     /// Classes when the model was fitted.
     pub(crate) classes: usize,
+    /// Rows that edits changed since the threshold was set.
+    pub(crate) edited: f64,
     /// By class, the support from which on it is answered.
     pub(crate) thresholds: Vec<f64>,
 }
@@ -97,6 +99,7 @@ impl Calibration {
             sharpness,
             accuracy,
             classes,
+            edited: 0.0,
             thresholds: Vec::new(),
         };
         calibration.set_rows(rows, left_out);
@@ -124,6 +127,7 @@ impl Calibration {
         });
         self.up_to = sums.collect();
         self.total = total(&rows);
+        self.edited = 0.0;
         self.rows = rows;
         self.left_out = left_out;
     }
@@ -219,6 +223,8 @@ impl Calibration {
     }
 }
 
+/// Thresholds end here: a row with less has no psi left, and is unknown whatever the threshold.
+const LOWEST: f64 = -1e9;
 /// Rows from which on their scores tell how they fall off: as many as 5 % take.
 const FEWEST: usize = 19;
 
@@ -260,10 +266,11 @@ fn quantile(sorted: &[Scored], rate: f64, rule: &Rule, model: TailModel) -> f64 
         threshold = Some(row.score);
         below += row.weight;
     }
-    threshold.unwrap_or_else(|| {
+    let threshold = threshold.unwrap_or_else(|| {
         let needed = promise::rows_needed(rate, confidence);
         below_all(sorted, count as f64 / needed as f64).unwrap_or(lowest.min(support_of(model, 0.05)))
-    })
+    });
+    threshold.max(LOWEST)
 }
 
 /// Where scores would lie that are so much rarer than the lowest row, `share` being below 1: below the lowest by `m ln(1 / share)`, as

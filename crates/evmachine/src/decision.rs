@@ -361,8 +361,18 @@ impl Evm {
     /// threshold, so that the sign of the largest is the decision.
     pub fn supports_of(&self, scores: &[ClassScore]) -> Vec<f64> {
         let decision = self.decision(scores);
-        let best = scores[decision.best()].support;
-        scores.iter().map(|score| decision.support() + above(score.support, best)).collect()
+        let (best, lead) = (scores[decision.best()].support, decision.support());
+        let threshold = self.threshold_of(decision.best());
+        let support = |score: &ClassScore| {
+            if score.support == best {
+                lead
+            } else if lead.is_infinite() {
+                above(score.support, threshold)
+            } else {
+                lead + (score.support - best)
+            }
+        };
+        scores.iter().map(support).collect()
     }
 
     /// The support of every class for every query: `queries.rows()` rows of one value for each class. 0 is at the threshold, and the sign

@@ -96,7 +96,8 @@ pub struct EditReport {
     pub ended_classes: Vec<String>,
     /// Extreme vectors in the model now.
     pub extreme_vectors: usize,
-    /// Whether the threshold was set anew; it stands where less than one row in a hundred changed and no class came or went.
+    /// Whether the threshold was set anew: as soon as one row in a hundred changed since it was set last, an extreme vector counting for
+    /// the rows that it covers, or if a class came or went.
     pub recalibrated: bool,
 }
 

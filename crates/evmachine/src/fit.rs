@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use rayon::prelude::*;
 
-use crate::batch::{self, Batch};
+use crate::batch::{self, Batch, Bystanders};
 use crate::distance::{self, Columns};
 use crate::error::{FitError, Halt};
 use crate::features::Features;
@@ -145,13 +145,7 @@ fn learn_here(run: &Run<'_>, old: &Evm, lesson: &Lesson<'_>) -> Result<(Evm, Rep
     let old_ranges = model.ranges();
     let strangers = Strangers::new(&model);
     let mut met = against(old, columns.as_ref(), &batch, &old_ranges, &strangers);
-    if let (Some(bystanders), Some(among)) = (&bystanders, met.last_mut()) {
-        *among = Against { columns: bystanders.columns.as_ref(), own: &bystanders.own };
-    }
-    let rows = match bystanders {
-        None => batch.rows().among_themselves(),
-        Some(_) => batch.rows(),
-    };
+    let rows = meet_bystanders(&batch, bystanders.as_ref(), &mut met);
     let keep_tails = keeps_tails(&model, old.extreme_vector_count(), &batch);
     let mut plans = Vec::new();
     let mut recall = None;
@@ -249,6 +243,21 @@ fn against<'a>(
     let ignored = strangers.columns.as_deref().map(|columns| Against { columns, own: &strangers.own });
     let batch = Against { columns, own: &batch.ranges };
     old.into_iter().chain(ignored).chain([batch]).collect()
+}
+
+/// The rows of the batch, which meet themselves at last, or the bystanders in their place.
+fn meet_bystanders<'a>(
+    batch: &'a Batch<'_>,
+    bystanders: Option<&'a Bystanders>,
+    met: &mut [Against<'a>],
+) -> Rows<'a> {
+    match (bystanders, met.last_mut()) {
+        (Some(bystanders), Some(last)) => {
+            *last = Against { columns: bystanders.columns.as_ref(), own: &bystanders.own };
+            batch.rows()
+        }
+        _ => batch.rows().among_themselves(),
+    }
 }
 
 type Fit = (PsiModel, Arc<[f32]>);

@@ -184,7 +184,7 @@ impl Evm {
         if self.calibration_basis() == Basis::Folds { FOLDED } else { 1 }
     }
 
-    fn calibration_basis(&self) -> Basis {
+    pub(crate) fn calibration_basis(&self) -> Basis {
         let has = |role: Role| self.sample.as_ref().is_some_and(|sample| sample.roles.contains(&role));
         if has(Role::Folded) {
             Basis::Folds

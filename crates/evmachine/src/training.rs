@@ -21,6 +21,7 @@ use crate::params::{CheckedParams, Params, Weight};
 use crate::points::Points;
 use crate::probe::{Classed, Probe};
 use crate::progress::Run;
+use crate::promise::Basis;
 use crate::report::{Report, TuneAgain};
 use crate::sample::{NewRow, Role, Sample};
 use crate::witness::{LogitMachine, Shares, Witnesses};
@@ -195,7 +196,9 @@ impl Evm {
         let class_of: Vec<u32> = learned.iter().map(|&row| sample.classes[row]).collect();
         let classes = self.classes.len();
         let mut counts = vec![0usize; classes];
-        class_of.iter().for_each(|&class| counts[class as usize] += 1);
+        for &class in &class_of {
+            counts[class as usize] += 1;
+        }
         let weight = |&class: &u32| {
             let class = class as usize;
             self.classes[class].points_seen as f64 / counts[class] as f64
@@ -217,7 +220,9 @@ impl Evm {
         if classes >= fitted.classes.saturating_mul(2) {
             return Some(TuneAgain::ClassesGrew { from: fitted.classes, to: classes });
         }
-        let accuracy = accuracy.filter(|_| fitted.rows >= LEAST_ROWS)?;
+        // Folded rows were named by other models than this one.
+        let is_comparable = fitted.rows >= LEAST_ROWS && self.calibration_basis() != Basis::Folds;
+        let accuracy = accuracy.filter(|_| is_comparable)?;
         (accuracy < fitted.accuracy - FALL)
             .then_some(TuneAgain::AccuracyFell { from: fitted.accuracy, to: accuracy })
     }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::slice::from_ref;
 
 use clap::Args;
-use evmachine::{Evm, Features, Labels, Rejection};
+use evmachine::{Basis, Evm, Features, Labels, Rejection};
 use evmachine_eval::{Answers, Rates};
 
 use crate::calibration::{Seen, diagram, reliability};
@@ -76,15 +76,16 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
         places.extend((0..strangers.features.rows()).map(|row| strangers.origin.place(row)));
     }
     let unknown = Features::new(unknown, evm.dimensions())?;
+    if arguments.rejection.rule().is_some() || !evm.params().rejection_threshold.is_calibrated() {
+        // The rule that ends here may ask for more strangers than there are, or for none.
+        evm.set_rejection(Rejection::FalseUnknown(0.05))?;
+    }
     if unknown.rows() > 0 {
         evm.calibrate_unknowns(&unknown)?;
     }
-    if arguments.rejection.rule().is_some() {
-        arguments.rejection.apply(console, &mut evm)?;
-    } else if !evm.params().rejection_threshold.is_calibrated() {
-        evm.set_rejection(Rejection::FalseUnknown(0.05))?;
-    }
+    arguments.rejection.keep(&mut evm)?;
     console.say(format!("calibrated on {} known and {} unknown rows", info.rows, unknown.rows()));
+    model::say_promise(console, &evm);
     print(thresholds(&evm, &data.features, &data.labels, &unknown)?);
     let seen = Seen::new(&evm, &data.features, &data.labels, &unknown)?;
     print(format!("\n{}", table(&["", "value"], reliability(&seen)?)));
@@ -108,7 +109,7 @@ fn classes(evm: &Evm, labels: &Labels) -> Vec<Option<usize>> {
     labels.ids().iter().map(|&id| by_name[id as usize]).collect()
 }
 
-/// What each share of known rows rejected would give, on the rows of this calibration.
+/// What each share of known rows rejected would give, on the rows of this calibration; support is as `evmachine set --support` takes it.
 fn thresholds(
     evm: &Evm,
     features: &Features<'_>,
@@ -118,19 +119,27 @@ fn thresholds(
     let truth = classes(evm, labels);
     let known: Vec<usize> = (0..truth.len()).filter(|&row| truth[row].is_some()).collect();
     let (known, names) = (features.select(&known), labels.select(&known));
+    let rules = RATES.map(Rejection::FalseUnknown).into_iter().chain([evm.params().rejection_threshold]);
     let mut lines = Vec::new();
-    for rule in RATES.map(Rejection::FalseUnknown).into_iter().chain([evm.params().rejection_threshold]) {
-        let mut evm = evm.clone();
-        evm.set_rejection(rule)?;
-        let mut answers = Answers::ask(&interrupt::run(), &evm, &known, &names)?;
-        for decision in evm.decide_with(&interrupt::run(), unknown)? {
+    for (place, rule) in rules.enumerate() {
+        let mut other = evm.clone();
+        other.set_rejection(rule)?;
+        let mut answers = Answers::ask(&interrupt::run(), &other, &known, &names)?;
+        for decision in other.decide_with(&interrupt::run(), unknown)? {
             answers.push(None, decision.best(), decision.score().support, decision.class().is_some());
         }
         let rates = Rates::new(&answers);
-        let name = if lines.len() == RATES.len() { format!("{rule} (chosen)") } else { rule.to_string() };
+        let promise = other.promise();
+        let notes = [
+            (place == RATES.len(), "chosen"),
+            (promise.basis == Basis::ClassesLeftOut, "an estimate"),
+            (promise.rows_needed.is_some() && promise.range.is_none(), "too few rows: a guess"),
+        ];
+        let notes: Vec<&str> = notes.into_iter().filter(|(is, _)| *is).map(|(_, note)| note).collect();
+        let note = if notes.is_empty() { String::new() } else { format!(" ({})", notes.join(", ")) };
         lines.push(vec![
-            name,
-            format!("{:.4}", evm.threshold()),
+            format!("{rule}{note}"),
+            moved(evm, &other).map_or_else(|| "-".to_owned(), |support| format!("{support:.4}")),
             rate(rates.false_unknown),
             rate(rates.known_accuracy),
             rate(rates.false_known),
@@ -140,6 +149,16 @@ fn thresholds(
     Ok(table(&header, lines))
 }
 
+/// How far the threshold of another rule lies above that of the model; `None` where classes have thresholds of their own.
+fn moved(evm: &Evm, other: &Evm) -> Option<f64> {
+    let one = |evm: &Evm| {
+        let threshold = evm.threshold();
+        (0..evm.classes().len()).all(|class| evm.threshold_of(class) == threshold).then_some(threshold)
+    };
+    let (from, to) = (one(evm)?, one(other)?);
+    Some(if from == to { 0.0 } else { to - from })
+}
+
 /// The unknown row of the highest score, by its place in its file.
 fn closest_stranger(evm: &Evm, unknown: &Features<'_>, places: &[String]) -> Result<Option<String>, Failure> {
     let decisions = evm.decide_with(&interrupt::run(), unknown)?;
@@ -147,12 +166,13 @@ fn closest_stranger(evm: &Evm, unknown: &Features<'_>, places: &[String]) -> Res
         .max_by(|&a, &b| decisions[a].score().support.total_cmp(&decisions[b].score().support));
     Ok(best.map(|row| {
         let decision = decisions[row];
-        let p_value = evm.p_value(decision.score()).expect("the model was calibrated just now");
+        let p_value = decision.p_value().expect("the model was calibrated just now");
         let verdict = if decision.class().is_some() { "accepted" } else { "rejected" };
         format!(
-            "{} is taken for {:?}, {verdict}; {:.1} % of known rows score no higher",
+            "{} is taken for {:?}, {verdict} with a support of {:.4}; {:.1} % of known rows score no higher",
             places[row],
             evm.class_name(decision.best()),
+            decision.support(),
             100.0 * p_value
         )
     }))

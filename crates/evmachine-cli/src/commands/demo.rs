@@ -70,7 +70,7 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
         "   {} rows, {} extreme vectors; tails and fits took {:.2?}, the cover {:.2?}",
         learned.rows, learned.extreme_vectors, learned.times.tails, learned.times.cover
     ));
-    print("   delta is set on held-out rows so that 5 % of what is known may be rejected\n");
+    print(format!("   Unknown is what has a support below 0: {}\n", evm.promise()));
     let before = ask(&evm, &test)?;
 
     print(format!("2. Meet {} letters, of which 11 kinds were never seen", parts.stream.len()));

@@ -11,6 +11,7 @@ use crate::data::DataArguments;
 use crate::failure::Failure;
 use crate::model;
 use crate::rows::place;
+use crate::text::bounded;
 use crate::unknown::UnknownLabel;
 
 /// Ask what decisions rest on: the training row that carried each, and what it would be without that row
@@ -56,11 +57,13 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
                 "id": queries.origin.ids.as_ref().map(|ids| &ids[row]),
                 "label": queries.labels.as_ref().map(|labels| &labels[row]),
                 "class": label(&doubt.decision),
-                "probability": doubt.decision.psi(),
+                "support": bounded(doubt.decision.support()),
+                "p_value": doubt.decision.p_value(),
+                "psi": doubt.decision.psi(),
                 "carried_by": evm.origin(doubt.carrier.source),
                 "distance": doubt.carrier.distance,
                 "without": { "class": label(&doubt.without), "best": evm.class_name(doubt.without.best()),
-                             "probability": doubt.without.psi() },
+                             "support": bounded(doubt.without.support()), "psi": doubt.without.psi() },
             })
         });
         print_json(&said.collect());
@@ -74,17 +77,17 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
         line.extend(named.iter().map(|(_, values)| values[row].clone()));
         line.extend([
             label(&doubt.decision),
-            format!("{:.3}", doubt.decision.psi()),
+            format!("{:.3}", doubt.decision.support()),
             place(&evm.origin(doubt.carrier.source)),
             format!("{:.4}", doubt.carrier.distance),
             label(&doubt.without),
-            format!("{:.3}", doubt.without.psi()),
+            format!("{:.3}", doubt.without.support()),
         ]);
         line
     });
     let mut header = vec!["row"];
     header.extend(named.iter().map(|(name, _)| *name));
-    header.extend(["class", "p", "carried by", "distance", "without", "p"]);
+    header.extend(["class", "support", "carried by", "distance", "without", "support"]);
     print(table(&header, lines));
     Ok(())
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::slice::from_ref;
 
 use clap::Args;
-use evmachine::{CalibrateError, Evm, Probe};
+use evmachine::{CalibrateError, Decision, Evm, Probe, Rejection, UnknownShare};
 use evmachine_eval::evaluation::confusion;
 use evmachine_eval::{Answers, Contest, Evaluation, Linear, Rates, Rival, rivals};
 use serde::Serialize;
@@ -13,12 +13,13 @@ use crate::calibration::{Seen, diagram, reliability};
 use crate::console::{Console, print, print_json, rate, table};
 use crate::data::{DataArguments, Labelled};
 use crate::failure::{Failure, Kind};
-use crate::rejection::RejectionArguments;
-use crate::{interrupt, model, picture};
+use crate::rejection::ThresholdArguments;
+use crate::{interrupt, model, picture, promised};
 
 /// Measure a model on labelled rows; a class that it never saw counts as unknown
 ///
-/// The second table says what other thresholds would give on these rows; `evmachine set` keeps one of them.
+/// Says what was promised and what these rows show. The second table says what other thresholds would give on these rows, by their
+/// support as `evmachine predict` shows it; `evmachine set --support` keeps one of them.
 ///
 /// Example: evmachine evaluate letters.safetensors test.csv --label 0
 #[derive(Debug, Args)]
@@ -31,7 +32,7 @@ pub(crate) struct Arguments {
     data: Vec<PathBuf>,
 
     #[command(flatten)]
-    rejection: RejectionArguments,
+    threshold: ThresholdArguments,
 
     /// Print the confusion matrix too; rows are the truth, columns the answers.
     #[arg(long)]
@@ -55,19 +56,27 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failure> {
     picture::check(arguments.plot.as_deref())?;
-    let evm = model::load_to_decide(console, &arguments.model, &arguments.rejection)?;
+    let evm = model::load_to_decide(console, &arguments.model, &arguments.threshold)?;
     let mut data = arguments.columns.read_labelled(console, &arguments.data, Some(&evm))?;
     warn_of_other_classes(console, &evm, &data);
     let progress = console.progress();
-    let answers = arguments.columns.attempt(console, &mut data, |data| {
-        Answers::ask(&console.run(&progress), &evm, &data.features, &data.labels)
-    })?;
+    let decisions = arguments
+        .columns
+        .attempt(console, &mut data, |data| evm.decide_with(&console.run(&progress), &data.features))?;
     drop(progress);
+    let answers = Answers::of(&evm, &decisions, &data.labels);
     let classes = evm.classes().len();
     let evaluation = Evaluation::new(&answers, classes);
     let mut names: Vec<&str> = evm.classes().map(|class| class.name).collect();
     names.push("unknown");
     let mut lines = rows(&evaluation);
+    let estimated = share_unknown(&evm, &decisions)?;
+    if let Some(UnknownShare { share, error, .. }) = estimated {
+        let (known, unknown) = (evaluation.known as f64, evaluation.unknown as f64);
+        lines.push(vec!["share of unknown rows".to_owned(), rate(Some(unknown / (known + unknown)))]);
+        let shown = format!("{share:.4} +- {error:.4}");
+        lines.push(vec!["  as p-values alone estimate it".to_owned(), shown]);
+    }
     if evm.calibration().is_some() {
         let unknown: Vec<usize> = (0..answers.len()).filter(|&row| answers.truth[row].is_none()).collect();
         let seen = Seen::new(&evm, &data.features, &data.labels, &data.features.select(&unknown))?;
@@ -82,6 +91,9 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
     if arguments.json {
         print_json(&serde_json::json!({
             "evaluation": evaluation,
+            "promise": evm.promise(),
+            "measured": promised::measured(&evm.promise(), &answers),
+            "share_unknown": estimated,
             "thresholds": thresholds,
             "classes": names,
             "confusion": confusion(&answers, classes),
@@ -89,11 +101,20 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
         return Ok(());
     }
     print(table(&["", "value"], lines));
-    let as_it_is = Threshold { delta: None, rates: Rates::new(&answers) };
-    let lines = std::iter::once(&as_it_is).chain(&thresholds).map(Threshold::line);
+    print(format!("\npromised: {}", model::promise(&evm)));
+    if let Some(measured) = promised::measured(&evm.promise(), &answers) {
+        print(format!("measured: {measured}"));
+    }
+    let as_it_is = Threshold::line("as it is".to_owned(), "0", &Rates::new(&answers));
+    let others = thresholds.iter().map(|one| {
+        Threshold::line(format!("at most {}", one.rule), &format!("{:?}", one.support), &one.rates)
+    });
     print(format!(
         "\n{}",
-        table(&["delta", "known named right", "known rejected", "unknown accepted"], lines)
+        table(
+            &["on these rows", "support", "known named right", "known rejected", "unknown accepted"],
+            std::iter::once(as_it_is).chain(others)
+        )
     ));
     if let Some(path) = &arguments.rivals {
         let train = arguments.columns.read_labelled(console, from_ref(path), Some(&evm))?;
@@ -110,45 +131,81 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
     Ok(())
 }
 
-/// Shares of known rows rejected for which the table has a threshold.
-const RATES: [f64; 7] = [0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3];
+/// The estimated share of unknown rows; `None` without calibration or rows.
+fn share_unknown(evm: &Evm, decisions: &[Decision]) -> Result<Option<UnknownShare>, Failure> {
+    if evm.calibration().is_none() {
+        return Ok(None);
+    }
+    let p_values: Vec<f64> = decisions.iter().filter_map(Decision::p_value).collect();
+    Ok(evm.share_unknown(&p_values)?)
+}
+
+/// What the table has a threshold for.
+const RULES: [Rejection; 7] = [
+    Rejection::FalseUnknown(0.01),
+    Rejection::FalseUnknown(0.05),
+    Rejection::FalseUnknown(0.1),
+    Rejection::FalseKnown(0.1),
+    Rejection::FalseKnown(0.05),
+    Rejection::FalseKnown(0.01),
+    Rejection::FalseKnown(0.001),
+];
 
 /// A threshold, and what it gives.
 #[derive(Serialize)]
 struct Threshold {
-    /// As `--delta` takes it; `None` for the rule of the model.
-    delta: Option<f64>,
+    /// What it is for.
+    rule: Rejection,
+    /// As `evmachine set --support` takes it.
+    support: f64,
     #[serde(flatten)]
     rates: Rates,
 }
 
 impl Threshold {
-    fn line(&self) -> Vec<String> {
-        let Rates { known_accuracy, false_unknown, false_known, .. } = self.rates;
-        let name = self.delta.map_or_else(|| "as it is".to_owned(), |delta| format!("{delta:?}"));
-        std::iter::once(name).chain([known_accuracy, false_unknown, false_known].map(rate)).collect()
+    fn line(name: String, support: &str, rates: &Rates) -> Vec<String> {
+        let Rates { known_accuracy, false_unknown, false_known, .. } = *rates;
+        let rates = [known_accuracy, false_unknown, false_known].map(rate);
+        [name, support.to_owned()].into_iter().chain(rates).collect()
     }
 }
 
-/// The thresholds at which these rows come to [`RATES`], and what `--delta` gives at each.
+/// The thresholds at which these rows keep to [`RULES`], lowest first, and what each gives.
 fn thresholds(evm: &Evm, answers: &Answers) -> Vec<Threshold> {
-    let model = evm.params().tail_model;
-    let supports = RATES.iter().filter_map(|&share| answers.threshold_for_false_unknowns(share));
-    let mut deltas: Vec<f64> = supports.map(|support| three_digits(model.probability_at(support))).collect();
-    deltas.dedup();
-    let given = |delta: f64| {
-        let rates = Rates::new(&answers.clone().with_threshold(model.support_at(delta)));
-        Threshold { delta: Some(delta), rates }
-    };
-    deltas.into_iter().map(given).collect()
+    // Where classes have thresholds of their own, all of them are moved alike.
+    let own = |row: usize| evm.threshold_of(answers.best[row]);
+    let above = |score: f64, threshold: f64| if score == threshold { 0.0 } else { score - threshold };
+    let mut supports = answers.clone();
+    for row in 0..answers.len() {
+        supports.score[row] = above(answers.score[row], own(row));
+    }
+    let found = RULES.into_iter().filter_map(|rule| {
+        let (exact, is_up) = match rule {
+            Rejection::FalseKnown(share) => (supports.threshold_for_false_knowns(share)?, true),
+            rule => (supports.threshold_for_false_unknowns(rule.value())?, false),
+        };
+        let support = if exact.is_finite() { few_digits(exact, is_up) } else { return None };
+        let mut given = answers.clone();
+        for row in 0..answers.len() {
+            given.accepted[row] = answers.score[row] >= own(row) + support;
+        }
+        Some(Threshold { rule, support, rates: Rates::new(&given) })
+    });
+    let mut found: Vec<Threshold> = found.collect();
+    found.sort_by(|a, b| a.support.total_cmp(&b.support));
+    found
 }
 
-/// The first three digits, so that what a person types is what was measured.
-fn three_digits(value: f64) -> f64 {
-    let text = format!("{value:e}");
-    let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
-    let digits = &digits[..digits.len().min("0.00".len())];
-    format!("{digits}e{exponent}").parse().unwrap_or(value)
+/// The next number, up or down, that has three digits after the point, or four in all where that is more, so that what a person types
+/// is what was measured.
+fn few_digits(value: f64, is_up: bool) -> f64 {
+    if value == 0.0 {
+        return 0.0;
+    }
+    let decimals = (3 - value.abs().log10().floor() as i32).clamp(3, 300);
+    let unit = 10f64.powi(decimals);
+    let whole = if is_up { (value * unit).ceil() } else { (value * unit).floor() };
+    format!("{:.*}", decimals as usize, whole / unit).parse().unwrap_or(value)
 }
 
 /// Labels and classes that have nothing in common are hardly meant.
@@ -215,4 +272,19 @@ pub(crate) fn rows(evaluation: &Evaluation) -> Vec<Vec<String>> {
         line("OSCR", rate(evaluation.oscr)),
         line("FPR at 95 % TPR", rate(evaluation.fpr95)),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_threshold_is_typed_with_few_digits_on_the_side_that_keeps_to_the_rule() {
+        assert_eq!(few_digits(1.234_56, true), 1.235);
+        assert_eq!(few_digits(1.234_56, false), 1.234);
+        assert_eq!(few_digits(-1.234_56, true), -1.234);
+        assert_eq!(few_digits(0.000_123_456, true), 0.000_123_5);
+        assert_eq!(few_digits(-4_321.987_65, false), -4_321.988);
+        assert_eq!(few_digits(0.0, true), 0.0);
+    }
 }

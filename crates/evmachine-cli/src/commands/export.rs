@@ -6,14 +6,15 @@ use clap::Args;
 
 use crate::console::Console;
 use crate::failure::Failure;
-use crate::rejection::RejectionArguments;
+use crate::rejection::ThresholdArguments;
 use crate::text::counted;
 use crate::{files, model};
 
 /// Write the decision of a model as an ONNX graph
 ///
-/// The graph takes `features` (rows, dimensions) as 32-bit numbers and gives `label`, `probability` and `scores` (rows,
-/// classes). Its labels are those of `predict`; its scores agree to some millionths.
+/// The graph takes `features` (rows, dimensions) as 32-bit numbers and gives `label`, `supports` (rows, classes),
+/// the numbers to act on: 0 is at the threshold, and the sign of the largest of a row is the decision; and psi as `probability` and
+/// `scores` (rows, classes). Its labels are those of `predict`; its supports and scores agree to some millionths.
 ///
 /// Example: evmachine export letters.safetensors --onnx letters.onnx
 #[derive(Debug, Args)]
@@ -30,13 +31,13 @@ pub(crate) struct Arguments {
     unknown_label: String,
 
     #[command(flatten)]
-    rejection: RejectionArguments,
+    threshold: ThresholdArguments,
 }
 
 pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failure> {
     files::refuse_over(&arguments.onnx, [&arguments.model])?;
     files::refuse_nowhere(&arguments.onnx)?;
-    let evm = model::load_to_decide(console, &arguments.model, &arguments.rejection)?;
+    let evm = model::load_to_decide(console, &arguments.model, &arguments.threshold)?;
     let bytes = evmachine_onnx::to_onnx(&evm, &arguments.unknown_label)?;
     files::write(&arguments.onnx, &bytes)?;
     console.say(format!(

@@ -34,6 +34,7 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
         print_json(&json(&evm));
     } else {
         print_tables(&evm)?;
+        console.warn_if(evm.promise().doubt());
     }
     if let Some(path) = &arguments.plot {
         let shapes: Vec<f64> = evm.extreme_vectors().map(|vector| vector.psi.shape).collect();
@@ -68,6 +69,14 @@ fn spread(mut values: Vec<f64>) -> String {
     }
 }
 
+/// The score at which support is 0: one, or the range of those of the classes.
+fn thresholds(evm: &Evm) -> String {
+    let scores = (0..evm.classes().len()).map(|class| evm.threshold_of(class));
+    let (low, high) = scores
+        .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), score| (low.min(score), high.max(score)));
+    if low == high { format!("{low:.4}") } else { format!("{low:.4} to {high:.4}, by class") }
+}
+
 fn shares(evm: &Evm) -> String {
     let alone = (1.0, 0.0, 0.0);
     let (features, logits, probe) =
@@ -82,10 +91,11 @@ fn print_tables(evm: &Evm) -> Result<(), Failure> {
     let rows = [
         line("classes", evm.classes().len().to_string()),
         line("dimensions", evm.dimensions().to_string()),
-        line("rows learned from", evm.points_seen().to_string()),
+        line("rows given", evm.points_seen().to_string()),
         line("extreme vectors", evm.extreme_vector_count().to_string()),
         line("ignored samples", evm.ignored_count().to_string()),
         line("rows set aside", evm.rows_aside().len().to_string()),
+        line("rows held out, never learned", evm.rows_held_out().count().to_string()),
         line(
             "missing values",
             if evm.fill_values().is_some() { "are filled" } else { "are refused" }.to_owned(),
@@ -94,11 +104,12 @@ fn print_tables(evm: &Evm) -> Result<(), Failure> {
         line("shape: smallest / median / largest", spread(vectors.iter().map(|psi| psi.shape).collect())),
         line("scale: smallest / median / largest", spread(vectors.iter().map(|psi| psi.scale).collect())),
         line("fits", statuses.to_string()),
-        line("unknown below", model::threshold(evm)),
+        line("threshold: support 0 is at the score", thresholds(evm)),
         line("features / logits / probe", shares(evm)),
         line("tail memory", format!("{:?}", evm.tail_memory()).to_lowercase()),
     ];
     print(format!("{}\n", table(&["model", ""], rows)));
+    print(format!("unknown is what has a support below 0: {}\n", model::promise(evm)));
     let classes = evm.classes().map(|class| {
         vec![
             class.name.to_owned(),
@@ -135,11 +146,13 @@ fn json(evm: &Evm) -> serde_json::Value {
         "extreme_vectors": evm.extreme_vector_count(),
         "ignored": evm.ignored_count(),
         "set_aside": evm.rows_aside().len(),
+        "held_out": evm.rows_held_out().count(),
         "fill": evm.fill_values(),
         "vector_ratio": evm.vector_ratio(),
         "fits": statuses,
         "tail_memory": evm.tail_memory(),
         "threshold": evm.threshold(),
+        "promise": evm.promise(),
         "shares": evm.shares(),
         "calibration_rows": evm.calibration().map(|info| info.rows),
         "classes": classes,

@@ -5,7 +5,9 @@ use std::slice::from_ref;
 
 use clap::Args;
 use clap::builder::{OsStringValueParser, TypedValueParser};
-use evmachine::{ClassScore, Decision, Evm, Explanation, FeatureError, Features, PredictError};
+use evmachine::{
+    CalibrateError, ClassScore, Decision, Evm, Explanation, FeatureError, Features, PredictError,
+};
 use evmachine_data::{
     Batch, ColumnType, ColumnValues, DataError, OutputColumn, OutputFormat, Place, RowProblem, Skipped,
     Target, Writer,
@@ -15,18 +17,19 @@ use crate::console::Console;
 use crate::data::{DataArguments, report_skipped};
 use crate::failure::{Failure, Kind};
 use crate::files;
-use crate::rejection::RejectionArguments;
+use crate::rejection::ThresholdArguments;
 use crate::rows::utc;
 use crate::search::SearchArguments;
-use crate::text::counted;
+use crate::text::{bounded, counted};
 use crate::unknown::UnknownLabel;
 use crate::{interrupt, model};
 
 /// Name the class of each row, or call it unknown
 ///
 /// Streams, so that files larger than memory work. Writes a row for each input row, in the same order: its number
-/// or identifier, the label, the score that is compared with the threshold as a probability (psi), and the best class, that of
-/// highest support, whether accepted or not; for a calibrated model also P(known) and P(best class | known).
+/// or identifier, the label, and `support`, the number to act on: how far the best class lies above the threshold, so that 0 and
+/// above is known; psi, the paper's probability; and the best class, whether accepted or not. For a calibrated model also `p_value`,
+/// the share of known rows that score no higher, P(known) and P(best class | known).
 ///
 /// Example: evmachine predict letters.safetensors new.csv -o predictions.csv
 #[derive(Debug, Args)]
@@ -47,7 +50,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FORMAT")]
     output_format: Option<OutputFormat>,
 
-    /// Add the probability of every class, in columns named `p:CLASS`.
+    /// Add psi of every class, in columns named `p:CLASS`.
     #[arg(long)]
     proba: bool,
 
@@ -57,7 +60,18 @@ pub(crate) struct Arguments {
     explain: bool,
 
     #[command(flatten)]
-    rejection: RejectionArguments,
+    threshold: ThresholdArguments,
+
+    /// Call rows of the whole batch unknown by their p-values instead of the threshold, so that of those at most this share is known,
+    /// on average over batches (Benjamini and Hochberg); all others get their best class. Predictions are held in memory until all rows
+    /// were read.
+    #[arg(
+        long,
+        value_name = "RATE",
+        help_heading = "Rejection",
+        conflicts_with_all = ["rejection_threshold", "max_false_unknown", "max_false_known", "confidence", "support"]
+    )]
+    fdr: Option<f64>,
 
     #[command(flatten)]
     search: SearchArguments,
@@ -78,14 +92,14 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
         files::refuse_over(output, from_ref(&arguments.model).iter().chain(&arguments.data))?;
         files::refuse_nowhere(output)?;
     }
-    let mut evm = model::load_to_decide(console, &arguments.model, &arguments.rejection)?;
+    let mut evm = model::load_to_decide(console, &arguments.model, &arguments.threshold)?;
     arguments.search.apply(&mut evm)?;
     arguments.unknown.check_model(&evm)?;
     if !(arguments.prior > 0.0 && arguments.prior < 1.0) {
-        return Err(Failure::new(
-            Kind::Usage,
-            format!("--prior {}: must be between 0 and 1", arguments.prior),
-        ));
+        return Err(CalibrateError::Prior { prior: arguments.prior }.into());
+    }
+    if let Some(rate) = arguments.fdr {
+        evm.discover(&[], rate)?;
     }
     let mut series = arguments.columns.open(console, &arguments.data, Some(&evm))?;
     let columns = series.schema().feature_names.len();
@@ -98,23 +112,34 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
     let mut writer = Writer::create(&arguments.output, arguments.format()?, &header).map_err(not_written)?;
     let bar = console.bar(None, "predicting");
     let (mut rows, mut unknown) = (0u64, 0u64);
-    let mut left_out = Skipped::default();
+    let (mut left_out, mut held) = (Skipped::default(), Vec::new());
     while let Some(next) = series.next() {
         interrupt::check()?;
         let (file, batch) = next?;
         let path = series.paths()[file].clone();
-        let (values, rejected) =
-            arguments.answer(&evm, Asked { path: &path, several, batch }, &mut left_out)?;
-        let count = values.first().map_or(0, ColumnValues::len) as u64;
-        if let Err(error) = writer.write(values) {
+        let answered = arguments.answer(&evm, Asked { path: &path, several, batch }, &mut left_out)?;
+        let count = answered.decisions.len() as u64;
+        rows += count;
+        bar.inc(count);
+        if arguments.fdr.is_some() {
+            held.push(answered);
+            continue;
+        }
+        unknown += answered.decisions.iter().filter(|decision| decision.class().is_none()).count() as u64;
+        if let Err(error) = writer.write(answered.columns) {
             // Whoever read our output had enough; that is no failure.
             return if error.is_broken_pipe() { Ok(()) } else { Err(not_written(error)) };
         }
-        rows += count;
-        unknown += rejected;
-        bar.inc(count);
     }
     bar.finish_and_clear();
+    if let Some(rate) = arguments.fdr {
+        unknown = arguments.discover(console, &evm, rate, &mut held)?;
+        for answered in held {
+            if let Err(error) = writer.write(answered.columns) {
+                return if error.is_broken_pipe() { Ok(()) } else { Err(not_written(error)) };
+            }
+        }
+    }
     if let Err(error) = writer.finish() {
         return if error.is_broken_pipe() { Ok(()) } else { Err(not_written(error)) };
     }
@@ -147,6 +172,15 @@ struct Asked<'a> {
     batch: Batch,
 }
 
+/// A batch that the model was asked about.
+struct Answered {
+    decisions: Vec<Decision>,
+    /// As they are written.
+    columns: Vec<ColumnValues>,
+    /// Which of them is the label.
+    label: usize,
+}
+
 /// What is said of a row.
 struct Answer {
     decision: Decision,
@@ -174,7 +208,13 @@ impl Arguments {
         let mut columns: Vec<OutputColumn> = file.into_iter().chain([id]).collect();
         columns.extend([
             OutputColumn::new("label", ColumnType::Text),
-            OutputColumn::new("probability", ColumnType::Float),
+            OutputColumn::new("support", ColumnType::Float),
+        ]);
+        if evm.calibration().is_some() {
+            columns.push(OutputColumn::new("p_value", ColumnType::Float));
+        }
+        columns.extend([
+            OutputColumn::new("psi", ColumnType::Float),
             OutputColumn::new("best", ColumnType::Text),
         ]);
         if evm.calibration().is_some() {
@@ -201,9 +241,9 @@ impl Arguments {
         }
         evm.for_each_query(&interrupt::run(), features, |_, scores| {
             let probabilities: Vec<f64> =
-                if self.proba { scores.iter().map(ClassScore::probability).collect() } else { Vec::new() };
+                if self.proba { scores.iter().map(ClassScore::psi).collect() } else { Vec::new() };
             let decision = evm.decision(scores);
-            let known = evm.probability_known(decision.score(), self.prior);
+            let known = evm.probability_known(decision.score(), self.prior).expect("the prior was checked");
             let class = evm.class_probabilities(scores).map(|classes| classes[decision.best()]);
             Answer { decision, probabilities, calibrated: known.zip(class) }
         })
@@ -240,13 +280,41 @@ impl Arguments {
         }
     }
 
-    /// The output columns for a batch, and how many of its rows are unknown.
-    fn answer(
+    /// Calls rows of all batches unknown by the rate of false discoveries, and returns how many.
+    fn discover(
         &self,
+        console: &Console,
         evm: &Evm,
-        mut asked: Asked<'_>,
-        left_out: &mut Skipped,
-    ) -> Result<(Vec<ColumnValues>, u64), Failure> {
+        rate: f64,
+        held: &mut [Answered],
+    ) -> Result<u64, Failure> {
+        let p_values: Vec<f64> =
+            held.iter().flat_map(|batch| &batch.decisions).filter_map(Decision::p_value).collect();
+        let discoveries = evm.discover(&p_values, rate)?;
+        let mut unknown = discoveries.unknown.iter();
+        for Answered { decisions, columns, label } in held {
+            let labels = decisions.iter().zip(unknown.by_ref()).map(|(decision, &is_unknown)| {
+                if is_unknown {
+                    self.unknown.unknown_label.clone()
+                } else {
+                    evm.class_name(decision.best()).to_owned()
+                }
+            });
+            columns[*label] = ColumnValues::Text(labels.collect());
+        }
+        let found = discoveries.unknown.iter().filter(|unknown| **unknown).count();
+        console.say(format!(
+            "{} of {} found unknown, at most {} % of them known on average",
+            found,
+            counted(p_values.len() as u64, "row"),
+            (rate * 1e6).round() / 1e4
+        ));
+        console.warn_if(discoveries.doubt());
+        Ok(found as u64)
+    }
+
+    /// The output columns for a batch.
+    fn answer(&self, evm: &Evm, mut asked: Asked<'_>, left_out: &mut Skipped) -> Result<Answered, Failure> {
         let answers = self.ask_usable(evm, &mut asked, left_out)?;
         let Asked { path, several, batch } = asked;
         let features = Features::new(batch.features, batch.columns)?;
@@ -262,9 +330,16 @@ impl Arguments {
         };
         let file = several.then(|| ColumnValues::Text(vec![path.display().to_string(); batch.rows]));
         let mut columns: Vec<ColumnValues> = file.into_iter().chain([ids]).collect();
+        let place_of_label = columns.len();
         columns.extend([
             ColumnValues::Text(decisions().map(label).collect()),
-            ColumnValues::Float(decisions().map(Decision::probability).collect()),
+            ColumnValues::Float(decisions().map(|decision| bounded(decision.support())).collect()),
+        ]);
+        if evm.calibration().is_some() {
+            columns.push(ColumnValues::Float(decisions().filter_map(Decision::p_value).collect()));
+        }
+        columns.extend([
+            ColumnValues::Float(decisions().map(Decision::psi).collect()),
             ColumnValues::Text(
                 decisions().map(|decision| evm.class_name(decision.best()).to_owned()).collect(),
             ),
@@ -285,8 +360,8 @@ impl Arguments {
         if self.explain {
             columns.push(ColumnValues::Text(explained(evm, &features)?));
         }
-        let unknown = decisions().filter(|decision| decision.class().is_none()).count() as u64;
-        Ok((columns, unknown))
+        let decisions = decisions().copied().collect();
+        Ok(Answered { decisions, columns, label: place_of_label })
     }
 }
 
@@ -296,13 +371,18 @@ fn explained(evm: &Evm, features: &Features<'_>) -> Result<Vec<String>, Failure>
     let rows: Vec<usize> = (0..features.rows()).collect();
     for rows in rows.chunks(EXPLAINED) {
         interrupt::check()?;
-        let explanations = evm.explain(&features.select(rows), 3)?;
-        said.extend(explanations.iter().map(|explanation| explanation_json(evm, explanation).to_string()));
+        let features = features.select(rows);
+        let explanations = evm.explain(&features, 3)?;
+        let supports = evm.class_supports(&features)?;
+        let rows = explanations.iter().zip(supports.chunks_exact(evm.classes().len()));
+        said.extend(
+            rows.map(|(explanation, supports)| explained_row(evm, explanation, supports).to_string()),
+        );
     }
     Ok(said)
 }
 
-fn explanation_json(evm: &Evm, explanation: &Explanation) -> serde_json::Value {
+fn explained_row(evm: &Evm, explanation: &Explanation, supports: &[f64]) -> serde_json::Value {
     let classes: Vec<serde_json::Value> = explanation
         .classes
         .iter()
@@ -326,7 +406,8 @@ fn explanation_json(evm: &Evm, explanation: &Explanation) -> serde_json::Value {
                 .collect();
             let mut said = serde_json::json!({
                 "class": evm.class_name(class.class),
-                "probability": class.probability,
+                "support": bounded(supports[class.class]),
+                "psi": class.probability,
                 "extreme_vectors": speakers,
             });
             if let Some(testimony) = class.testimony {

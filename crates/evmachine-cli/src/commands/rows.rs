@@ -11,7 +11,9 @@ use crate::failure::{Failure, Kind};
 use crate::model;
 use crate::rows::utc;
 
-/// List the training rows that a model holds: extreme vectors, ignored samples and rows set aside
+/// List the training rows that a model holds: extreme vectors, ignored samples, rows set aside and rows held out of training
+///
+/// Rows held out were never learned: the threshold is set on them. `evmachine edit` reaches them like others.
 ///
 /// Example: evmachine rows letters.safetensors --class A
 #[derive(Debug, Args)]
@@ -83,5 +85,10 @@ fn held(evm: &Evm) -> Vec<Held<'_>> {
         class: Some(row.class),
         part: "set aside",
     });
-    extreme.chain(ignored).chain(aside).collect()
+    let held_out = evm.rows_held_out().map(|row| Held {
+        origin: evm.origin(row.source),
+        class: Some(row.class),
+        part: "held out",
+    });
+    extreme.chain(ignored).chain(aside).chain(held_out).collect()
 }

@@ -6,15 +6,15 @@ use clap::Args;
 
 use crate::console::Console;
 use crate::failure::{Failure, Kind};
-use crate::rejection::RejectionArguments;
+use crate::rejection::ThresholdArguments;
 use crate::{files, model};
 
 /// Change what a model decides by, without training
 ///
-/// What no flag names stays as it is. Other commands take the same flags for a single run; here they stay with the model. `evmachine evaluate` says what each
-/// threshold gives.
+/// What no flag names stays as it is. Other commands take the same flags for a single run; here they stay with the model. `evmachine
+/// evaluate` says what each threshold gives, as --support takes it.
 ///
-/// Example: evmachine set letters.safetensors --delta 0.2 -o letters.safetensors
+/// Example: evmachine set letters.safetensors --max-false-unknown 0.1 -o letters.safetensors
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     /// The model.
@@ -25,7 +25,7 @@ pub(crate) struct Arguments {
     output: PathBuf,
 
     #[command(flatten)]
-    rejection: RejectionArguments,
+    threshold: ThresholdArguments,
 
     /// How many of a class's largest psi are averaged (k); a calibrated threshold is set anew on rows that the model keeps.
     #[arg(short = 'k', long, value_name = "K")]
@@ -39,10 +39,10 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failure> {
     files::refuse_nowhere(&arguments.output)?;
-    let Arguments { rejection, n_fused, feature_names, .. } = arguments;
-    if rejection.rule().is_none() && n_fused.is_none() && feature_names.is_none() {
+    let Arguments { threshold, n_fused, feature_names, .. } = arguments;
+    if !threshold.is_given() && n_fused.is_none() && feature_names.is_none() {
         return Err(Failure::new(Kind::Usage, "nothing to set")
-            .hint("give --delta, --max-false-unknown, --max-false-known, --n-fused or --feature-names"));
+            .hint("give --support, --max-false-unknown, --max-false-known, --delta, --confidence, --n-fused or --feature-names"));
     }
     let (mut evm, _held) = model::load_to_change(console, &arguments.model, &arguments.output)?;
     if let Some(names) = feature_names {
@@ -56,9 +56,9 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
         let progress = console.progress();
         evm.set_n_fused_with(&console.run(&progress), *n_fused)?;
     }
-    rejection.apply(console, &mut evm)?;
+    threshold.keep(&mut evm)?;
     model::save(&evm, &arguments.output)?;
-    console.say(format!("unknown is what lies below {}", model::threshold(&evm)));
+    model::say_promise(console, &evm);
     console.say(format!("model written to {}", arguments.output.display()));
     Ok(())
 }

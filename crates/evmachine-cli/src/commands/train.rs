@@ -68,8 +68,9 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
     let mut params = arguments.parameters.build()?;
     if let Some(rule) = arguments.rejection.rule() {
         params.rejection_threshold = rule;
-        params.check()?;
     }
+    params.confidence = arguments.rejection.confidence.unwrap_or(params.confidence);
+    params.check()?;
     let columns = DataArguments { fill: arguments.fill.rule, ..arguments.columns.learned_with(&params) };
     let store = arguments.scratch.store(console, &arguments.output);
     let mut data = columns.read_large(console, &arguments.data, None, Some(&store))?;
@@ -115,17 +116,7 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
     store.clear()?;
     console.say(format!("{} in each row", counted(evm.dimensions() as u64, "feature")));
     say_report(console, &evm, TailMemory::Full, &report);
-    let rule = evm.params().rejection_threshold;
-    if rule.is_calibrated() {
-        match evm.calibration() {
-            Some(info) => {
-                let rows = counted(info.rows as u64, "row");
-                console.say(format!("unknown is what lies below the threshold: {rule}, by {rows}"));
-                console.warn_if(rule.doubt(info.rows));
-            }
-            None => console.warn("no class has two rows, so none could be held out; delta is 0.05"),
-        }
-    }
+    model::say_promise(console, &evm);
     console.say(format!("model written to {}", arguments.output.display()));
     Ok(())
 }
@@ -140,6 +131,12 @@ pub(crate) fn say_report(console: &Console, evm: &Evm, before: TailMemory, repor
         counted(report.extreme_vectors as u64, "extreme vector"),
         report.vector_ratio
     ));
+    match evm.rows_held_out().count() as u64 {
+        0 => {}
+        count => {
+            console.say(format!("{} held out of training, to set the threshold on", counted(count, "row")));
+        }
+    }
     match evm.ignored_count() as u64 {
         0 => {}
         1 => console.say("1 sample is ignored: what is nearest to it is unknown"),

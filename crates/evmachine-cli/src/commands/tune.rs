@@ -84,6 +84,10 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FRACTION", conflicts_with = "max_false_unknown")]
     max_false_known: Option<f64>,
 
+    /// Keep to the share in so many of all trainings, such as 0.95; 0 is on average over trainings [default: 0].
+    #[arg(long, value_name = "CONFIDENCE")]
+    confidence: Option<f64>,
+
     /// Set it to the paper's delta for so many classes that training has not seen, instead.
     #[arg(long, value_name = "N", conflicts_with_all = ["max_false_unknown", "max_false_known"])]
     unknown_classes: Option<usize>,
@@ -197,7 +201,9 @@ impl Arguments {
             SpaceName::Paper => Space::paper(),
             SpaceName::Full => Space::full(),
         };
-        let base = self.parameters.build()?;
+        let mut base = self.parameters.build()?;
+        base.confidence = self.confidence.unwrap_or(base.confidence);
+        base.check()?;
         if self.space == SpaceName::Full && !self.parameters.names_metric() {
             space.metric = vec![Metric::Euclidean, Metric::Cosine];
         }
@@ -304,11 +310,11 @@ fn chosen(params: &Params) -> Result<String, Failure> {
     })
 }
 
-/// All parameters by name, but for the rule of rejection and the scores of strangers, which were measured.
+/// All parameters by name, but for the rule of rejection, how sure it is to hold, and the scores of strangers, which were measured.
 fn settings(params: &Params) -> Result<toml::Table, Failure> {
     let mut settings =
         toml::Table::try_from(params).map_err(|error| Failure::new(Kind::Other, error.to_string()))?;
-    for apart in ["rejection_threshold", "strangers"] {
+    for apart in ["rejection_threshold", "confidence", "strangers"] {
         settings.remove(apart);
     }
     Ok(settings)
@@ -319,6 +325,7 @@ fn rejection(rule: Rejection) -> String {
     let percent = 100.0 * rule.value();
     match rule {
         Rejection::Probability(delta) => format!("delta = {delta:.3}"),
+        Rejection::Support(score) => format!("score below {score:.3}"),
         Rejection::FalseKnown(_) => format!("at most {percent:.1} % of unknown rows accepted"),
         _ => format!("at most {percent:.1} % of known rows rejected"),
     }

@@ -70,6 +70,7 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
     }
     model::save(&evm, &arguments.output)?;
     store.map_or(Ok(()), Store::clear)?;
+    model::say_promise(console, &evm);
     console.say(format!("model written to {}", arguments.output.display()));
     Ok(())
 }

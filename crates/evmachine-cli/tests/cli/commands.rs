@@ -81,9 +81,11 @@ fn calibrating_sets_the_threshold_and_says_what_it_gives() {
     assert_eq!(json["calibration_rows"], 58);
     let predictions =
         place.ok(&["predict", "c.safetensors", "fresh.csv", "--label", "class", "--prior", "0.9"]);
-    assert!(predictions.starts_with("row,label,probability,best,p_known,p_class\n"), "{predictions}");
+    assert!(predictions.starts_with("row,label,support,p_value,psi,best,p_known,p_class\n"), "{predictions}");
+    let said = place.fails(2, &[&predict[..], &["--prior", "1"]].concat());
     assert!(
-        place.fails(2, &[&predict[..], &["--prior", "1"]].concat()).contains("--prior 1: must be between")
+        said.contains("--prior: the share of known queries to be expected is 1; it must be above 0"),
+        "{said}"
     );
 }
 
@@ -100,9 +102,9 @@ fn predictions_are_the_same_whether_all_classes_are_measured_or_the_best_alone()
         let predict = ["predict", "m.safetensors", &letters, "--drop", "class"];
         let best = place.ok(&predict);
         let all = place.ok(&[&predict[..], &["--proba"]].concat());
-        assert!(best.starts_with("row,label,probability,best\n"), "{best}");
-        let first_four = |line: &str| line.split(',').take(4).collect::<Vec<_>>().join(",") + "\n";
-        assert_eq!(best, all.lines().map(first_four).collect::<String>());
+        assert!(best.starts_with("row,label,support,psi,best\n"), "{best}");
+        let first_five = |line: &str| line.split(',').take(5).collect::<Vec<_>>().join(",") + "\n";
+        assert_eq!(best, all.lines().map(first_five).collect::<String>());
     }
 }
 
@@ -413,10 +415,26 @@ fn a_threshold_of_the_table_gives_what_the_table_says() {
         serde_json::from_str(&place.ok(&["evaluate", name, &letters, "--label", "class", "--json"])).unwrap()
     };
     let table = json("m")["thresholds"].as_array().unwrap().clone();
-    assert!(table.len() >= 4, "{table:?}");
+    let share = |line: &serde_json::Value, name: &str| line["rule"][name].as_f64();
+    let shares = |name: &str| table.iter().filter_map(|line| share(line, name)).collect::<Vec<f64>>();
+    let (mut unknown, mut known) = (shares("false_unknown"), shares("false_known"));
+    unknown.sort_by(f64::total_cmp);
+    known.sort_by(f64::total_cmp);
+    assert_eq!(
+        (&unknown[..], &known[..]),
+        (&[0.01, 0.05, 0.1][..], &[0.001, 0.01, 0.05, 0.1][..]),
+        "{table:?}"
+    );
     for line in &table {
-        place.ok(&["set", "m", "--delta", &line["delta"].to_string(), "-o", "set"]);
+        place.ok(&["set", "m", "--support", &line["support"].to_string(), "-o", "set"]);
         let found = &json("set")["evaluation"];
+        // The rule is kept, and by little more than it takes: letters have whole numbers, so that two may have the same support.
+        for (name, rows) in [("false_unknown", "known"), ("false_known", "unknown")] {
+            if let Some(share) = share(line, name) {
+                let (found, row) = (line[name].as_f64().unwrap(), 1.0 / found[rows].as_f64().unwrap());
+                assert!(found <= share && found + 2.0 * row > share, "{line}");
+            }
+        }
         for rate in ["known_accuracy", "false_unknown"] {
             assert_eq!(found[rate], line[rate], "{line} {found}");
         }

@@ -39,7 +39,7 @@ fn every_format_gives_the_same_model_and_predictions() {
     assert!(models[5] == models[6] && named[5] < named[0], "{named:?}");
     assert!(predictions.iter().all(|text| *text == predictions[0]));
     let lines: Vec<&str> = predictions[0].lines().collect();
-    assert_eq!(lines[0], "row,label,probability,best,p_known,p_class");
+    assert_eq!(lines[0], "row,label,support,p_value,psi,best,p_known,p_class");
     assert_eq!(lines.len(), 161);
     assert!(lines[1].starts_with("1,D,"), "{}", lines[1]);
 }
@@ -72,9 +72,9 @@ fn predictions_can_be_written_in_every_format_and_keep_identifiers() {
     }
     let text = place.read("out.csv");
     let lines: Vec<&str> = text.lines().collect();
-    assert_eq!(lines[0], "name,label,probability,best,p_known,p_class");
+    assert_eq!(lines[0], "name,label,support,p_value,psi,best,p_known,p_class");
     assert!(lines[1].starts_with("first,A,"), "{text}");
-    assert!(lines[2].starts_with("\"a, b\",unknown,0.0,"), "{text}");
+    assert!(lines[2].starts_with("\"a, b\",unknown,-"), "{text}");
     let json: Vec<serde_json::Value> =
         place.read("out.jsonl").lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(json[1]["name"], "a, b");
@@ -98,11 +98,13 @@ fn probabilities_and_reasons_come_on_request() {
         "jsonl",
     ]);
     let first: serde_json::Value = serde_json::from_str(output.lines().next().unwrap()).unwrap();
-    let best = first["probability"].as_f64().unwrap();
+    let best = first["psi"].as_f64().unwrap();
     let all: Vec<f64> =
         ["A", "B", "C", "D"].iter().map(|c| first[format!("p:{c}")].as_f64().unwrap()).collect();
     assert_eq!(all.iter().copied().fold(0.0, f64::max), best);
-    let speaker = &first["explanation"]["classes"][0]["extreme_vectors"][0];
+    let class = &first["explanation"]["classes"][0];
+    assert_eq!((&class["support"], class["psi"].as_f64()), (&first["support"], Some(best)));
+    let speaker = &class["extreme_vectors"][0];
     assert!(speaker["distance"].as_f64().unwrap() <= speaker["radius"].as_f64().unwrap());
     assert!(first["explanation"]["distance_to_boundary"].as_f64().unwrap() > 0.0);
 }

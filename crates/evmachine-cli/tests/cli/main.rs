@@ -25,6 +25,7 @@ mod input;
 mod large;
 mod output;
 mod pool;
+mod promises;
 mod streams;
 mod suspects;
 

@@ -24,7 +24,7 @@ fn the_loop_learns_new_classes_and_goes_back() {
     assert!(groups[0].members.iter().all(|member| member.distance <= groups[0].radius));
     let nearest = &groups[0].neighbors[0];
     assert_eq!((groups[0].neighbors.len(), nearest.class.as_str()), (2, "a"));
-    assert!(nearest.distance > 25.0 && nearest.probability < 0.05, "{nearest:?}");
+    assert!(nearest.distance > 25.0 && nearest.psi < 0.05 && nearest.support < Some(0.0), "{nearest:?}");
     for (group, name) in groups.iter().zip(["c", "d", "e"]) {
         let target = Target::Group { group: group.number, except: &[] };
         let (_, count) = pool.answer(&run, &target, Answer::Label(name), Some("Ada")).unwrap();
@@ -198,7 +198,7 @@ fn what_is_no_pool_is_refused() {
     database.pragma_update(None, "user_version", 99).unwrap();
     drop(database);
     let error = Pool::open(&folder(&place)).unwrap_err().to_string();
-    assert!(error.ends_with("has schema 99; this program reads up to 2, use a newer one"), "{error}");
+    assert!(error.ends_with("has schema 99; this program reads up to 3, use a newer one"), "{error}");
     std::fs::write(&path, "label,x\na,1\n").unwrap();
     assert!(matches!(Pool::open(&folder(&place)), Err(StoreError::Foreign { .. })));
 }

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { bars, reachOf } from "../../page/drawing.js";
-import { probability } from "../../page/words.js";
+import { support } from "../../page/words.js";
 
 test("few features have a bar each", () => {
   assert.deepEqual(bars([3, -1, 2]), [3, -1, 2]);
@@ -23,6 +23,6 @@ test("the reach is the largest bar, whatever its sign", () => {
   assert.equal(reachOf([]), 0);
 });
 
-test("a small P is not shown as none", () => {
-  assert.deepEqual([0, 1e-9, 0.0004, 0.0006, 1].map(probability), ["0.000", "< 0.001", "< 0.001", "0.001", "1.000"]);
+test("support is shown with its sign", () => {
+  assert.deepEqual([0, 1e-9, -0.004, -1.234, 12, Number.MAX_VALUE, null].map(support), ["+0.00", "+< 0.01", "−< 0.01", "−1.23", "+12.00", "+∞", "–"]);
 });

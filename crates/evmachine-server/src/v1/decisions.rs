@@ -8,6 +8,7 @@ use evmachine_openworld::SampleId;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
+use crate::bounded::bounded;
 use crate::extract::Query;
 use crate::recent::Answered;
 use crate::service::Service;
@@ -22,7 +23,12 @@ pub(crate) struct PastDecision {
     class: Option<String>,
     known: bool,
     nearest: String,
-    probability: f64,
+    /// How far the best class lies above the threshold, which is what to act on: known at 0 and above.
+    support: f64,
+    /// The share of known queries that score no higher; null without calibration.
+    p_value: Option<f64>,
+    /// Psi of that class, the paper's probability.
+    psi: f64,
     sample: Option<SampleId>,
     id: Option<String>,
     text: Option<String>,
@@ -38,7 +44,9 @@ impl From<Answered> for PastDecision {
             known: answered.class.is_some(),
             class: answered.class,
             nearest: answered.nearest,
-            probability: answered.probability,
+            support: bounded(answered.support),
+            p_value: answered.p_value,
+            psi: answered.psi,
             sample: answered.sample,
             id: answered.id,
             text: answered.text,

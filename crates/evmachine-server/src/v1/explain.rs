@@ -9,11 +9,11 @@ use evmachine_openworld::SampleId;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::bounded::bounded;
 use crate::extract;
 use crate::problem::Problem;
 use crate::rows::Matrix;
 use crate::service::Service;
-use crate::v1::status;
 
 /// Classes that an explanation names.
 const CLASSES: usize = 5;
@@ -33,10 +33,12 @@ pub(crate) struct Reasons {
     /// The class; null is unknown.
     class: Option<String>,
     known: bool,
-    /// P of the nearest class.
-    probability: f64,
-    /// P below which a query is unknown, where that is the rule.
-    threshold: Option<f64>,
+    /// How far the best class lies above the threshold, which is what to act on: known at 0 and above.
+    support: f64,
+    /// The share of known queries that score no higher; null without calibration.
+    p_value: Option<f64>,
+    /// Psi of the best class, the paper's probability.
+    psi: f64,
     /// The classes that come nearest, best first.
     classes: Vec<Evidence>,
     because: Because,
@@ -52,7 +54,9 @@ pub(crate) struct Reasons {
 #[derive(Debug, Serialize, ToSchema)]
 struct Evidence {
     name: String,
-    probability: f64,
+    /// How far it lies above the threshold.
+    support: f64,
+    psi: f64,
     /// Distance to the extreme vector that speaks loudest.
     distance: f64,
 }
@@ -99,7 +103,9 @@ struct Without {
     class: Option<String>,
     known: bool,
     nearest: String,
-    probability: f64,
+    /// How far that class lies above the threshold.
+    support: f64,
+    psi: f64,
 }
 
 /// A stranger that stays one.
@@ -157,19 +163,22 @@ pub(crate) async fn explain(
 fn reasons(hash: &str, model: &Evm, values: Vec<f32>) -> Result<Reasons, Problem> {
     let features = Features::new(values, model.dimensions())?;
     let explanation = model.explain(&features, CLASSES)?.remove(0);
+    let supports = model.class_supports(&features)?;
     let doubt = model.doubt(&features)?.remove(0);
     let name = |class: usize| model.class_name(class).to_owned();
     let classes = explanation.classes.iter().map(|evidence| Evidence {
         name: name(evidence.class),
-        probability: evidence.probability,
+        support: bounded(supports[evidence.class]),
+        psi: evidence.probability,
         distance: evidence.speakers.first().map_or(f64::MAX, |speaker| speaker.distance),
     });
     let decision = doubt.decision;
     Ok(Reasons {
         class: decision.class().map(name),
         known: decision.class().is_some(),
-        probability: decision.psi(),
-        threshold: status::threshold(model),
+        support: bounded(decision.support()),
+        p_value: decision.p_value(),
+        psi: decision.psi(),
         classes: classes.collect(),
         because: Because {
             class: name(decision.best()),
@@ -181,7 +190,8 @@ fn reasons(hash: &str, model: &Evm, values: Vec<f32>) -> Result<Reasons, Problem
             class: doubt.without.class().map(name),
             known: doubt.without.class().is_some(),
             nearest: name(doubt.without.best()),
-            probability: doubt.without.psi(),
+            support: bounded(doubt.without.support()),
+            psi: doubt.without.psi(),
         },
         ignored_near: explanation.ignored.map(|near| {
             let origin = model.origin(near.source);

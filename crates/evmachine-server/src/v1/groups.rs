@@ -38,8 +38,10 @@ pub(crate) struct OneGroup {
 #[derive(Debug, Serialize, ToSchema)]
 struct OneNeighbor {
     class: String,
-    /// P of the class for the exemplar.
-    probability: f64,
+    /// How far the class lies above the threshold for the exemplar; null where an earlier program looked for it.
+    support: Option<f64>,
+    /// Psi of the class for the exemplar, the paper's probability.
+    psi: f64,
     /// Distance of the exemplar to the class.
     distance: f64,
 }
@@ -64,7 +66,8 @@ impl From<Group> for OneGroup {
     fn from(group: Group) -> Self {
         let neighbors = group.neighbors.into_iter().map(|near| OneNeighbor {
             class: near.class,
-            probability: near.probability,
+            support: near.support,
+            psi: near.psi,
             distance: near.distance,
         });
         let members = group.members.into_iter().map(|member| OneMember {

@@ -10,6 +10,7 @@ use evmachine_openworld::SampleId;
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use crate::bounded::bounded;
 use crate::problem::Problem;
 use crate::service::Service;
 use crate::v1::status;
@@ -34,7 +35,9 @@ pub(crate) struct Health {
 struct Stranger {
     sample: SampleId,
     class: String,
-    probability: f64,
+    /// How far that class lies above the threshold; null where it was decided by an earlier program.
+    support: Option<f64>,
+    psi: f64,
 }
 
 /// Two classes, and how near an extreme vector of the first comes to one of the second.
@@ -101,7 +104,8 @@ pub(crate) async fn health(State(service): State<Arc<Service>>) -> Result<Json<H
         closest_stranger: stranger.map(|sample| Stranger {
             sample: sample.number,
             class: sample.class,
-            probability: sample.probability,
+            support: sample.support.map(bounded),
+            psi: sample.psi,
         }),
         closest_pair: pair,
         unknown_rate: minutes

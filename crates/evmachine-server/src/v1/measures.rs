@@ -10,7 +10,7 @@ use crate::metrics::Gauges;
 use crate::problem::Problem;
 use crate::recent::now;
 use crate::service::Service;
-use crate::v1::status::calibrated;
+use crate::v1::status::{calibrated, share_unknown};
 
 /// What is counted, in the format of Prometheus
 #[utoipa::path(
@@ -37,6 +37,7 @@ pub(crate) async fn metrics(State(service): State<Arc<Service>>) -> Result<Respo
         calibrated: calibrated(&live.model),
         recent_rows,
         recent_unknown,
+        estimated: share_unknown(&service, &live.model),
         learning: service.learner.progress().is_some(),
     });
     Ok(([(header::CONTENT_TYPE, "text/plain; version=0.0.4")], text).into_response())

@@ -11,6 +11,7 @@ use evmachine_openworld::{NewSample, Picture, SampleId, Which};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
+use crate::bounded::bounded;
 use crate::extract::{self, Query};
 use crate::problem::Problem;
 use crate::recent::Answered;
@@ -95,8 +96,12 @@ pub(crate) struct OneDecision {
     pub(crate) known: bool,
     /// The class of highest support, known or not.
     pub(crate) nearest: String,
-    /// P of that class.
-    pub(crate) probability: f64,
+    /// How far the best class lies above the threshold, which is what to act on: known at 0 and above.
+    pub(crate) support: f64,
+    /// The share of known queries that score no higher; null without calibration.
+    pub(crate) p_value: Option<f64>,
+    /// Psi of that class, the paper's probability.
+    pub(crate) psi: f64,
     /// The sample of the pool, where it was kept or had been.
     pub(crate) sample: Option<SampleId>,
 }
@@ -180,8 +185,7 @@ pub(crate) async fn decide(service: &Service, mut request: Request) -> Result<De
         }
     }
     let name = |class: usize| live.model.class_name(class).to_owned();
-    let outcomes = decided.decisions.iter().map(|decision| (decision.class().is_some(), decision.psi()));
-    service.metrics.decided(outcomes);
+    service.metrics.decided(&decided.decisions);
     let first = service.recent.push((0..matrix.rows).map(|row| {
         let decision = decided.decisions[row];
         let shown = std::mem::take(&mut details[row]);
@@ -190,7 +194,9 @@ pub(crate) async fn decide(service: &Service, mut request: Request) -> Result<De
             time: 0,
             class: decision.class().map(name),
             nearest: name(decision.best()),
-            probability: decision.psi(),
+            support: decision.support(),
+            p_value: decision.p_value(),
+            psi: decision.psi(),
             sample: samples[row],
             id: shown.id,
             text: shown.text,
@@ -204,7 +210,9 @@ pub(crate) async fn decide(service: &Service, mut request: Request) -> Result<De
         class: decision.class().map(name),
         known: decision.class().is_some(),
         nearest: name(decision.best()),
-        probability: decision.psi(),
+        support: bounded(decision.support()),
+        p_value: decision.p_value(),
+        psi: decision.psi(),
         sample: *sample,
     });
     Ok(Decisions { model: live.hash.clone(), decisions: decisions.collect() })

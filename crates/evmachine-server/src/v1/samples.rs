@@ -10,6 +10,7 @@ use evmachine_openworld::{Sample, SampleId, State as Answered};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
+use crate::bounded::bounded;
 use crate::extract::{Path, Query};
 use crate::problem::Problem;
 use crate::service::Service;
@@ -29,7 +30,10 @@ pub(crate) struct OneSample {
     label: Option<String>,
     /// The class that it is nearest to.
     class: String,
-    probability: f64,
+    /// How far that class lies above the threshold: known at 0 and above. Null where it was decided by an earlier program.
+    support: Option<f64>,
+    /// Psi of that class, the paper's probability.
+    psi: f64,
     known: bool,
     /// The version that decided.
     model: String,
@@ -77,7 +81,8 @@ impl From<Sample> for OneSample {
             state,
             label,
             class: sample.class,
-            probability: sample.probability,
+            support: sample.support.map(bounded),
+            psi: sample.psi,
             known: sample.known,
             model: sample.model,
             group: sample.group,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::{Extension, Json};
-use evmachine::{Evm, Rejection};
+use evmachine::{Evm, Promise, Rejection, UnknownShare};
 use evmachine_openworld::Version;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -45,10 +45,15 @@ pub(crate) struct Status {
     versions: Vec<VersionName>,
     classes: Vec<OneClass>,
     metric: String,
-    /// P below which a query is unknown, where that is the rule.
-    threshold: Option<f64>,
-    /// What decides where a query becomes unknown.
+    /// What decides where a query becomes unknown: that is where its support is below 0.
     rule: String,
+    /// What the threshold promises, in a sentence.
+    promise: String,
+    /// Why that cannot be relied on, if it cannot.
+    doubt: Option<String>,
+    /// The same as fields.
+    #[schema(value_type = Object)]
+    promised: Promise,
     unknown_rate: UnknownRate,
     /// How far learning is, while it goes on.
     learning: Option<Learning>,
@@ -92,21 +97,22 @@ pub(crate) struct UnknownRate {
     recent: Option<f64>,
     /// How many these are.
     recent_rows: u64,
+    /// The share of queries among them that are truly unknown, as their p-values estimate it; null without calibration.
+    estimated: Option<f64>,
+    /// The standard error of that.
+    estimated_error: Option<f64>,
+}
+
+/// The share of unknowns among the last decisions, as their p-values estimate it.
+pub(crate) fn share_unknown(service: &Service, model: &Evm) -> Option<UnknownShare> {
+    model.share_unknown(&service.recent.p_values()).ok().flatten()
 }
 
 /// The share of known queries that may be called unknown, where the threshold was set by it.
 pub(crate) fn calibrated(model: &Evm) -> Option<f64> {
     match model.params().rejection_threshold {
         Rejection::FalseUnknown(rate) | Rejection::FalseUnknownPerClass(rate) => Some(rate),
-        Rejection::Probability(_) | Rejection::FalseKnown(_) => None,
-    }
-}
-
-/// P below which a query is unknown, where that is the rule.
-pub(crate) fn threshold(model: &Evm) -> Option<f64> {
-    match model.params().rejection_threshold {
-        Rejection::Probability(delta) => Some(delta),
-        _ => None,
+        Rejection::Probability(_) | Rejection::Support(_) | Rejection::FalseKnown(_) => None,
     }
 }
 
@@ -120,6 +126,8 @@ pub(crate) async fn status(
     let live = service.live.get();
     let (rows, unknown) = service.recent.unknown();
     let classes = live.model.classes();
+    let promised = live.model.promise();
+    let estimated = share_unknown(&service, &live.model);
     Ok(Json(Status {
         dimensions: pool.dimensions,
         waiting: pool.waiting,
@@ -139,12 +147,16 @@ pub(crate) async fn status(
             .map(|class| OneClass { name: class.name.to_owned(), vectors: class.extreme_vectors })
             .collect(),
         metric: live.model.params().metric.name(),
-        threshold: threshold(&live.model),
         rule: live.model.params().rejection_threshold.to_string(),
+        promise: promised.to_string(),
+        doubt: promised.doubt(),
+        promised,
         unknown_rate: UnknownRate {
             calibrated: calibrated(&live.model),
             recent: (rows > 0).then(|| unknown as f64 / rows as f64),
             recent_rows: rows,
+            estimated: estimated.map(|found| found.share),
+            estimated_error: estimated.map(|found| found.error),
         },
         learning: service.learner.progress(),
         last_learning: service.learner.last(),

@@ -10,6 +10,7 @@ use evmachine_openworld::EventId;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::bounded::bounded;
 use crate::extract;
 use crate::guard::Caller;
 use crate::problem::Problem;
@@ -168,13 +169,22 @@ pub(crate) struct VersionPair {
 struct Side {
     class: Option<String>,
     known: bool,
-    probability: f64,
+    /// How far the best class lies above the threshold of that version.
+    support: f64,
+    p_value: Option<f64>,
+    psi: f64,
 }
 
 impl Side {
     fn new(model: &Evm, decision: &Decision) -> Self {
         let class = decision.class().map(|class| model.class_name(class).to_owned());
-        Self { known: class.is_some(), class, probability: decision.psi() }
+        Self {
+            known: class.is_some(),
+            class,
+            support: bounded(decision.support()),
+            p_value: decision.p_value(),
+            psi: decision.psi(),
+        }
     }
 }
 

@@ -93,7 +93,9 @@ pub(crate) struct Inference {
 
 /// Decide on the rows of a tensor, and keep those that are unknown
 ///
-/// Outputs are `label` (empty for what is unknown), `known`, `nearest`, `probability` and `sample` (the number in the pool, or -1).
+/// Outputs are `label` (empty for what is unknown), `known`, `nearest`, `support` (how far the best class lies above the threshold: known
+/// at 0 and above), `p_value` (the share of known queries that score no higher; NaN, in JSON
+/// null, without calibration), `psi` and `sample` (the number in the pool, or -1).
 /// The parameter `keep` of the request says which rows go into the pool: `unknown`, `all` or `none`.
 #[utoipa::path(
     post,
@@ -210,7 +212,9 @@ fn column(name: &str, decided: &Decisions) -> Option<Column> {
         "label" => Column::Text(rows.map(|row| row.class.clone().unwrap_or_default()).collect()),
         "known" => Column::Truth(rows.map(|row| row.known).collect()),
         "nearest" => Column::Text(rows.map(|row| row.nearest.clone()).collect()),
-        "probability" => Column::Float(rows.map(|row| row.probability as f32).collect()),
+        "support" => Column::Float(rows.map(|row| row.support as f32).collect()),
+        "p_value" => Column::Float(rows.map(|row| row.p_value.map_or(f32::NAN, |it| it as f32)).collect()),
+        "psi" => Column::Float(rows.map(|row| row.psi as f32).collect()),
         "sample" => Column::Integer(rows.map(|row| row.sample.unwrap_or(-1)).collect()),
         _ => return None,
     })

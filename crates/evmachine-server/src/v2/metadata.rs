@@ -13,11 +13,13 @@ use crate::service::Service;
 
 /// The input and the outputs, by name and datatype.
 pub(crate) const INPUT: &str = "features";
-pub(crate) const OUTPUTS: [(&str, &str); 5] = [
+pub(crate) const OUTPUTS: [(&str, &str); 7] = [
     ("label", "BYTES"),
     ("known", "BOOL"),
     ("nearest", "BYTES"),
-    ("probability", "FP32"),
+    ("support", "FP32"),
+    ("p_value", "FP32"),
+    ("psi", "FP32"),
     ("sample", "INT64"),
 ];
 

@@ -31,6 +31,10 @@ fn the_protocol_is_answered_in_json() {
         assert_eq!(output(&reply, "label")["data"], json!(["a", ""]));
         assert_eq!(output(&reply, "known")["data"], json!([true, false]));
         assert_eq!(output(&reply, "label")["shape"], json!([2]));
+        let supports = output(&reply, "support")["data"].clone();
+        assert!(supports[1].as_f64() < Some(0.0), "{supports}");
+        assert_eq!(output(&reply, "p_value")["data"], json!([null, null]), "the model is not calibrated");
+        assert!(output(&reply, "psi")["data"][0].as_f64() > Some(0.0));
     }
     let status = client.get("/v1/status").ok();
     assert_eq!(status["waiting"], 2, "unknown rows were kept");

@@ -162,7 +162,10 @@ fn a_decision_that_was_wrong_is_traced_and_its_row_set_aside() {
     let reasons = client.post("/v1/explain", &json!({ "decision": decision })).ok();
     assert_eq!((&reasons["class"], &reasons["because"]["class"]), (&json!("a"), &json!("a")));
     assert_eq!(reasons["classes"].as_array().unwrap().len(), 2);
-    assert!(reasons["without"]["probability"].as_f64() <= reasons["probability"].as_f64(), "{reasons}");
+    assert!(reasons["support"].as_f64() >= Some(0.0), "{reasons}");
+    assert!(reasons["without"]["support"].as_f64() <= reasons["support"].as_f64(), "{reasons}");
+    assert_eq!(reasons["classes"][0]["support"], reasons["support"]);
+    assert!(reasons["classes"][1]["support"].as_f64() < reasons["support"].as_f64(), "{reasons}");
     assert_eq!(client.post("/v1/explain", &json!({ "features": [0.5, 0.5] })).ok(), reasons);
     client.post("/v1/explain", &json!({ "decision": 1 })).problem(404);
     client.post("/v1/explain", &json!({})).problem(422);
@@ -185,12 +188,60 @@ fn a_decision_that_was_wrong_is_traced_and_its_row_set_aside() {
 }
 
 #[test]
+fn decisions_carry_the_number_to_act_on() {
+    let model = crate::model_by(evmachine::Rejection::FalseUnknown(0.05));
+    let running = crate::start_of(&model, |_| {});
+    let client = &running.client;
+    let rows = [[0.55, 0.45], [30.5, 30.5], [2.0, 2.0]];
+    let decided = client.predict(&rows)["decisions"].clone();
+    let features = evmachine::Features::new(rows.concat(), 2).unwrap();
+    let expected = model.decide(&features).unwrap();
+    let past = client.get("/v1/decisions").ok()["decisions"].clone();
+    for (row, decision) in expected.iter().enumerate() {
+        let found = &decided[row];
+        let support = found["support"].as_f64().unwrap();
+        assert_eq!(support, decision.support().clamp(f64::MIN, f64::MAX), "{found}");
+        assert_eq!(support >= 0.0, found["known"] == true, "{found}");
+        assert_eq!(found["p_value"].as_f64(), decision.p_value());
+        assert_eq!(found["psi"].as_f64(), Some(decision.psi()));
+        let past = &past[expected.len() - 1 - row];
+        for name in ["decision", "support", "p_value", "psi"] {
+            assert_eq!(past[name], found[name], "{name}");
+        }
+    }
+    let status = client.get("/v1/status").ok();
+    let promise = model.promise();
+    assert_eq!(status["promise"], promise.to_string());
+    assert_eq!(status["promised"], serde_json::to_value(&promise).unwrap());
+    let p_values: Vec<f64> = expected.iter().filter_map(evmachine::Decision::p_value).collect();
+    let share = model.share_unknown(&p_values).unwrap().unwrap();
+    let close = |found: &serde_json::Value, value: f64| (found.as_f64().unwrap() - value).abs() < 1e-12;
+    assert!(close(&status["unknown_rate"]["estimated"], share.share), "{status}");
+    assert!(close(&status["unknown_rate"]["estimated_error"], share.error), "{status}");
+    let metrics = client.get("/metrics").text().to_owned();
+    let unknown = expected.iter().filter(|decision| decision.class().is_none()).count();
+    for line in [
+        format!("evmachine_support_bucket{{le=\"0\"}} {unknown}"),
+        "evmachine_support_count 3".to_owned(),
+        format!("evmachine_unknown_share_estimated {}", share.share),
+        format!("evmachine_unknown_share_error {}", share.error),
+    ] {
+        assert!(metrics.lines().any(|found| found == line), "{line}\n{metrics}");
+    }
+    let sample = client.get("/v1/samples?state=waiting").ok()["samples"][0].clone();
+    assert!(sample["support"].as_f64() < Some(0.0) && sample["psi"].is_number(), "{sample}");
+    let near = &groups(client)[0]["neighbors"][0];
+    assert!(near["support"].as_f64() < Some(0.0) && near["psi"].is_number(), "{near}");
+}
+
+#[test]
 fn what_shows_whether_it_works() {
     let running = start();
     let client = &running.client;
     client.predict(&strangers());
     let health = client.get("/v1/health-of-model").ok();
     assert!(health["closest_stranger"]["sample"].is_i64(), "{health}");
+    assert!(health["closest_stranger"]["support"].as_f64() < Some(0.0), "{health}");
     assert!(health["closest_pair"]["distance"].as_f64().unwrap() > 3.0, "{health}");
     assert_eq!(health["unknown_rate"][0]["unknown"], 24);
     let map = client.get("/v1/map");

@@ -21,7 +21,7 @@ mod safety;
 
 use std::path::PathBuf;
 
-use evmachine::{Evm, Features, Labels, Params};
+use evmachine::{Evm, Features, Labels, Params, Rejection};
 use evmachine_openworld::Pool;
 use evmachine_server::{Server, Settings};
 use tempfile::TempDir;
@@ -46,11 +46,16 @@ pub(crate) fn clump(random: &mut Random, x: f32, y: f32, rows: usize) -> Vec<[f3
 
 /// Two known clumps, `a` around (0.5, 0.5) and `b` around (5.5, 0.5).
 pub(crate) fn model() -> Evm {
+    model_by(Params::paper().rejection_threshold)
+}
+
+/// The same, with another rule.
+pub(crate) fn model_by(rejection_threshold: Rejection) -> Evm {
     let mut random = Random(11);
     let rows = [clump(&mut random, 0.0, 0.0, 20), clump(&mut random, 5.0, 0.0, 20)].concat();
     let labels = Labels::new((0..40).map(|row| if row < 20 { "a" } else { "b" })).unwrap();
     let features = Features::new(rows.concat(), 2).unwrap();
-    let params = Params { cover_threshold: 1.0, ..Params::paper() };
+    let params = Params { cover_threshold: 1.0, rejection_threshold, ..Params::paper() };
     Evm::fit(&params, &features, &labels).unwrap().0
 }
 
@@ -96,9 +101,13 @@ pub(crate) fn start() -> Running {
 }
 
 pub(crate) fn start_with(change: impl FnOnce(&mut Settings)) -> Running {
+    start_of(&model(), change)
+}
+
+pub(crate) fn start_of(model: &Evm, change: impl FnOnce(&mut Settings)) -> Running {
     let place = tempfile::tempdir().unwrap();
     let folder = place.path().join("pool");
-    drop(Pool::create(&folder, &model()).unwrap());
+    drop(Pool::create(&folder, model).unwrap());
     let mut settings = Settings::new(folder);
     settings.listen.set_port(0);
     change(&mut settings);

@@ -13,8 +13,8 @@ use crate::progress::Run;
 use crate::sample::{NewRow, Role};
 use crate::witness::{LogitMachine, Witnesses};
 
-/// The threshold is set anew where one row in so many changed, or a class came or went.
-const ONE_IN: u64 = 100;
+/// The threshold is set anew if one row in so many changed since it was set, or a class came or went.
+const ONE_IN: f64 = 100.0;
 
 impl Editor<'_> {
     /// Brings everything beside the extreme vectors up to rows that went to `class`, or to no class.
@@ -31,12 +31,28 @@ impl Editor<'_> {
         } else if let Some(witnesses) = self.model.witnesses.clone() {
             self.follow_witnesses(before, &witnesses, rows, class)?;
         }
-        let many = self.report.rows as u64 * ONE_IN >= self.model.points_held();
-        if self.model.calibration.is_some() && (!same_classes || many) {
+        let changed = self.rows_changed(before, rows);
+        // A class that chose its extreme vectors again may have dropped some that stood for many rows.
+        let left = self.model.extreme_vector_count() + self.report.rows;
+        let chose_again = left < before.extreme_vector_count();
+        let held = self.model.points_held() as f64;
+        let Some(calibration) = &mut self.model.calibration else { return Ok(()) };
+        let calibration = Arc::make_mut(calibration);
+        calibration.edited += changed;
+        if !same_classes || chose_again || calibration.edited * ONE_IN >= held {
             self.model.recalibrate(self.run)?;
             self.report.recalibrated = true;
         }
         Ok(())
+    }
+
+    /// For how many rows of training the rows of the edit stand: an extreme vector for those that it was the first to cover.
+    fn rows_changed(&self, before: &Evm, rows: &[u64]) -> f64 {
+        let asked: HashSet<u64> = rows.iter().copied().collect();
+        let learned = before.classes.iter().flat_map(|class| class.sources.iter().zip(&class.gains));
+        let covered = learned.filter(|(source, _)| asked.contains(source));
+        let more: f64 = covered.map(|(_, gain)| f64::from(gain.max(1.0)) - 1.0).sum();
+        self.report.rows as f64 + more
     }
 
     /// The sample with the rows under their new class or gone, and some rows of each class.

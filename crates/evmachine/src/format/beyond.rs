@@ -39,6 +39,14 @@ struct CalibrationNumbers {
     sharpness: f64,
     accuracy: f64,
     classes: usize,
+    /// Rows that edits changed since the threshold was set.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    edited: f64,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn is_zero(value: &f64) -> bool {
+    *value == 0.0
 }
 
 /// Names of the tensors of a probe.
@@ -141,6 +149,7 @@ impl Evm {
                 sharpness: calibration.sharpness,
                 accuracy: calibration.accuracy,
                 classes: calibration.classes,
+                edited: calibration.edited,
             }),
             sample_weight: self.sample.as_deref().map(|sample| sample.weight),
         }
@@ -298,8 +307,11 @@ impl Evm {
         let scores = tensors.f64s("calibration_scores", count, |_| true)?;
         let weights = tensors.f64s("calibration_weights", count, |value| value > 0.0)?;
         let best = self.class_numbers(tensors, "calibration_best", count)?;
-        let &CalibrationNumbers { sharpness, accuracy, classes } = numbers;
-        let possible = sharpness.is_finite() && sharpness >= 0.0 && (0.0..=1.0).contains(&accuracy);
+        let &CalibrationNumbers { sharpness, accuracy, classes, edited } = numbers;
+        let possible = sharpness.is_finite()
+            && sharpness >= 0.0
+            && (0.0..=1.0).contains(&accuracy)
+            && (0.0..=f64::MAX).contains(&edited);
         if count == 0 || !possible {
             return Err(inconsistent("the numbers of the calibration are not possible"));
         }
@@ -315,6 +327,7 @@ impl Evm {
             left_out = rows.map(|((&score, &weight), &class)| LeftOut { score, class, weight }).collect();
         }
         let mut calibration = Calibration::new(rows, left_out, sharpness, accuracy, classes);
+        calibration.edited = edited;
         if tensors.has("stranger_scores") {
             let count = tensors.length("stranger_scores")?;
             calibration.set_strangers(tensors.f64s("stranger_scores", count, |_| true)?);

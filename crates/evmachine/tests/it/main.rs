@@ -32,6 +32,7 @@ mod laws;
 mod letter;
 mod pool;
 mod probe;
+mod promise;
 mod run;
 mod scratch;
 mod steps;

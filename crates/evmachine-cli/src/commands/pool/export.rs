@@ -140,13 +140,14 @@ fn header(names: &[String], labelled: bool) -> Vec<OutputColumn> {
         .collect()
 }
 
-const OWN: [(&str, ColumnType); 10] = [
+const OWN: [(&str, ColumnType); 11] = [
     ("sample", ColumnType::Integer),
     ("id", ColumnType::Text),
     ("state", ColumnType::Text),
     ("label", ColumnType::Text),
     ("nearest", ColumnType::Text),
-    ("probability", ColumnType::Float),
+    ("support", ColumnType::Float),
+    ("psi", ColumnType::Float),
     ("model", ColumnType::Text),
     ("group", ColumnType::Integer),
     ("text", ColumnType::Text),
@@ -170,7 +171,8 @@ fn columns(samples: &[Sample], dimensions: usize, labelled: bool) -> Vec<ColumnV
             _ => String::new(),
         }),
         text(|sample| sample.class.clone()),
-        ColumnValues::Float(samples.iter().map(|sample| sample.probability).collect()),
+        ColumnValues::Float(samples.iter().map(|sample| sample.support.unwrap_or(f64::NAN)).collect()),
+        ColumnValues::Float(samples.iter().map(|sample| sample.psi).collect()),
         text(|sample| sample.model.clone()),
         integer(|sample| sample.group),
         text(|sample| sample.text.clone().unwrap_or_default()),

@@ -62,7 +62,7 @@ impl fmt::Display for Rejection {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Rejection::Probability(delta) => write!(formatter, "psi below {delta}"),
-            Rejection::Support(support) => write!(formatter, "support below {support}"),
+            Rejection::Support(support) => write!(formatter, "a score below {support}"),
             Rejection::FalseUnknown(rate) => write!(formatter, "{} % of known rejected", percent(*rate)),
             Rejection::FalseUnknownPerClass(rate) => {
                 write!(formatter, "{} % of known rejected in each class", percent(*rate))

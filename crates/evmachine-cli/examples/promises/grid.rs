@@ -198,8 +198,8 @@ fn preset(
 fn edit(run: &Run<'_>, evm: &mut Evm, seed: u64) -> Result<(), Box<dyn Error>> {
     let step = 17 + seed as usize % 5;
     // Not the last rows of a class: that would be the end of it.
-    let sizes: Vec<usize> = evm.classes().map(|class| class.extreme_vectors).collect();
     let some = |evm: &Evm, step: usize, count: usize| -> Vec<u64> {
+        let sizes: Vec<usize> = evm.classes().map(|class| class.extreme_vectors).collect();
         let vectors = evm.extreme_vectors().filter(|vector| sizes[vector.class] > 60);
         vectors.map(|vector| vector.source).step_by(step).take(count).collect()
     };

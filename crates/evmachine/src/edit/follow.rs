@@ -46,13 +46,18 @@ impl Editor<'_> {
         Ok(())
     }
 
-    /// For how many rows of training the rows of the edit stand: an extreme vector for those that it was the first to cover.
+    /// For how many rows of training the rows of the edit stand: an extreme vector for as many rows of its class as it has of what the
+    /// extreme vectors of the class cover.
     fn rows_changed(&self, before: &Evm, rows: &[u64]) -> f64 {
         let asked: HashSet<u64> = rows.iter().copied().collect();
-        let learned = before.classes.iter().flat_map(|class| class.sources.iter().zip(&class.gains));
-        let covered = learned.filter(|(source, _)| asked.contains(source));
-        let more: f64 = covered.map(|(_, gain)| f64::from(gain.max(1.0)) - 1.0).sum();
-        self.report.rows as f64 + more
+        let mut changed = self.report.rows as f64;
+        for class in &before.classes {
+            let gains = || class.gains.iter().map(|gain| f64::from(gain.max(0.0)));
+            let own = class.sources.iter().zip(gains()).filter(|(source, _)| asked.contains(source));
+            let own: f64 = own.map(|(_, gain)| gain).sum();
+            changed += own / gains().sum::<f64>().max(f64::MIN_POSITIVE) * class.points_seen as f64;
+        }
+        changed
     }
 
     /// The sample with the rows under their new class or gone, and some rows of each class.

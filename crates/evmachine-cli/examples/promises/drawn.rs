@@ -30,7 +30,7 @@ impl Source {
         let rows: Vec<usize> =
             classes.iter().flat_map(|&class| std::iter::repeat_n(class, self.sizes[class])).collect();
         let features = self.rows_of(&rows)?;
-        Ok((features, Labels::new(rows.iter().map(|class| class.to_string()))?))
+        Ok((features, Labels::new(rows.iter().map(ToString::to_string))?))
     }
 
     /// Queries of some classes, as often as these have training rows.

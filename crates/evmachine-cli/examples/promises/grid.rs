@@ -128,7 +128,7 @@ fn draw(cell: &Cell, seed: u64) -> Result<Draw, Box<dyn Error>> {
     let (features, labels) = source.training(first)?;
     let search = if cell.after == After::Approximate { Search::Approximate(0.99) } else { Search::Exact };
     let params =
-        Params { rejection_threshold: cell.rule, search, ..preset(cell.preset, metric, &features, &labels)? };
+        Params { rejection_threshold: cell.rule, search, ..preset(cell.preset, metric, &features, &labels) };
     let clock = Instant::now();
     let (mut evm, _) = Evm::fit_with(&run, &params, &features, &labels)?;
     let seconds = clock.elapsed().as_secs_f64();
@@ -169,13 +169,8 @@ fn draw(cell: &Cell, seed: u64) -> Result<Draw, Box<dyn Error>> {
     Ok(Draw { asked: asked.len(), rejected, rows: promise.effective_rows, basis: promise.basis, seconds })
 }
 
-fn preset(
-    preset: Preset,
-    metric: Metric,
-    features: &evmachine::Features<'_>,
-    labels: &Labels,
-) -> Result<Params, Box<dyn Error>> {
-    Ok(match preset {
+fn preset(preset: Preset, metric: Metric, features: &evmachine::Features<'_>, labels: &Labels) -> Params {
+    match preset {
         Preset::Paper => Params { metric, ..Params::default() },
         Preset::Robust => Params::robust_for(metric),
         Preset::Tuned => {
@@ -191,7 +186,7 @@ fn preset(
                 Err(_) => Params { contrast: 0.3, pooling: 0.5, ..Params::robust_for(metric) },
             }
         }
-    })
+    }
 }
 
 /// Takes some rows out, learned and held out, has half of them back, and gives a class another name.

@@ -58,14 +58,14 @@ fn line(name: &str, params: &Params, given: usize, rate: f64) -> Result<bool, Bo
     let share = |count: usize| count as f64 / QUERIES as f64;
     let mean = |counts: &[usize]| counts.iter().map(|&count| share(count)).sum::<f64>() / counts.len() as f64;
     let most = |counts: &[usize]| share(counts.iter().copied().max().unwrap_or(0));
-    let mut verdict = "an estimate".to_owned();
+    let mut verdict = "an estimate";
     let mut kept = true;
     if given > 0 {
         let worst = most(&same) * QUERIES as f64;
         let (above, _) = chance::tails(given, rate, QUERIES, worst.round() as usize);
         let error = chance::deviation(given, rate, QUERIES) / (DRAWS as f64).sqrt();
         kept = above > 1e-6 && mean(&same) <= rate + 3.3 * error;
-        verdict = if kept { "kept" } else { "BROKEN" }.to_owned();
+        verdict = if kept { "kept" } else { "BROKEN" };
     }
     println!(
         "| {name} | {given} | {rate} | {:.4}, {:.4} | {:.4}, {:.4} | {verdict} |",

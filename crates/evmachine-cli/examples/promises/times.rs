@@ -1,6 +1,7 @@
 //! How long fits take, by size.
 
 use std::error::Error;
+use std::fmt::Write;
 use std::time::Instant;
 
 use evmachine::{Evm, Metric, Params, Rejection};
@@ -19,7 +20,7 @@ pub(crate) fn run() -> Result<bool, Box<dyn Error>> {
             let params = Params { metric: metric.clone(), ..params };
             let clock = Instant::now();
             Evm::fit(&params, &features, &labels)?;
-            line += &format!(" | {:.2} s", clock.elapsed().as_secs_f64());
+            write!(line, " | {:.2} s", clock.elapsed().as_secs_f64())?;
         }
         println!("{line} |");
     }

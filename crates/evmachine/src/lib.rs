@@ -27,7 +27,7 @@
 //! 4. [`TailModel`] says which curve is fitted to it; the fit is a [`PsiModel`] with a [`FitStatus`].
 //! 5. The cover chooses the extreme vectors, by threshold or [`Budget`].
 //! 6. [`Evm`] holds them; [`Report`] says how it went. A linear [`Probe`] and a machine over its logits may be heard beside it,
-//!    and rows that were held out say how much, and where a query becomes unknown ([`Rejection`]).
+//!    and rows that were held out say how much, and where a query becomes unknown ([`Rejection`]); [`Promise`] says how sure that is.
 //! 7. [`Decision`] is what it says of a query, [`Explanation`] why.
 //! 8. [`UnknownPool`] gathers the unknowns, [`Strategy`] chooses what to label; [`Grouping`] keeps groups of them up as they come.
 //! 9. [`Evm::update`] learns the labels, and the road begins again. [`Evm::edit`] corrects what was learned, [`Evm::ignore`]
@@ -46,7 +46,7 @@
 //! | [`Features`], [`Labels`], [`Params::check`] | [`FeatureError`], [`LabelError`], [`ParamsError`] |
 //! | [`Evm::fit`], [`Evm::update`], [`Probe::fit`], [`suspects`](suspects()) | [`FitError`] |
 //! | [`Evm::decide`], [`Evm::probabilities`], [`Evm::explain`], [`Probe::logits`] | [`PredictError`] |
-//! | [`Evm::calibrate`], [`Evm::calibrate_unknowns`], [`Evm::set_rejection`] | [`CalibrateError`] |
+//! | [`Evm::calibrate`], [`Evm::calibrate_unknowns`], [`Evm::set_rejection`], [`Evm::discover`] | [`CalibrateError`] |
 //! | [`Evm::reduce`] | [`ReduceError`] |
 //! | [`Evm::forget_class`] | [`ForgetError`] |
 //! | [`Evm::edit`], [`Evm::ignore`] | [`EditError`] |

@@ -308,8 +308,8 @@ pub(crate) const MOST_STRANGE: f64 = 0.01;
 pub(crate) const TYPICAL_STRANGERS: [f64; 2] = [0.45, 6.0];
 
 impl Params {
-    /// The paper to the letter: as the default, with its delta of 0.05 instead of a threshold from held-out rows. Costs one
-    /// fit where the default costs two.
+    /// The paper to the letter: as the default, with its delta of 0.05 instead of a threshold from held-out rows. Every
+    /// row is learned.
     pub fn paper() -> Self {
         Self { rejection_threshold: Rejection::Probability(0.05), ..Self::default() }
     }

@@ -54,7 +54,8 @@ pub struct Report {
     pub tail_memory: TailMemory,
     /// The class that is alone, without anything to measure margins against; they were guessed from within it.
     pub alone: Option<String>,
-    /// Rows held out for a while, to choose and to calibrate on; 0 where nothing asked for it.
+    /// Rows that were not learned, to choose and to calibrate on; of up to 2,000 rows, those that models of folds were asked about. 0 if
+    /// nothing asked for it.
     pub held_out: usize,
     /// The penalty that a fit chose for its probe.
     pub probe_penalty: Option<f64>,

@@ -22,8 +22,8 @@ use crate::tail::{self, Against, Executor, OtherEnd, Plan, Problem};
 impl Evm {
     /// Learns new points, of known classes or new ones. On an error the model is as it was.
     ///
-    /// Costs the distances of the new points to the extreme vectors and to each other, not a refit. Where there is a
-    /// calibration, the threshold is set anew, at the cost of some thousand queries; a linear probe is fitted again at every
+    /// Costs the distances of the new points to the extreme vectors and to each other, not a refit. If there is a
+    /// calibration, one row in ten of the batch is held out for good and the threshold is set again, at the cost of some thousand queries; a linear probe is fitted again at every
     /// update, from where it was, on the new rows and a sample of fifty rows of each class that the model keeps.
     ///
     /// ```

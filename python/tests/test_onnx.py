@@ -54,6 +54,19 @@ def supports_agree(machine, X, supports, said, tolerance):
         np.testing.assert_allclose(supports[near][there], expected[there], rtol=tolerance, atol=tolerance)
 
 
+def test_p_values_are_those_of_the_machine(few, strangers):
+    for machine in (ExtremeValueMachine().fit(*few), ExtremeValueMachine.robust().fit(*few)):
+        X = np.concatenate([few[0][:50], strangers[0]]).astype(np.float32)
+        session = onnxruntime.InferenceSession(machine.to_onnx(), providers=["CPUExecutionProvider"])
+        found = session.run(["p_value"], {"features": X})[0]
+        expected = machine.p_values(X)
+        # A score that lies at that of a calibrating row may fall on its other side: one row of 600.
+        assert np.abs(found - expected).max() < 2.5 / 600
+        assert np.median(np.abs(found - expected)) < 1e-12
+    paper = ExtremeValueMachine(rejection_threshold=0.05).fit(*few)
+    assert "p_value" not in {value.name for value in onnx.load_from_string(paper.to_onnx()).graph.output}
+
+
 @pytest.mark.parametrize("n_fused", [1, 4])
 @pytest.mark.parametrize("tail_model", ["weibull", "libmr", "gumbel"])
 @pytest.mark.parametrize("metric", ["euclidean", "cosine", "manhattan"])

@@ -22,6 +22,7 @@
 //! | output | `supports` | double | (rows, classes), how far each class lies above the threshold, as [`Evm::class_supports`](evmachine::Evm::class_supports) |
 //! | output | `probability` | double | (rows), psi of the best class, raised by its lead and by the median class where these count |
 //! | output | `scores` | double | (rows, classes), psi of each class |
+//! | output | `p_value` | double | (rows), the share of known queries that score no higher; if the model is calibrated |
 //!
 //! Act on `supports`: 0 is at the threshold, also if each class has its own, and the sign of the largest of a row is the decision.
 //!
@@ -115,18 +116,22 @@ pub fn to_onnx_in_order(evm: &Evm, unknown_label: &str, order: &[usize]) -> Resu
     let alone = score::machine(&mut builder, evm, &features)?;
     let scores = witness::heard(&mut builder, evm, &features, alone)?;
     decision::decision(&mut builder, evm, &scores, unknown_label, order);
-    builder.keep(&["label", "supports", "probability", "scores"]);
+    let is_calibrated = evm.calibration().is_some();
+    builder.keep(&["label", "supports", "probability", "scores", "p_value"]);
     let rows = || "rows".to_owned();
     let classes = || evm.classes().len().to_string();
     let graph = Graph {
         name: "evmachine".to_owned(),
         inputs: vec![Value::new("features", Kind::Float, vec![rows(), evm.dimensions().to_string()])],
-        outputs: vec![
+        outputs: [
             Value::new("label", Kind::String, vec![rows()]),
             Value::new("supports", Kind::Double, vec![rows(), classes()]),
             Value::new("probability", Kind::Double, vec![rows()]),
             Value::new("scores", Kind::Double, vec![rows(), classes()]),
-        ],
+        ]
+        .into_iter()
+        .chain(is_calibrated.then(|| Value::new("p_value", Kind::Double, vec![rows()])))
+        .collect(),
         nodes: builder.nodes,
         tensors: builder.tensors,
     };

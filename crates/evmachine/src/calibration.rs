@@ -75,6 +75,19 @@ pub struct CalibrationInfo {
     pub classes: usize,
 }
 
+/// The conformal p-value of a score: `least`, and the share of every calibrating row that scores no higher
+/// ([`Evm::p_value_steps`](crate::Evm::p_value_steps)).
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct PValueSteps {
+    /// Scores of the calibrating rows, in rising order.
+    pub scores: Vec<f64>,
+    /// The share of each; with `least` they add up to 1.
+    pub shares: Vec<f64>,
+    /// The smallest p-value.
+    pub least: f64,
+}
+
 impl Rule {
     /// How many rows there are to tell how often the rule is broken.
     fn rows_that_tell(&self, rows: &[Scored]) -> usize {
@@ -147,6 +160,17 @@ impl Calibration {
         let end = self.rows.partition_point(|row| row.score <= score);
         let below = if end == 0 { 0.0 } else { self.up_to[end - 1] };
         (below + unit) / (total + unit)
+    }
+
+    /// The p-value as a sum of steps.
+    pub(crate) fn steps(&self) -> PValueSteps {
+        let (total, unit) = self.total;
+        let all = total + unit;
+        PValueSteps {
+            scores: self.rows.iter().map(|row| row.score).collect(),
+            shares: self.rows.iter().map(|row| row.weight / all).collect(),
+            least: unit / all,
+        }
     }
 
     /// So many rows of equal weight tell as much as these do: `(sum w)^2 / sum w^2`.

@@ -139,7 +139,7 @@ mod whitening;
 mod witness;
 
 pub use aside::{RowAside, RowHeldOut};
-pub use calibration::CalibrationInfo;
+pub use calibration::{CalibrationInfo, PValueSteps};
 pub use decision::{ClassScore, Decision};
 pub use discovery::{Discoveries, UnknownShare};
 pub use doubt::{Difference, Doubt};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use thiserror::Error;
 
 use crate::beta::Beta;
-use crate::calibration::{self, Calibration, CalibrationInfo, LeftOut, Rule, Scored};
+use crate::calibration::{self, Calibration, CalibrationInfo, LeftOut, PValueSteps, Rule, Scored};
 use crate::curve::support_of;
 use crate::decision::ClassScore;
 use crate::device::DeviceError;
@@ -182,6 +182,11 @@ impl Evm {
     /// queries, small for unknown ones. `None` without calibration.
     pub fn p_value(&self, score: ClassScore) -> Option<f64> {
         self.calibration.as_ref().map(|calibration| calibration.p_value(score.support))
+    }
+
+    /// What p-values are made of, for exports that compute them elsewhere. `None` without calibration.
+    pub fn p_value_steps(&self) -> Option<PValueSteps> {
+        self.calibration.as_ref().map(|calibration| calibration.steps())
     }
 
     /// P(known) of a decision's score, `prior` being the share of known queries to be expected. `None` without calibration.

@@ -2,8 +2,8 @@
 
 use crate::common::{any_params, any_set};
 use evmachine::{
-    Budget, Decision, Evm, FeatureError, Features, FormatError, Labels, Metric, Params, Refit, Rejection,
-    Shares, TailMemory, TailSize, Weight,
+    Basis, Budget, Decision, Evm, FeatureError, Features, FormatError, Labels, Metric, Params, Refit,
+    Rejection, Shares, TailMemory, TailSize, Weight,
 };
 use proptest::prelude::*;
 
@@ -343,4 +343,14 @@ fn files_of_every_version_keep_loading() {
     assert_eq!(said, [Some("dots"), Some("diamonds"), Some("stars"), None, Some("stars")]);
     let known = evm.probability_known(decisions[4].score(), 0.5).unwrap().unwrap();
     assert!((known - 0.419_477_388_6).abs() < 1e-6, "{known}");
+
+    let evm = Evm::from_bytes(include_bytes!("../golden/model-5.safetensors")).unwrap();
+    let promise = evm.promise();
+    assert_eq!((promise.basis, promise.rows), (Basis::Folds, 161));
+    let decisions = evm.decide(&queries).unwrap();
+    let said: Vec<Option<&str>> =
+        decisions.iter().map(|decision| decision.class().map(|class| evm.class_name(class))).collect();
+    assert_eq!(said, [Some("dots"), Some("triangles"), Some("diamonds"), None, None]);
+    assert!((decisions[4].support() + 4.151_017_934_2).abs() < 1e-6, "{:?}", decisions[4]);
+    assert!((decisions[4].p_value().unwrap() - 4.0 / 162.0).abs() < 1e-9);
 }

@@ -3,7 +3,7 @@
 use evmachine::{Evm, PValueSteps};
 
 use crate::builder::{Builder, Name};
-use crate::message::{Attribute, Data, Kind};
+use crate::message::{Attribute, Data};
 use crate::score::{self, Scores};
 
 /// Columns of classes are in an order of positions in the model.
@@ -44,8 +44,10 @@ fn p_value(builder: &mut Builder, support: &str, steps: PValueSteps) {
     let shares = builder.row("calibrating_shares", steps.shares);
     let column = builder.apply("Unsqueeze", &[support, &axes]);
     let reached = builder.apply("GreaterOrEqual", &[&column, &scores]);
-    let reached = builder.cast(&reached, Kind::Double);
-    let below = builder.apply("MatMul", &[&reached, &shares]);
+    // A product would do, but runtimes refuse one of no rows.
+    let zero = builder.number(0.0);
+    let reached = builder.apply("Where", &[&reached, &shares, &zero]);
+    let below = builder.sum(&reached, 1);
     let least = builder.number(steps.least);
     let share = builder.apply("Add", &[&below, &least]);
     let refused = builder.apply("IsNaN", &[support]);

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use evmachine::{Basis, Budget, Edit, Evm, Labels, Metric, Params, Rejection, Run, Search};
 use evmachine_cuda::Cuda;
-use evmachine_eval::{Search as TuneSearch, TuneOptions, tune};
+use evmachine_eval::{Chance, Search as TuneSearch, TuneOptions, tune};
 
 use crate::cells::{self, After, Cell, Preset};
 use crate::chance;
@@ -80,11 +80,11 @@ impl Tally {
         let mean = shares.iter().sum::<f64>() / shares.len() as f64;
         let mut marks = String::new();
         for draw in draws {
-            let (above, below) = chance::tails(draw.rows, rate, draw.asked, draw.rejected);
+            let chance = Chance::of(draw.rejected, draw.asked, rate, draw.rows);
             // By folds, and where a class has a threshold of its own, less may be rejected than promised, as the words say.
             let is_bound =
                 draw.basis == Basis::Folds || matches!(cell.rule, Rejection::FalseUnknownPerClass(_));
-            let least = if is_bound { above } else { above.min(below) };
+            let least = if is_bound { chance.as_many } else { chance.as_many.min(chance.as_few) };
             let limit = if is_bound { 0.001 } else { 0.0005 };
             self.draws += 1;
             self.outside += usize::from(least < limit);

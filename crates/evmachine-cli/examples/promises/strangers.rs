@@ -3,6 +3,7 @@
 use std::error::Error;
 
 use evmachine::{CalibrateError, Evm, Params, Rejection};
+use evmachine_eval::Chance;
 
 use crate::chance;
 use crate::drawn::Source;
@@ -62,9 +63,9 @@ fn line(name: &str, params: &Params, given: usize, rate: f64) -> Result<bool, Bo
     let mut kept = true;
     if given > 0 {
         let worst = most(&same) * QUERIES as f64;
-        let (above, _) = chance::tails(given, rate, QUERIES, worst.round() as usize);
+        let chance = Chance::of(worst.round() as usize, QUERIES, rate, given);
         let error = chance::deviation(given, rate, QUERIES) / (DRAWS as f64).sqrt();
-        kept = above > 1e-6 && mean(&same) <= rate + 3.3 * error;
+        kept = chance.as_many > 1e-6 && mean(&same) <= rate + 3.3 * error;
         verdict = if kept { "kept" } else { "BROKEN" };
     }
     println!(

@@ -1,6 +1,6 @@
 //! What a threshold promises, beside what rows with labels show.
 
-use evmachine::{Basis, Promise, Rejection};
+use evmachine::{Promise, Rejection};
 use evmachine_eval::{Answers, Chance};
 
 /// Beyond chance is what happens once in 1000 times, by half to each side.
@@ -32,7 +32,7 @@ pub(crate) fn measured(promise: &Promise, answers: &Answers) -> Option<String> {
                 "as promised, within chance"
             }
         }
-        None if promise.basis == Basis::ClassesLeftOut => "where the promise was an estimate",
+        None if promise.is_estimate() => "where the promise was an estimate",
         None => "where nothing could be promised",
     };
     Some(format!("{measured}, {judged}"))

@@ -1,5 +1,7 @@
 //! What scores mean: p-values, thresholds, P(known) and P(class | known), from rows that were not learned from.
 
+use std::collections::BTreeMap;
+
 use crate::beta::Beta;
 use crate::curve::support_of;
 use crate::decision::ClassScore;
@@ -16,9 +18,11 @@ pub(crate) struct Calibration {
     up_to: Vec<f64>,
     /// Weight of all, and of one row where so many of equal weight told as much.
     total: (f64, f64),
-    /// How the same rows score for the classes that are not theirs, in rising order: what a class that the model does not have
-    /// would score, by an estimate. Empty with one class.
+    /// How the same rows score for the classes that are not theirs, in rising order: a low estimate of what a class that the model does
+    /// not have would score. Empty with one class.
     left_out: Vec<LeftOut>,
+    /// Rows of classes that models of a trial did not have, in rising order; empty if there was no such trial.
+    apart: Vec<Apart>,
     /// Scores of strangers that were given, in rising order.
     strangers: Vec<f64>,
     /// P(class | known) is softmax of the supports times this.
@@ -51,6 +55,26 @@ pub(crate) struct LeftOut {
     /// Its own class, which was left out.
     pub(crate) class: u32,
     pub(crate) weight: f64,
+}
+
+/// A row of a class that a model of a trial did not have, as that model saw it. P-values of models with other classes and rows can be
+/// compared, scores cannot.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Apart {
+    pub(crate) p_value: f64,
+    /// The number its class had in training; the model may have lost the class since.
+    pub(crate) class: u32,
+    /// Classes that the model of the trial had.
+    pub(crate) met: u32,
+    pub(crate) weight: f64,
+}
+
+impl Apart {
+    /// How many rows like this one come as near to one of so many classes as this one came to those that it met: as many times more as
+    /// there are more classes.
+    fn reached(&self, classes: usize) -> f64 {
+        self.weight * classes as f64 / f64::from(self.met)
+    }
 }
 
 /// How a rule is to be kept.
@@ -108,6 +132,7 @@ impl Calibration {
             up_to: Vec::new(),
             total: (0.0, 0.0),
             left_out: Vec::new(),
+            apart: Vec::new(),
             strangers: Vec::new(),
             sharpness,
             accuracy,
@@ -127,6 +152,10 @@ impl Calibration {
         &self.left_out
     }
 
+    pub(crate) fn apart(&self) -> &[Apart] {
+        &self.apart
+    }
+
     pub(crate) fn strangers(&self) -> &[f64] {
         &self.strangers
     }
@@ -143,6 +172,11 @@ impl Calibration {
         self.edited = 0.0;
         self.rows = rows;
         self.left_out = left_out;
+    }
+
+    pub(crate) fn set_apart(&mut self, mut rows: Vec<Apart>) {
+        rows.sort_by(|a, b| a.p_value.total_cmp(&b.p_value));
+        self.apart = rows;
     }
 
     pub(crate) fn set_strangers(&mut self, mut scores: Vec<f64>) {
@@ -203,13 +237,13 @@ impl Calibration {
                     })
                     .collect()
             }
-            Rejection::FalseKnown(rate) => vec![self.above_strangers(rate, confidence); classes],
+            Rejection::FalseKnown(rate) => vec![self.above_strangers(rate, confidence, classes); classes],
         };
     }
 
     /// The lowest threshold that accepts at most `rate` of the strangers: by the order statistic of those that were given, with its
-    /// finite-sample correction; else, as an estimate, by the rows whose class was left out.
-    fn above_strangers(&self, rate: f64, confidence: f64) -> f64 {
+    /// finite-sample correction; else, as an estimate, by rows of classes that a trial left out, or by rows of the model's own classes.
+    fn above_strangers(&self, rate: f64, confidence: f64, classes: usize) -> f64 {
         if rate >= 1.0 {
             return f64::MIN;
         }
@@ -219,32 +253,57 @@ impl Calibration {
             // Fewer strangers than the rate takes are refused before they come here; the highest of them is what is left then.
             return self.strangers[count - accepted.clamp(1, count)].next_up();
         }
-        let total: f64 = self.left_out.iter().map(|row| row.weight).sum();
-        let mut above = 0.0;
-        for row in self.left_out.iter().rev() {
-            above += row.weight;
-            if above > rate * total {
-                return row.score.next_up();
-            }
+        if !self.apart.is_empty() {
+            let total: f64 = self.apart.iter().map(|row| row.weight).sum();
+            let p_values = self.apart.iter().map(|row| (row.p_value, row.reached(classes)));
+            let highest = first_too_many(p_values, rate * total).unwrap_or(1.0);
+            let end = (0..self.rows.len()).find(|&row| self.rank(self.rows[row].score) > highest);
+            return end.map_or(f64::INFINITY, |row| self.rows[row].score);
         }
-        f64::INFINITY
+        let total: f64 = self.left_out.iter().map(|row| row.weight).sum();
+        let scores = self.left_out.iter().map(|row| (row.score, row.weight));
+        first_too_many(scores, rate * total).map_or(f64::INFINITY, f64::next_up)
+    }
+
+    /// The p-value that a query needs more than, to score this or more.
+    fn rank(&self, score: f64) -> f64 {
+        self.p_value(score.next_down())
     }
 
     /// By class with rows, the share of its rows that would be accepted at a threshold if the model did not have the class; in rising
     /// order.
-    pub(crate) fn left_out_accepted(&self, threshold: f64) -> Vec<f64> {
-        let classes = self.left_out.iter().map(|row| row.class as usize + 1).max().unwrap_or(0);
-        let mut counts = vec![(0.0, 0.0); classes];
-        for row in &self.left_out {
-            let (all, accepted) = &mut counts[row.class as usize];
-            *all += row.weight;
-            *accepted += if row.score >= threshold { row.weight } else { 0.0 };
+    pub(crate) fn left_out_accepted(&self, threshold: f64, classes: usize) -> Vec<f64> {
+        if self.apart.is_empty() {
+            let rows = self.left_out.iter();
+            let accepted = |row: &LeftOut| if row.score >= threshold { row.weight } else { 0.0 };
+            return shares(rows.map(|row| (row.class, row.weight, accepted(row))));
         }
-        let mut shares: Vec<f64> =
-            counts.iter().filter(|(all, _)| *all > 0.0).map(|(all, accepted)| accepted / all).collect();
-        shares.sort_by(f64::total_cmp);
-        shares
+        let rank = self.rank(threshold);
+        let accepted = |row: &Apart| if row.p_value > rank { row.reached(classes) } else { 0.0 };
+        shares(self.apart.iter().map(|row| (row.class, row.weight, accepted(row))))
     }
+}
+
+/// Of values in rising order with their weights, the highest that more weight reaches than is allowed.
+fn first_too_many(rows: impl DoubleEndedIterator<Item = (f64, f64)>, allowed: f64) -> Option<f64> {
+    let mut above = 0.0;
+    let is_too_many = |(_, weight): &(f64, f64)| {
+        above += weight;
+        above > allowed
+    };
+    rows.rev().find(is_too_many).map(|(value, _)| value)
+}
+
+/// By class, the share of its weight that is accepted; in rising order.
+fn shares(rows: impl Iterator<Item = (u32, f64, f64)>) -> Vec<f64> {
+    let mut sums: BTreeMap<u32, (f64, f64)> = BTreeMap::new();
+    for (class, weight, accepted) in rows {
+        let sums = sums.entry(class).or_default();
+        *sums = (sums.0 + weight, sums.1 + accepted);
+    }
+    let mut shares: Vec<f64> = sums.values().map(|(all, accepted)| (accepted / all).min(1.0)).collect();
+    shares.sort_by(f64::total_cmp);
+    shares
 }
 
 /// Thresholds end here: a row with less has no psi left, and is unknown whatever the threshold.

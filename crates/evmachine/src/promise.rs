@@ -65,8 +65,11 @@ pub enum Basis {
     Given,
     /// Rows that were given as strangers.
     Strangers,
-    /// Classes of the model, each left out in turn: an estimate of what strangers do.
+    /// Classes left out in turn, by models that did not have them: an estimate of what strangers do.
     ClassesLeftOut,
+    /// Classes of the model, each hidden from the decision, because the model was not trained for a share of strangers: an estimate that
+    /// is too low, since the others were fitted beside them.
+    ClassesHidden,
     /// Nothing: the threshold was given as a number, or there was nothing to set it on.
     Nothing,
 }
@@ -133,8 +136,11 @@ impl Evm {
         if let Rejection::FalseKnown(_) = rule {
             (promise.rows, promise.basis) = (scores.strangers().len(), Basis::Strangers);
             if promise.rows == 0 {
-                (promise.rows, promise.basis) = (scores.left_out().len(), Basis::ClassesLeftOut);
-                let shares = scores.left_out_accepted(self.threshold());
+                (promise.rows, promise.basis) = match scores.apart().len() {
+                    0 => (scores.left_out().len(), Basis::ClassesHidden),
+                    rows => (rows, Basis::ClassesLeftOut),
+                };
+                let shares = scores.left_out_accepted(self.threshold(), self.classes.len());
                 let at = |share: f64| shares[(share * (shares.len() - 1) as f64).round() as usize];
                 promise.spread = (!shares.is_empty()).then(|| (at(0.1), at(0.9)));
                 return promise;
@@ -204,6 +210,7 @@ impl fmt::Display for Basis {
             Basis::Given => "rows given to calibrate on",
             Basis::Strangers => "rows given as strangers",
             Basis::ClassesLeftOut => "rows of classes left out in turn",
+            Basis::ClassesHidden => "rows of classes that the model has learned, each hidden in turn",
             Basis::Nothing => "nothing",
         })
     }
@@ -219,7 +226,7 @@ impl fmt::Display for Promise {
                 None => Ok(()),
             };
         }
-        if self.basis == Basis::ClassesLeftOut {
+        if self.is_estimate() {
             write!(formatter, ", an estimate from {} {}", self.rows, self.basis)?;
             if let Some((low, high)) = self.spread {
                 write!(
@@ -249,12 +256,23 @@ impl Promise {
         if rate == 0.0 && self.rule.is_calibrated() && !matches!(self.rule, Rejection::FalseKnown(_)) {
             return Some("nothing known may be rejected, so every query within reach gets a name".to_owned());
         }
-        if self.basis == Basis::ClassesLeftOut {
-            return Some(format!(
-                "no strangers were given: the threshold for {} is an estimate from classes left out in turn, and strangers of another \
-                 kind may do better or worse",
-                self.rule
-            ));
+        match self.basis {
+            Basis::ClassesLeftOut => {
+                return Some(format!(
+                    "no strangers were given: the threshold for {} is an estimate from classes left out in turn, and strangers of another \
+                     kind may do better or worse",
+                    self.rule
+                ));
+            }
+            Basis::ClassesHidden => {
+                return Some(format!(
+                    "no strangers were given, and no class was left out in training: the threshold for {} is an estimate from classes that \
+                     the model has learned, and several times as many strangers may be accepted. Give strangers, or train with this rule \
+                     on three classes or more",
+                    self.rule
+                ));
+            }
+            _ => {}
         }
         let needed = self.rows_needed?;
         if self.classes_without > 0 && self.range.is_some() {
@@ -272,6 +290,11 @@ impl Promise {
             self.asked(),
             self.effective_rows
         ))
+    }
+
+    /// Whether strangers to come may do otherwise: none were given.
+    pub fn is_estimate(&self) -> bool {
+        matches!(self.basis, Basis::ClassesLeftOut | Basis::ClassesHidden)
     }
 
     fn asked(&self) -> String {

@@ -370,6 +370,7 @@ impl Evm {
         let mut calibration = Calibration::new(rows, left_out, sharpness, accuracy, self.classes.len());
         if let Some(old) = &self.calibration {
             calibration.set_strangers(old.strangers().to_vec());
+            calibration.set_apart(old.apart().to_vec());
         }
         let info = calibration.info();
         self.calibration = Some(Arc::new(calibration));

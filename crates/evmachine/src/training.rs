@@ -2,8 +2,10 @@
 //!
 //! If there are many rows, a part of them is never learned: some to choose penalty and weights on, some to set the threshold on
 //! ([`many`]). The threshold then keeps its promise because those rows are exchangeable with the queries to come. If there are few,
-//! all are learned, and models of folds say of each row what the model would say had it not learned it ([`few`]).
+//! all are learned, and models of folds say of each row what the model would say had it not learned it ([`few`]). If a share of strangers
+//! is asked for, models without some of the classes say how strangers score ([`apart`]).
 
+mod apart;
 mod few;
 mod many;
 
@@ -52,12 +54,12 @@ pub(crate) fn fit(
         return data.learn(run, params, (&all, &[]));
     }
     // On a thread of the pool from start to end: between its stages nobody has to be woken.
-    let (model, mut report) =
-        rayon::scope(
-            |_| {
-                if labels.len() <= FEW { few::fit(&data, params) } else { many::fit(&data, params) }
-            },
-        )?;
+    let (model, mut report) = rayon::scope(|_| -> Result<_, FitError> {
+        let (mut model, report) =
+            if labels.len() <= FEW { few::fit(&data, params)? } else { many::fit(&data, params)? };
+        data.leave_classes_out(&mut model)?;
+        Ok((model, report))
+    })?;
     report.probe_penalty = model.witnesses.as_ref().map(|witnesses| witnesses.probe.penalty());
     report.shares = model.shares();
     Ok((model, report))

@@ -32,6 +32,8 @@ pub(crate) enum After {
     Reduce,
     Approximate,
     Device,
+    /// Decided by the model's ONNX graph.
+    Onnx,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -52,7 +54,7 @@ const DIMENSIONS: [usize; 4] = [2, 16, 128, 512];
 const PRESETS: [Preset; 3] = [Preset::Paper, Preset::Robust, Preset::Tuned];
 const RULES: [Rejection; 3] =
     [Rejection::FalseUnknown(0.05), Rejection::FalseUnknown(0.01), Rejection::FalseUnknownPerClass(0.05)];
-const AFTER: [After; 7] = [
+const AFTER: [After; 8] = [
     After::Nothing,
     After::Update,
     After::Edits,
@@ -60,6 +62,7 @@ const AFTER: [After; 7] = [
     After::Reduce,
     After::Approximate,
     After::Device,
+    After::Onnx,
 ];
 const LEVELS: [usize; 7] =
     [ROWS.len(), CLASSES.len(), SHAPES.len(), DIMENSIONS.len(), PRESETS.len(), RULES.len(), AFTER.len()];
@@ -89,6 +92,7 @@ impl Cell {
         let happens = match self.after {
             After::Forget | After::Update => self.classes > 2,
             After::Approximate | After::Device => self.rows >= 20_000,
+            After::Onnx => self.rows <= 20_000,
             _ => true,
         };
         // A few thousand classes of overlapping rows in the plane are one class in all but name.
@@ -156,9 +160,23 @@ impl fmt::Display for Cell {
     }
 }
 
-/// Few cells that together have every possible pair of levels, and those of up to 20,000 rows twice.
+/// Few cells that together have every possible pair of levels, and those of up to 20,000 rows twice. Graphs
+/// are decided by another program, and have cells of their own: each level of the others stands in one of them.
 pub(crate) fn all() -> Vec<Cell> {
-    let possible: Vec<Choice> = (0..LEVELS.iter().product())
+    let (graphs, possible): (Vec<Choice>, Vec<Choice>) =
+        possible().into_iter().partition(|choice| Cell::of(choice).after == After::Onnx);
+    let mut chosen = cover(&possible, |_, _| true);
+    let is_other = |choice: &Choice| Cell::of(choice).rows <= 20_000 && !chosen.contains(choice);
+    let others: Vec<Choice> = possible.iter().copied().filter(is_other).collect();
+    chosen.extend(cover(&others, |_, _| true));
+    chosen.extend(cover(&graphs, |_, factor| factor + 1 == LEVELS.len()));
+    let mut cells: Vec<Cell> = chosen.iter().map(Cell::of).collect();
+    cells.sort_by_key(|cell| cell.rows);
+    cells
+}
+
+fn possible() -> Vec<Choice> {
+    (0..LEVELS.iter().product())
         .map(|number: usize| {
             let mut rest = number;
             LEVELS.map(|levels| {
@@ -168,22 +186,18 @@ pub(crate) fn all() -> Vec<Cell> {
             })
         })
         .filter(|choice| Cell::of(choice).is_possible())
-        .collect();
-    let mut chosen = cover(&possible);
-    let is_other = |choice: &Choice| Cell::of(choice).rows <= 20_000 && !chosen.contains(choice);
-    let others: Vec<Choice> = possible.iter().copied().filter(is_other).collect();
-    chosen.extend(cover(&others));
-    let mut cells: Vec<Cell> = chosen.iter().map(Cell::of).collect();
-    cells.sort_by_key(|cell| cell.rows);
-    cells
+        .collect()
 }
 
-/// Cells that together have every pair of levels that the possible ones have, chosen greedily: each is the one that adds most pairs, of
+/// Cells that together have every pair of levels that the possible ones have, of the pairs of factors that count, chosen greedily: each is the one that adds most pairs, of
 /// those that add equally many the one with the fewest rows.
-fn cover(possible: &[Choice]) -> Vec<Choice> {
+fn cover(possible: &[Choice], counts: fn(usize, usize) -> bool) -> Vec<Choice> {
     let pairs = |choice: &Choice| {
         let choice = *choice;
-        (0..choice.len()).flat_map(move |i| (i + 1..choice.len()).map(move |j| (i, choice[i], j, choice[j])))
+        (0..choice.len())
+            .flat_map(move |i| (i + 1..choice.len()).map(move |j| (i, j)))
+            .filter(move |&(i, j)| counts(i, j))
+            .map(move |(i, j)| (i, choice[i], j, choice[j]))
     };
     let mut missing: HashSet<(usize, usize, usize, usize)> = possible.iter().flat_map(pairs).collect();
     let mut cells = Vec::new();

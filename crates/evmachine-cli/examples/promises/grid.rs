@@ -11,6 +11,7 @@ use evmachine_eval::{Chance, Search as TuneSearch, TuneOptions, tune};
 use crate::cells::{self, After, Cell, Preset};
 use crate::chance;
 use crate::drawn::Source;
+use crate::graph;
 
 const QUERIES: usize = 4_000;
 /// Rows that parameters are tuned on, at most.
@@ -21,8 +22,18 @@ pub(crate) struct Options {
     pub(crate) few: bool,
     /// Cells of so many rows alone.
     pub(crate) rows: std::ops::RangeInclusive<usize>,
-    /// Cells on a device alone; without it, all others.
-    pub(crate) device: bool,
+    pub(crate) place: Place,
+}
+
+/// Where the cells are that are run.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// On the processor.
+    Here,
+    /// On a CUDA device.
+    Device,
+    /// In ONNX graphs, which this Python with `onnxruntime` decides by.
+    Graph(String),
 }
 
 /// One model, asked about fresh rows.
@@ -46,14 +57,20 @@ struct Tally {
 pub(crate) fn run(options: &Options) -> Result<bool, Box<dyn Error>> {
     let cells: Vec<Cell> = cells::all()
         .into_iter()
-        .filter(|cell| (cell.after == After::Device) == options.device && options.rows.contains(&cell.rows))
+        .filter(|cell| match options.place {
+            Place::Here => !matches!(cell.after, After::Device | After::Onnx),
+            Place::Device => cell.after == After::Device,
+            Place::Graph(_) => cell.after == After::Onnx,
+        })
+        .filter(|cell| options.rows.contains(&cell.rows))
         .filter(|cell| !options.few || cell.rows <= 2_000)
         .collect();
     println!("{} cells; share of known rows rejected: mean, least, most; what it rests on\n", cells.len());
     let mut tally = Tally::default();
     for cell in &cells {
         let draws = if options.few { cell.draws().div_ceil(4) } else { cell.draws() };
-        let found: Vec<Draw> = (0..draws).map(|seed| draw(cell, seed)).collect::<Result<_, _>>()?;
+        let found: Vec<Draw> =
+            (0..draws).map(|seed| draw(cell, seed, &options.place)).collect::<Result<_, _>>()?;
         println!("{}", tally.line(cell, &found));
     }
     println!(
@@ -111,7 +128,7 @@ impl Tally {
     }
 }
 
-fn draw(cell: &Cell, seed: u64) -> Result<Draw, Box<dyn Error>> {
+fn draw(cell: &Cell, seed: u64, place: &Place) -> Result<Draw, Box<dyn Error>> {
     let mut source = Source::new(1 + seed * 7_919, cell.sizes(), cell.dimensions, cell.spread());
     let all: Vec<usize> = (0..cell.classes).collect();
     let metric = if cell.dimensions >= 128 { Metric::Cosine } else { Metric::Euclidean };
@@ -153,9 +170,14 @@ fn draw(cell: &Cell, seed: u64) -> Result<Draw, Box<dyn Error>> {
             };
             evm.reduce_with(&run, &params)?;
         }
-        After::Nothing | After::Approximate | After::Device => {}
+        After::Nothing | After::Approximate | After::Device | After::Onnx => {}
     }
-    let decisions = evm.decide_with(&run, &source.queries(&asked_of, QUERIES)?)?;
+    let queries = source.queries(&asked_of, QUERIES)?;
+    let decisions = evm.decide_with(&run, &queries)?;
+    let is_known: Vec<bool> = match place {
+        Place::Graph(python) => graph::known(python, &evm, &queries)?,
+        _ => decisions.iter().map(|decision| decision.class().is_some()).collect(),
+    };
     let promise = evm.promise();
     let per_class = matches!(cell.rule, Rejection::FalseUnknownPerClass(_));
     // Classes that share the threshold of all rows are promised nothing of their own.
@@ -164,8 +186,13 @@ fn draw(cell: &Cell, seed: u64) -> Result<Draw, Box<dyn Error>> {
         let alike = thresholds.iter().filter(|other| **other == thresholds[class]).count();
         !per_class || alike == 1
     };
-    let asked: Vec<_> = decisions.iter().filter(|decision| counts(decision.best())).collect();
-    let rejected = asked.iter().filter(|decision| decision.class().is_none()).count();
+    let asked: Vec<bool> = decisions
+        .iter()
+        .zip(is_known)
+        .filter(|(decision, _)| counts(decision.best()))
+        .map(|pair| pair.1)
+        .collect();
+    let rejected = asked.iter().filter(|is_known| !**is_known).count();
     Ok(Draw { asked: asked.len(), rejected, rows: promise.effective_rows, basis: promise.basis, seconds })
 }
 

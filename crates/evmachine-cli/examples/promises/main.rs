@@ -4,6 +4,7 @@
 //! cargo run --release -p evmachine-cli --example promises                          # some cells of the grid, in a minute
 //! cargo run --release -p evmachine-cli --example promises -- grid                  # all cells of it; --from ROWS, --to ROWS
 //! cargo run --release -p evmachine-cli --example promises -- grid --device         # those on a CUDA device
+//! cargo run --release -p evmachine-cli --example promises -- grid --onnx PYTHON    # those in ONNX graphs, by a Python with onnxruntime
 //! cargo run --release -p evmachine-cli --example promises -- strangers             # shares of strangers accepted
 //! cargo run --release -p evmachine-cli --example promises -- batches               # false discovery rates
 //! cargo run --release -p evmachine-cli --example promises -- confidence            # 200 trainings
@@ -20,6 +21,7 @@ mod cells;
 mod chance;
 mod divisions;
 mod drawn;
+mod graph;
 mod grid;
 #[path = "../sets/mod.rs"]
 mod sets;
@@ -29,6 +31,8 @@ mod times;
 use std::error::Error;
 use std::process::ExitCode;
 
+use crate::grid::Place;
+
 fn main() -> Result<ExitCode, Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let has = |flag: &str| arguments.iter().any(|argument| argument == flag);
@@ -37,10 +41,17 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
         Ok(arguments.get(at + 1).ok_or_else(|| format!("{flag} needs a number"))?.parse()?)
     };
     let kept = match arguments.first().map(String::as_str) {
-        None => grid::run(&grid::Options { few: true, device: false, rows: 0..=usize::MAX })?,
+        None => grid::run(&grid::Options { few: true, place: Place::Here, rows: 0..=usize::MAX })?,
         Some("grid") => {
             let rows = value("--from", 0)?..=value("--to", usize::MAX)?;
-            grid::run(&grid::Options { few: has("--few"), device: has("--device"), rows })?
+            let python = arguments.iter().position(|argument| argument == "--onnx");
+            let place = match python.map(|at| arguments.get(at + 1)) {
+                Some(Some(python)) => Place::Graph(python.clone()),
+                Some(None) => return Err("--onnx needs a Python that has onnxruntime".into()),
+                None if has("--device") => Place::Device,
+                None => Place::Here,
+            };
+            grid::run(&grid::Options { few: has("--few"), place, rows })?
         }
         Some("strangers") => strangers::run()?,
         Some("batches") => batches::run()?,

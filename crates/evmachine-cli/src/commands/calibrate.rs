@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::slice::from_ref;
 
 use clap::Args;
-use evmachine::{Basis, Evm, Features, Labels, Rejection};
+use evmachine::{Evm, Features, Labels, Rejection};
 use evmachine_eval::{Answers, Rates};
 
 use crate::calibration::{Seen, diagram, reliability};
@@ -132,7 +132,7 @@ fn thresholds(
         let promise = other.promise();
         let notes = [
             (place == RATES.len(), "chosen"),
-            (promise.basis == Basis::ClassesLeftOut, "an estimate"),
+            (promise.is_estimate(), "an estimate"),
             (promise.rows_needed.is_some() && promise.range.is_none(), "too few rows: a guess"),
         ];
         let notes: Vec<&str> = notes.into_iter().filter(|(is, _)| *is).map(|(_, note)| note).collect();

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::layout::{Column, f32s, f64s, u8s, u64s};
 use super::tensors::Tensors;
 use super::{FormatError, inconsistent};
-use crate::calibration::{Calibration, LeftOut, Scored};
+use crate::calibration::{Apart, Calibration, LeftOut, Scored};
 use crate::features::LARGEST;
 use crate::metric::Metric;
 use crate::model::Evm;
@@ -115,6 +115,25 @@ fn standard_of(
     Standard::from_parts(mean, deviation).ok_or_else(|| inconsistent("means and deviations of other columns"))
 }
 
+fn apart_of(tensors: &Tensors<'_>) -> Result<Vec<Apart>, FormatError> {
+    let count = tensors.length("apart_p_values")?;
+    let p_values = tensors.f64s("apart_p_values", count, |value| (0.0..=1.0).contains(&value))?;
+    let weights = tensors.f64s("apart_weights", count, |value| value > 0.0)?;
+    let number = |name: &str, least: u32| -> Result<Vec<u32>, FormatError> {
+        let numbers = tensors.counts(name, count)?.into_iter();
+        numbers
+            .map(|number| u32::try_from(number).ok().filter(|&number| number >= least))
+            .map(|number| {
+                number
+                    .ok_or_else(|| inconsistent(format!("tensor {name:?} has a number that is not possible")))
+            })
+            .collect()
+    };
+    let (classes, met) = (number("apart_classes", 0)?, number("apart_met", 1)?);
+    let rows = p_values.iter().zip(&weights).zip(classes.iter().zip(&met));
+    Ok(rows.map(|((&p_value, &weight), (&class, &met))| Apart { p_value, class, met, weight }).collect())
+}
+
 impl Evm {
     /// Whether a file of version 4 cannot hold the model.
     pub(super) fn is_calibrated(&self) -> bool {
@@ -191,6 +210,13 @@ impl Evm {
             tensors.push(("left_out_scores", f64s(rows.len(), rows.iter().map(|row| row.score))));
             tensors.push(("left_out_weights", f64s(rows.len(), rows.iter().map(|row| row.weight))));
             tensors.push(("left_out_classes", u64s(rows.len(), rows.iter().map(|row| u64::from(row.class)))));
+            let rows = calibration.apart();
+            if !rows.is_empty() {
+                tensors.push(("apart_p_values", f64s(rows.len(), rows.iter().map(|row| row.p_value))));
+                tensors.push(("apart_weights", f64s(rows.len(), rows.iter().map(|row| row.weight))));
+                tensors
+                    .push(("apart_classes", u64s(rows.len(), rows.iter().map(|row| u64::from(row.class)))));
+            }
             if !calibration.strangers().is_empty() {
                 tensors.push(("stranger_scores", numbers(calibration.strangers())));
             }
@@ -328,6 +354,9 @@ impl Evm {
         }
         let mut calibration = Calibration::new(rows, left_out, sharpness, accuracy, classes);
         calibration.edited = edited;
+        if tensors.has("apart_p_values") {
+            calibration.set_apart(apart_of(tensors)?);
+        }
         if tensors.has("stranger_scores") {
             let count = tensors.length("stranger_scores")?;
             calibration.set_strangers(tensors.f64s("stranger_scores", count, |_| true)?);

@@ -146,8 +146,8 @@ class ExtremeValueMachine(Corrections):
         rules if neither ``rejection_threshold`` nor ``max_false_known`` is given.
     max_false_known : float or None, default=None
         At most this share of unknown queries is accepted, if they are like the rows given to :meth:`fit_unknowns`.
-        Without such rows it is an estimate from classes left out in turn. It rules if it is given and
-        ``rejection_threshold`` is not.
+        Without such rows it is an estimate: ``fit`` leaves classes out in turn, which takes up to five more fits of up
+        to 10,000 rows. It rules if it is given and ``rejection_threshold`` is not.
     per_class : bool, default=False
         Whether ``max_false_unknown`` is kept in each class by itself: of the known queries whose best class it is.
         Classes with too few held-out rows have the threshold of all rows.

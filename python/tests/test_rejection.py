@@ -92,10 +92,10 @@ def test_the_rule_can_be_changed_after_training(plain, split):
     assert machine._model == plain._model
     shares = []
     for share in (0.05, 0.5):
-        with pytest.warns(FallbackWarning, match="is an estimate from classes left out in turn"):
+        with pytest.warns(FallbackWarning, match="is an estimate from classes that the model has learned"):
             machine.set_rejection(max_false_known=share)
         shares.append(rejected(machine, split[2]))
-        assert machine.promise_["basis"] == "classes_left_out" and "an estimate" in machine.promise_["text"]
+        assert machine.promise_["basis"] == "classes_hidden" and "an estimate" in machine.promise_["text"]
     assert shares[0] > shares[1]
     machine.set_rejection(max_false_unknown=0.2, per_class=True)
     assert len(set(machine._model.thresholds)) > 5

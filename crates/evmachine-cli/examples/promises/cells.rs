@@ -140,6 +140,12 @@ impl Cell {
     }
 }
 
+impl fmt::Display for After {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.pad(&format!("{self:?}").to_lowercase())
+    }
+}
+
 impl fmt::Display for Cell {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let shape = match self.shape {
@@ -154,7 +160,7 @@ impl fmt::Display for Cell {
             self.dimensions,
             self.classes,
             format!("{:?}", self.preset).to_lowercase(),
-            format!("{:?}", self.after).to_lowercase(),
+            self.after.to_string(),
             self.rule.to_string(),
         )
     }

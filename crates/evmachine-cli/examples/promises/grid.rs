@@ -23,6 +23,8 @@ pub(crate) struct Options {
     /// Cells of so many rows alone.
     pub(crate) rows: std::ops::RangeInclusive<usize>,
     pub(crate) place: Place,
+    /// Cells in which this happens after the fit alone.
+    pub(crate) after: Option<String>,
 }
 
 /// Where the cells are that are run.
@@ -63,6 +65,7 @@ pub(crate) fn run(options: &Options) -> Result<bool, Box<dyn Error>> {
             Place::Graph(_) => cell.after == After::Onnx,
         })
         .filter(|cell| options.rows.contains(&cell.rows))
+        .filter(|cell| options.after.as_ref().is_none_or(|after| *after == cell.after.to_string()))
         .filter(|cell| !options.few || cell.rows <= 2_000)
         .collect();
     println!("{} cells; share of known rows rejected: mean, least, most; what it rests on\n", cells.len());

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! cargo run --release -p evmachine-cli --example promises                          # some cells of the grid, in a minute
-//! cargo run --release -p evmachine-cli --example promises -- grid                  # all cells of it; --from ROWS, --to ROWS
+//! cargo run --release -p evmachine-cli --example promises -- grid                  # all cells of it; --from ROWS, --to ROWS, --after edits
 //! cargo run --release -p evmachine-cli --example promises -- grid --device         # those on a CUDA device
 //! cargo run --release -p evmachine-cli --example promises -- grid --onnx PYTHON    # those in ONNX graphs, by a Python with onnxruntime
 //! cargo run --release -p evmachine-cli --example promises -- strangers             # shares of strangers accepted
@@ -41,7 +41,9 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
         Ok(arguments.get(at + 1).ok_or_else(|| format!("{flag} needs a number"))?.parse()?)
     };
     let kept = match arguments.first().map(String::as_str) {
-        None => grid::run(&grid::Options { few: true, place: Place::Here, rows: 0..=usize::MAX })?,
+        None => {
+            grid::run(&grid::Options { few: true, place: Place::Here, rows: 0..=usize::MAX, after: None })?
+        }
         Some("grid") => {
             let rows = value("--from", 0)?..=value("--to", usize::MAX)?;
             let python = arguments.iter().position(|argument| argument == "--onnx");
@@ -51,7 +53,9 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
                 None if has("--device") => Place::Device,
                 None => Place::Here,
             };
-            grid::run(&grid::Options { few: has("--few"), place, rows })?
+            let after = arguments.iter().position(|argument| argument == "--after");
+            let after = after.and_then(|at| arguments.get(at + 1)).cloned();
+            grid::run(&grid::Options { few: has("--few"), place, rows, after })?
         }
         Some("strangers") => strangers::run()?,
         Some("batches") => batches::run()?,

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::slice::from_ref;
 
 use clap::Args;
-use evmachine::{Concern, Evm, Features, FitError, Report, Shares, TailMemory};
+use evmachine::{Concern, Evm, Features, FitError, Params, Rejection, Report, Shares, TailMemory};
 
 use crate::console::Console;
 use crate::data::{DataArguments, feature_names};
@@ -71,6 +71,11 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
     }
     params.confidence = arguments.rejection.confidence.unwrap_or(params.confidence);
     params.check()?;
+    let (rule, confidence) = (params.rejection_threshold, params.confidence);
+    if let (Some(_), Rejection::FalseKnown(_)) = (&arguments.unknown_data, rule) {
+        // The strangers that are given set the threshold: no class has to be left out to estimate how strangers score.
+        params.rejection_threshold = Params::default().rejection_threshold;
+    }
     let columns = DataArguments { fill: arguments.fill.rule, ..arguments.columns.learned_with(&params) };
     let store = arguments.scratch.store(console, &arguments.output);
     let mut data = columns.read_large(console, &arguments.data, None, Some(&store))?;
@@ -110,6 +115,7 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
     if let Some(path) = &arguments.unknown_data {
         let unknown = columns.read_unlabelled(console, from_ref(path), Some(&evm))?;
         evm.calibrate_unknowns(&unknown.features).map_err(|error| unknown.failure(error))?;
+        evm.set_rule(rule, confidence).map_err(|error| unknown.failure(error))?;
     }
     model::save(&evm, &arguments.output)?;
     drop(data);

@@ -214,8 +214,9 @@ impl Evm {
             if !rows.is_empty() {
                 tensors.push(("apart_p_values", f64s(rows.len(), rows.iter().map(|row| row.p_value))));
                 tensors.push(("apart_weights", f64s(rows.len(), rows.iter().map(|row| row.weight))));
-                tensors
-                    .push(("apart_classes", u64s(rows.len(), rows.iter().map(|row| u64::from(row.class)))));
+                let numbers = |number: fn(&Apart) -> u32| rows.iter().map(move |row| u64::from(number(row)));
+                tensors.push(("apart_classes", u64s(rows.len(), numbers(|row| row.class))));
+                tensors.push(("apart_met", u64s(rows.len(), numbers(|row| row.met))));
             }
             if !calibration.strangers().is_empty() {
                 tensors.push(("stranger_scores", numbers(calibration.strangers())));

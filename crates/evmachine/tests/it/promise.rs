@@ -237,8 +237,12 @@ fn strangers_are_counted_and_too_few_are_refused() {
     let (mut evm, _) = Evm::fit(&Params::robust(), &features, &labels).unwrap();
     evm.set_rejection(Rejection::FalseKnown(0.05)).unwrap();
     let promise = evm.promise();
-    assert_eq!(promise.basis, Basis::ClassesLeftOut);
-    assert!(promise.doubt().unwrap().contains("an estimate"), "{:?}", promise.doubt());
+    assert_eq!(promise.basis, Basis::ClassesHidden);
+    assert!(
+        promise.is_estimate() && promise.doubt().unwrap().contains("an estimate"),
+        "{:?}",
+        promise.doubt()
+    );
     let given = strange.queries(1_000);
     evm.calibrate_unknowns(&given).unwrap();
     for rate in [0.01, 0.05] {
@@ -268,6 +272,40 @@ fn strangers_are_counted_and_too_few_are_refused() {
         evm.probability_known(evm.decide(&given).unwrap()[0].score(), 2.0).unwrap_err(),
         CalibrateError::Prior { prior: 2.0 }
     );
+}
+
+#[test]
+fn classes_left_out_in_training_say_how_strangers_score() {
+    let mut shares = [0.0; 2];
+    for seed in 0..4 {
+        let mut known = Source::new(30 + seed, &[60; 20], 16, 1.2);
+        let mut strange = Source::new(40 + seed, &[60; 20], 16, 1.2);
+        let (features, labels) = known.training();
+        let params = Params { rejection_threshold: Rejection::FalseKnown(0.05), ..Params::default() };
+        let (mut evm, _) = Evm::fit(&params, &features, &labels).unwrap();
+        let promise = evm.promise();
+        assert_eq!((promise.basis, promise.rows, promise.range), (Basis::ClassesLeftOut, 1_200, None));
+        let (low, high) = promise.spread.unwrap();
+        assert!(low < 0.05 && high > 0.05 && high < 0.5, "{low} {high}");
+        let strangers = strange.queries(2_000);
+        shares[0] += (1.0 - rejected(&evm, &strangers)) / 4.0;
+        assert_eq!(Evm::from_bytes(&evm.to_bytes().unwrap()).unwrap(), evm);
+        // It follows a change of the model, and forgets a class of the trial as it does others.
+        let before = evm.threshold();
+        evm.set_rejection(Rejection::FalseKnown(0.2)).unwrap();
+        assert!(evm.threshold() < before);
+        evm.forget_class("19").unwrap();
+        assert_eq!(evm.promise().basis, Basis::ClassesLeftOut);
+        assert_eq!(Evm::from_bytes(&evm.to_bytes().unwrap()).unwrap(), evm);
+        // Trained by another rule, it has nothing better than its own classes.
+        let (mut other, _) = Evm::fit(&Params::default(), &features, &labels).unwrap();
+        other.set_rejection(Rejection::FalseKnown(0.05)).unwrap();
+        assert_eq!(other.promise().basis, Basis::ClassesHidden);
+        assert!(other.promise().doubt().unwrap().contains("several times as many strangers"));
+        shares[1] += (1.0 - rejected(&other, &strangers)) / 4.0;
+    }
+    assert!(shares[0] < 0.1 && shares[0] > 0.02, "{shares:?}");
+    assert!(shares[0] < shares[1], "{shares:?}");
 }
 
 #[test]

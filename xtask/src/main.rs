@@ -143,7 +143,17 @@ const TEST: &[Step] = &[
 /// Needs `rustup target add aarch64-unknown-linux-gnu`, and of Debian `qemu-user` and `gcc-aarch64-linux-gnu`.
 const NEON: &[Step] = &[Step {
     what: "tests on NEON",
-    arguments: &["test", "--target", "aarch64-unknown-linux-gnu", "-p", "evmachine", "--lib", "--locked"],
+    arguments: &[
+        "test",
+        "--target",
+        "aarch64-unknown-linux-gnu",
+        "-p",
+        "evmachine-engine",
+        "-p",
+        "evmachine",
+        "--lib",
+        "--locked",
+    ],
     environment: &[
         ("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER", "aarch64-linux-gnu-gcc"),
         ("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER", "qemu-aarch64 -L /usr/aarch64-linux-gnu"),

@@ -3,7 +3,7 @@
 
 use std::ops::ControlFlow;
 
-use evmachine::device::{CoverClass, CoverWork, DeviceError, Source};
+use evmachine_engine::device::{CoverClass, CoverWork, DeviceError, Source};
 
 use crate::engine::Argument::{Address, Count};
 use crate::engine::Engine;

@@ -12,7 +12,7 @@ use cudarc::driver::{
     DriverError, LaunchConfig, PushKernelArg,
 };
 use cudarc::nvrtc::{CompileOptions, compile_ptx_with_opts};
-use evmachine::device::{DeviceError, Source};
+use evmachine_engine::device::{DeviceError, Source};
 
 use crate::error::{Failure, OpenError};
 use crate::library;

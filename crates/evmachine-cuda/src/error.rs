@@ -2,7 +2,7 @@
 
 use cudarc::cublas::result::CublasError;
 use cudarc::driver::DriverError;
-use evmachine::device::DeviceError;
+use evmachine_engine::device::DeviceError;
 use thiserror::Error;
 
 /// A device that cannot be opened.

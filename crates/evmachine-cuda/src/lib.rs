@@ -42,7 +42,7 @@ mod tails;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use evmachine::device::{CoverWork, Deliver, Device, DeviceError, SupportWork, TailWork, Tails};
+use evmachine_engine::device::{CoverWork, Deliver, Device, DeviceError, SupportWork, TailWork, Tails};
 
 use self::engine::Engine;
 use self::engines::Engines;

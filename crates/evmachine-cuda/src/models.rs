@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use evmachine::device::{SupportModel, SupportWork};
+use evmachine_engine::device::{SupportModel, SupportWork};
 
 use crate::engine::Engine;
 use crate::error::Failure;

@@ -2,8 +2,8 @@
 #![allow(unsafe_code)]
 
 use cudarc::driver::CudaSlice;
-use evmachine::device::{FitRule, Tails};
-use evmachine::{FitStatus, PsiModel, SHAPE_CAP, TailModel};
+use evmachine_engine::device::{FitRule, Tails};
+use evmachine_engine::{FitStatus, PsiModel, SHAPE_CAP, TailModel};
 use rayon::prelude::*;
 
 use crate::engine::Argument::{Address, Count, Double, Long};

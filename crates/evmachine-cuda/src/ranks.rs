@@ -2,8 +2,8 @@
 #![allow(unsafe_code)]
 
 use cudarc::driver::CudaSlice;
-use evmachine::Metric;
-use evmachine::device::Source;
+use evmachine_engine::Metric;
+use evmachine_engine::device::Source;
 
 use crate::engine::Argument::{Address, Count, Long};
 use crate::engine::{Digits, Engine, Tile};

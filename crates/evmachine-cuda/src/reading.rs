@@ -4,7 +4,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use cudarc::driver::{CudaContext, CudaStream, DriverError};
-use evmachine::device::DeviceError;
+use evmachine_engine::device::DeviceError;
 
 use crate::error::{Failure, OpenError};
 use crate::library;

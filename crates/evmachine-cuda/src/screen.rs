@@ -7,7 +7,7 @@
 #![allow(unsafe_code)]
 
 use cudarc::driver::CudaSlice;
-use evmachine::device::Tails;
+use evmachine_engine::device::Tails;
 
 use crate::engine::Argument::{self, Address, Count, Long, Single};
 use crate::engine::{Digits, Tile};

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use cudarc::driver::{CudaContext, CudaEvent, CudaStream, PinnedHostSlice, result};
-use evmachine::device::Source;
+use evmachine_engine::device::Source;
 use rayon::prelude::*;
 
 use crate::error::Failure;

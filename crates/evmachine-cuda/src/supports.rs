@@ -4,8 +4,10 @@
 use std::ops::ControlFlow;
 
 use cudarc::driver::{CudaEvent, CudaSlice};
-use evmachine::TailModel;
-use evmachine::device::{CurveValues, Deliver, DeviceError, Source, SupportModel, SupportWork, Supports};
+use evmachine_engine::TailModel;
+use evmachine_engine::device::{
+    CurveValues, Deliver, DeviceError, Source, SupportModel, SupportWork, Supports,
+};
 
 use crate::engine::Argument::{Address, Count, Long};
 use crate::engine::Engine;

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use cudarc::driver::CudaSlice;
-use evmachine::device::{DeviceError, Source, TailWork, Tails, Vectors};
+use evmachine_engine::device::{DeviceError, Source, TailWork, Tails, Vectors};
 
 use crate::engine::Engine;
 use crate::error::Failure;

@@ -6,16 +6,16 @@
 
 use rayon::prelude::*;
 
-use crate::distance;
-use crate::error::Halt;
-use crate::holdout::spread;
+use crate::error::RunError;
 use crate::model::Evm;
 use crate::params::TailSize;
-use crate::points::Points;
-use crate::progress::{Run, Stage};
-use crate::psi::{FitStatus, PsiModel};
-use crate::tail_memory::remembered;
-use crate::weibull::{Workspace, fit_tail};
+use evmachine_engine::distance;
+use evmachine_engine::math::spread;
+use evmachine_engine::points::Points;
+use evmachine_engine::psi::weibull::{Workspace, fit_tail};
+use evmachine_engine::psi::{FitStatus, PsiModel};
+use evmachine_engine::run::{Run, Stage};
+use evmachine_engine::tail::memory::remembered;
 
 /// Points of the class that each is measured against, at most.
 const MEASURED: usize = 256;
@@ -55,14 +55,14 @@ impl Evm {
     }
 
     /// Lets go of all tails, and fits every point of a class that is alone.
-    pub(crate) fn be_alone(&mut self, run: &Run<'_>) -> Result<(), Halt> {
+    pub(crate) fn be_alone(&mut self, run: &Run<'_>) -> Result<(), RunError> {
         let tail = remembered(&[], 1, self.tail_memory);
         self.classes[0].tails.fill(tail);
         self.fit_alone(run)
     }
 
     /// Fits every point of a class that is alone.
-    pub(crate) fn fit_alone(&mut self, run: &Run<'_>) -> Result<(), Halt> {
+    pub(crate) fn fit_alone(&mut self, run: &Run<'_>) -> Result<(), RunError> {
         let (d, params) = (self.dimensions, &self.params);
         let class = &self.classes[0];
         let points = Points::ready(&class.vectors[..], d);
@@ -72,7 +72,7 @@ impl Evm {
         let columns = distance::columns(&params.metric, &points, &some);
         let rows: Vec<usize> = (0..points.len()).collect();
         let meter = run.meter(Stage::Tails, rows.len());
-        let fits: Result<Vec<Vec<PsiModel>>, Halt> = rows
+        let fits: Result<Vec<Vec<PsiModel>>, RunError> = rows
             .par_chunks(run.block_rows(rows.len()))
             .map(|rows| {
                 meter.check()?;
@@ -92,7 +92,10 @@ impl Evm {
                         .map(|&value| (f64::from(value) / params.distance_multiplier) as f32)
                         .collect();
                     let tail = if tail.is_empty() { &[0.0][..] } else { &tail[..] };
-                    PsiModel { status: FitStatus::WithinClass, ..fit_tail(tail, params, &mut workspace) }
+                    PsiModel {
+                        status: FitStatus::WithinClass,
+                        ..fit_tail(tail, &params.fit_rule(), &mut workspace)
+                    }
                 };
                 let fits = rows.iter().enumerate().map(fit).collect();
                 meter.advance(rows.len())?;

@@ -4,18 +4,18 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::distance::{self, Columns};
-use crate::error::{FeatureError, FitError, Halt, LabelError};
-use crate::features::Features;
+use crate::error::{FeatureError, FitError, LabelError, RunError};
 use crate::labels::{self, Labels};
-use crate::metric::Metric;
 use crate::model::{ClassModel, Evm};
-use crate::points::Points;
-use crate::progress::Run;
 use crate::smoothing::{self, ClassRows, Smoothing};
 use crate::standard::Standard;
-use crate::tail::Rows;
 use crate::whitening::{self, Whitening};
+use evmachine_engine::distance::{self, Columns};
+use evmachine_engine::features::Features;
+use evmachine_engine::metric::Metric;
+use evmachine_engine::points::Points;
+use evmachine_engine::run::Run;
+use evmachine_engine::tail::Rows;
 
 /// The rows of a batch, grouped by class.
 pub(crate) struct Batch<'a> {
@@ -106,11 +106,7 @@ impl<'a> Batch<'a> {
                 whitening::Grouped { points: &self.points, order: &self.order, classes: &self.classes };
             model.whitening = Some(Arc::new(Whitening::estimate(run, amount, &rows)?));
         }
-        let points = match run.scratch {
-            Some(scratch) => model.whitened_there(scratch, self.points)?,
-            None => model.whitened(self.points)?,
-        };
-        Ok(Self { points, ..self })
+        Ok(Self { points: model.whitened_in(run, self.points)?, ..self })
     }
 
     /// The rows of the batch and others that are not learned, as negatives: where they would be had all been learned.
@@ -120,7 +116,7 @@ impl<'a> Batch<'a> {
         model: &Evm,
         ids: &[u32],
         others: &[usize],
-    ) -> Result<Option<Bystanders>, Halt> {
+    ) -> Result<Option<Bystanders>, RunError> {
         if others.is_empty() {
             return Ok(None);
         }
@@ -143,7 +139,7 @@ impl<'a> Batch<'a> {
     }
 
     /// Moves the rows towards their neighbours; where they were before, if they moved.
-    pub(crate) fn smooth(&mut self, run: &Run<'_>, model: &Evm) -> Result<Option<Points<'a>>, Halt> {
+    pub(crate) fn smooth(&mut self, run: &Run<'_>, model: &Evm) -> Result<Option<Points<'a>>, RunError> {
         let Some(smoothing) = smoothing_of(model) else { return Ok(None) };
         let rows: Vec<ClassRows<'_>> = model
             .classes
@@ -152,10 +148,7 @@ impl<'a> Batch<'a> {
             .map(|(class, range)| ClassRows { new: &self.order[range.clone()], old: &class.vectors })
             .collect();
         let (metric, points) = (&model.params.metric, &self.points);
-        let smoothed = match run.scratch {
-            Some(scratch) => smoothing::smooth_there(run, scratch, metric, smoothing, points, &rows)?,
-            None => smoothing::smooth(run, metric, smoothing, points, &rows)?,
-        };
+        let smoothed = smoothing::smooth_in(run, metric, smoothing, points, &rows)?;
         Ok(Some(std::mem::replace(&mut self.points, smoothed)))
     }
 }
@@ -177,10 +170,7 @@ pub(crate) fn group<'a>(
         let raw = Points::ready(features.values(), features.columns());
         model.standard = Some(Arc::new(Standard::estimate(&raw, learned)));
     }
-    let points = match run.scratch {
-        Some(scratch) => model.standardized_there(scratch, features)?,
-        None => model.standardized(features)?,
-    };
+    let points = model.standardized_in(run, features)?;
     Ok(Batch::new(points, ids, learned, model.classes.len()))
 }
 

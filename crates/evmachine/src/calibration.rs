@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use crate::beta::Beta;
-use crate::curve::support_of;
 use crate::decision::ClassScore;
 use crate::params::TailModel;
 use crate::promise;
 use crate::rejection::Rejection;
+use evmachine_engine::psi::curve::support_of;
 
 /// Scores of rows held out of training, which a query's score is compared with.
 #[derive(Debug, Clone, PartialEq)]
@@ -467,7 +467,14 @@ mod tests {
         calibration.set_thresholds(rule(0.1), TailModel::Weibull, 2);
         let accepted = |threshold: f64| (0..100).filter(|&i| left_out(i).score >= threshold).count();
         assert_eq!(accepted(calibration.thresholds[0]), 10);
-        assert_eq!(calibration.left_out_accepted(calibration.thresholds[0]), [0.1, 0.1]);
+        assert_eq!(calibration.left_out_accepted(calibration.thresholds[0], 2), [0.1, 0.1]);
+        // Of strangers with the p-values 0.01, 0.02, ... that met one class, 20 of 100 may come as near to one of two classes.
+        let apart = |i: u32| Apart { p_value: f64::from(i) / 100.0, class: i % 2, met: 1, weight: 1.0 };
+        calibration.set_apart((0..100).map(apart).collect());
+        calibration.set_thresholds(rule(0.2), TailModel::Weibull, 2);
+        let rows = calibration.rows().iter().filter(|row| row.score < calibration.thresholds[0]).count();
+        assert_eq!(rows, 45, "the first p-value above 0.89 is 46 / 51");
+        assert_eq!(calibration.left_out_accepted(calibration.thresholds[0], 2), [0.16, 0.2]);
         calibration.set_strangers((0..99).map(f64::from).collect());
         calibration.set_thresholds(rule(0.1), TailModel::Weibull, 2);
         // Of 100, the stranger to come counted, 10 may be accepted: 9 of the 99.

@@ -14,12 +14,12 @@ mod weighted;
 
 use rayon::prelude::*;
 
-use crate::curve::Curve;
-use crate::error::Halt;
-use crate::metric::Metric;
+use crate::error::RunError;
 use crate::params::{Budget, Params, Reduction};
-use crate::points::Points;
-use crate::progress::{Meter, Run, Stage};
+use evmachine_engine::metric::Metric;
+use evmachine_engine::points::Points;
+use evmachine_engine::psi::curve::Curve;
+use evmachine_engine::run::{Meter, Run, Stage};
 
 use self::memory::Memory;
 use self::neighbors::Neighbors;
@@ -113,18 +113,21 @@ pub(crate) fn choose(
     reduction: Reduction,
     target: Target,
     classes: &[Candidates<'_>],
-) -> Result<Vec<Cover>, Halt> {
-    let resources =
-        Resources { run, meter: &run.meter(Stage::Cover, classes.len()), memory: &Memory::new(run.memory) };
+) -> Result<Vec<Cover>, RunError> {
+    let resources = Resources {
+        run,
+        meter: &run.meter(Stage::Cover, classes.len()),
+        memory: &Memory::new(run.working_memory()),
+    };
     let everything = || classes.iter().map(|class| Cover::everything(class.len())).collect();
-    let each = |choice: &(dyn Fn(&Candidates<'_>) -> Result<Cover, Halt> + Sync)| {
+    let each = |choice: &(dyn Fn(&Candidates<'_>) -> Result<Cover, RunError> + Sync)| {
         let chosen = classes.par_iter().map(|class| {
             resources.meter.check()?;
             let cover = choice(class)?;
             resources.meter.advance(1)?;
             Ok(cover)
         });
-        chosen.collect::<Result<Vec<Cover>, Halt>>()
+        chosen.collect::<Result<Vec<Cover>, RunError>>()
     };
     match (target, reduction) {
         (Target::Threshold(threshold), _) if threshold >= 1.0 => Ok(everything()),
@@ -190,7 +193,7 @@ mod tests {
 
     use super::*;
     use crate::params::TailModel;
-    use crate::psi::{FitStatus, PsiModel};
+    use evmachine_engine::psi::{FitStatus, PsiModel};
 
     /// Points on a line, each with a Weibull curve of its own.
     pub(super) fn line(points: &[(f32, f64, f64)]) -> Candidates<'static> {

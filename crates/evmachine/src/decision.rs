@@ -2,19 +2,19 @@
 
 use serde::Serialize;
 
-use crate::curve::{ln_psi, support_of_ln};
-use crate::device::Supports;
 use crate::error::{FeatureError, ParamsError, PredictError};
-use crate::features::Features;
 use crate::ignored;
 use crate::model::{ClassModel, Evm};
 use crate::params::{Params, TailModel};
-use crate::points::Points;
-use crate::progress::Run;
-use crate::search::Search;
 use crate::support::{Best, Scratch, keep_largest};
 use crate::sweep::{Part, Sweep};
 use crate::threshold::CalibrateError;
+use evmachine_engine::device::Supports;
+use evmachine_engine::features::Features;
+use evmachine_engine::points::Points;
+use evmachine_engine::psi::curve::{ln_psi, support_of_ln};
+use evmachine_engine::run::Run;
+use evmachine_engine::search::Search;
 
 /// Queries that witnesses are asked about at once.
 const QUERIES: usize = 4096;
@@ -437,7 +437,7 @@ pub(crate) fn score(model: TailModel, supports: &[f64]) -> ClassScore {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::curve::support_of;
+    use evmachine_engine::psi::curve::support_of;
 
     #[test]
     fn the_score_is_the_mean_of_psi() {

@@ -6,16 +6,16 @@ use rayon::prelude::*;
 use thiserror::Error;
 
 use crate::cover::Target;
-use crate::device::DeviceError;
-use crate::error::{FeatureError, ParamsError, ended_by_halt};
-use crate::features::Features;
-use crate::metric::MetricError;
+use crate::error::{FeatureError, ParamsError, ends_with_run};
 use crate::model::{ClassModel, Evm};
 use crate::params::{Params, ReduceWhen, TailMemory, TailModel};
-use crate::progress::{Run, Stage};
-use crate::psi::PsiModel;
 use crate::reduce::Originals;
-use crate::weibull::{Workspace, fit_tail};
+use evmachine_engine::device::DeviceError;
+use evmachine_engine::features::Features;
+use evmachine_engine::metric::MetricError;
+use evmachine_engine::psi::PsiModel;
+use evmachine_engine::psi::weibull::{Workspace, fit_tail};
+use evmachine_engine::run::{Run, Stage};
 
 /// A model that could not be derived.
 #[derive(Debug, Clone, PartialEq, Error)]
@@ -43,7 +43,7 @@ pub enum DeriveError {
     Stopped,
 }
 
-ended_by_halt!(DeriveError);
+ends_with_run!(DeriveError);
 
 /// The model that training with `params` on the same features, which `model` was trained on, would have given.
 ///
@@ -83,7 +83,7 @@ impl TailFits {
                 return Err(DeriveError::NotDerivable);
             }
             let fits = source.tails.par_iter().map_init(Workspace::default, |workspace, tail| {
-                fit_tail(&tail[..size.min(tail.len())], &params, workspace)
+                fit_tail(&tail[..size.min(tail.len())], &params.fit_rule(), workspace)
             });
             let fits: Vec<PsiModel> = fits.collect();
             meter.advance(fits.len())?;

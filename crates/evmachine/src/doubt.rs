@@ -2,13 +2,13 @@
 
 use serde::Serialize;
 
-use crate::curve::ln_psi;
 use crate::decision::{ClassScore, Decision};
 use crate::error::PredictError;
 use crate::explain::Speaker;
-use crate::features::Features;
 use crate::model::Evm;
-use crate::progress::Run;
+use evmachine_engine::features::Features;
+use evmachine_engine::psi::curve::ln_psi;
+use evmachine_engine::run::Run;
 
 /// What a decision rests on.
 #[derive(Debug, Clone, PartialEq, Serialize)]

@@ -18,10 +18,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::aside::Aside;
 use crate::error::EditError;
-use crate::features::Features;
 use crate::model::{Cache, ClassModel, Evm};
-use crate::progress::Run;
 use crate::sample::Role;
+use evmachine_engine::features::Features;
+use evmachine_engine::run::Run;
 use here::Laid;
 use moves::{Place, Row, positions_at};
 

@@ -1,124 +1,12 @@
 //! What can go wrong, by stage: each error names the row, the column or the parameter, and what to do.
 
+pub use evmachine_engine::FeatureError;
+pub(crate) use evmachine_engine::RunError;
+use evmachine_engine::TailError;
 use thiserror::Error;
 
-use crate::device::DeviceError;
-use crate::metric::MetricError;
-
-/// A feature matrix that cannot be used.
-#[derive(Debug, Clone, PartialEq, Error)]
-#[non_exhaustive]
-pub enum FeatureError {
-    /// The values do not fill whole rows.
-    #[error("{values} values do not make whole rows of {columns} columns")]
-    Shape {
-        /// Number of values given.
-        values: usize,
-        /// Columns asked for.
-        columns: usize,
-    },
-    /// Rows of unlike length.
-    #[error("row {row} has {found} values, those before it {expected}; all rows must be of one length")]
-    RowLength {
-        /// The first row that differs, from 0.
-        row: usize,
-        /// Values of the rows before it.
-        expected: usize,
-        /// Its values.
-        found: usize,
-    },
-    /// A matrix without columns.
-    #[error("the feature matrix has no columns; at least one is needed")]
-    NoColumns,
-    /// A NaN, an infinity, or an `f64` beyond the range of `f32`.
-    #[error(
-        "row {row}, column {column}: {value} is not a finite 32-bit number; remove the row or fill the value in"
-    )]
-    NotFinite {
-        /// Row, from 0.
-        row: usize,
-        /// Column, from 0.
-        column: usize,
-        /// The value found.
-        value: f64,
-    },
-    /// A value whose square, summed over a row, would leave the range of `f32`.
-    #[error("row {row}, column {column}: |{value:e}| is above {limit:e}; scale the features down")]
-    TooLarge {
-        /// Row, from 0.
-        row: usize,
-        /// Column, from 0.
-        column: usize,
-        /// The value found.
-        value: f32,
-        /// Largest magnitude accepted.
-        limit: f32,
-    },
-    /// Features so small throughout that their squares vanish in `f32`.
-    #[error("the largest magnitude in the features is {largest:e}, below {limit:e}; scale the features up")]
-    TooSmall {
-        /// Largest magnitude found.
-        largest: f32,
-        /// Smallest accepted value of that.
-        limit: f32,
-    },
-    /// An all-zero row, which has no direction.
-    #[error("row {row} is all zeros and has no cosine distance to anything; remove it or use another metric")]
-    ZeroVector {
-        /// Row, from 0.
-        row: usize,
-    },
-    /// A row that leaves the range of [`TooLarge`](Self::TooLarge) when it is whitened.
-    #[error("row {row} has a value above {limit:e} after whitening; scale the features down")]
-    TooLargeWhitened {
-        /// Row, from 0.
-        row: usize,
-        /// Largest magnitude accepted.
-        limit: f32,
-    },
-    /// As many dimensions as the model has are needed.
-    #[error("the features have {found} columns, the model was trained on {expected}")]
-    Dimensions {
-        /// Columns of the model.
-        expected: usize,
-        /// Columns given.
-        found: usize,
-    },
-    /// As many names as columns are needed, or none.
-    #[error("{found} feature names for {expected} columns; give one for each, or none")]
-    NameCount {
-        /// Columns of the model.
-        expected: usize,
-        /// Names given.
-        found: usize,
-    },
-}
-
-impl FeatureError {
-    /// The same with another number for its row, where it names one: that of the whole, if what was given is a part.
-    ///
-    /// ```
-    /// use evmachine::FeatureError;
-    ///
-    /// let error = FeatureError::ZeroVector { row: 2 };
-    /// assert_eq!(error.map_row(|row| row + 10), FeatureError::ZeroVector { row: 12 });
-    /// ```
-    pub fn map_row(mut self, number: impl FnOnce(usize) -> usize) -> Self {
-        match &mut self {
-            FeatureError::RowLength { row, .. }
-            | FeatureError::NotFinite { row, .. }
-            | FeatureError::TooLarge { row, .. }
-            | FeatureError::ZeroVector { row }
-            | FeatureError::TooLargeWhitened { row, .. } => *row = number(*row),
-            FeatureError::Shape { .. }
-            | FeatureError::NoColumns
-            | FeatureError::TooSmall { .. }
-            | FeatureError::Dimensions { .. }
-            | FeatureError::NameCount { .. } => {}
-        }
-        self
-    }
-}
+use evmachine_engine::device::DeviceError;
+use evmachine_engine::metric::MetricError;
 
 /// A list of class names that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -421,66 +309,46 @@ pub(crate) fn list(names: &[String]) -> String {
     }
 }
 
-/// Why a stage ended early; turned into the error of the operation that ran it.
-#[derive(Debug)]
-pub(crate) enum Halt {
-    Stopped,
-    Metric(MetricError),
-    Features(FeatureError),
-    Device(DeviceError),
-}
-
-impl From<DeviceError> for Halt {
-    fn from(error: DeviceError) -> Self {
-        match error {
-            DeviceError::Stopped => Halt::Stopped,
-            error => Halt::Device(error),
-        }
-    }
-}
-
-impl From<MetricError> for Halt {
-    fn from(error: MetricError) -> Self {
-        Halt::Metric(error)
-    }
-}
-
-impl From<FeatureError> for Halt {
-    fn from(error: FeatureError) -> Self {
-        Halt::Features(error)
-    }
-}
-
-impl From<PredictError> for Halt {
+impl From<PredictError> for RunError {
     fn from(error: PredictError) -> Self {
         match error {
-            PredictError::Features(error) => Halt::Features(error),
-            PredictError::Metric(error) => Halt::Metric(error),
-            PredictError::Device(error) => Halt::Device(error),
-            PredictError::Stopped => Halt::Stopped,
+            PredictError::Features(error) => RunError::Features(error),
+            PredictError::Metric(error) => RunError::Metric(error),
+            PredictError::Device(error) => RunError::Device(error),
+            PredictError::Stopped => RunError::Stopped,
         }
     }
 }
 
 /// Gives errors of operations the four ways in which a stage of theirs can end early.
-macro_rules! ended_by_halt {
+macro_rules! ends_with_run {
     ($($error:ty),+) => {
-        $(impl From<$crate::error::Halt> for $error {
-            fn from(halt: $crate::error::Halt) -> Self {
-                match halt {
-                    $crate::error::Halt::Stopped => Self::Stopped,
-                    $crate::error::Halt::Metric(error) => Self::Metric(error),
-                    $crate::error::Halt::Features(error) => Self::Features(error),
-                    $crate::error::Halt::Device(error) => Self::Device(error),
+        $(impl From<$crate::error::RunError> for $error {
+            fn from(error: $crate::error::RunError) -> Self {
+                match error {
+                    $crate::error::RunError::Stopped => Self::Stopped,
+                    $crate::error::RunError::Metric(error) => Self::Metric(error),
+                    $crate::error::RunError::Features(error) => Self::Features(error),
+                    $crate::error::RunError::Device(error) => Self::Device(error),
                 }
             }
         })+
     };
 }
 
-pub(crate) use ended_by_halt;
+pub(crate) use ends_with_run;
 
-ended_by_halt!(FitError, PredictError, ReduceError, ForgetError, EditError);
+ends_with_run!(FitError, PredictError, ReduceError, ForgetError, EditError);
+
+impl From<TailError> for FitError {
+    fn from(error: TailError) -> Self {
+        match error {
+            TailError::Run(error) => error.into(),
+            TailError::TooLong { tail, negatives } => Self::TailsTooLong { tail, negatives },
+            TailError::RecallNotReached { asked, reached } => Self::RecallNotReached { asked, reached },
+        }
+    }
+}
 
 impl From<std::convert::Infallible> for FitError {
     /// What a fit gets of parameters that were checked already.

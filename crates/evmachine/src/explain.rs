@@ -4,14 +4,14 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use crate::decision::{ClassScore, Decision};
-use crate::distance::Tile;
-use crate::error::{Halt, PredictError};
-use crate::features::Features;
+use crate::error::{PredictError, RunError};
 use crate::ignored::IgnoredNearby;
 use crate::model::Evm;
-use crate::points::Points;
-use crate::progress::{Run, Stage};
 use crate::witness::Testimony;
+use evmachine_engine::distance::Tile;
+use evmachine_engine::features::Features;
+use evmachine_engine::points::Points;
+use evmachine_engine::run::{Run, Stage};
 
 /// The reasons for one decision.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -92,11 +92,11 @@ impl Evm {
         lookup.columns.prepare();
         let sources: Vec<u64> = self.extreme_vectors().map(|vector| vector.source).collect();
         let meter = run.meter(Stage::Explain, points.len());
-        let explain = |tile: &mut Tile, row: usize| -> Result<Explanation, Halt> {
+        let explain = |tile: &mut Tile, row: usize| -> Result<Explanation, RunError> {
             meter.check()?;
             let block = lookup.columns.block(&points, &[row]);
             lookup.columns.ranks(&block, 0..lookup.columns.len(), tile)?;
-            let ignored = self.nearest_ignored(&points, &[row], run.tile_columns)?;
+            let ignored = self.nearest_ignored(&points, &[row], run.tile_columns())?;
             let ignored = ignored.map(|found| self.ignored_nearby(found[0], tile.row(0)));
             let reasons = Reasons {
                 evm: self,
@@ -109,7 +109,7 @@ impl Evm {
             meter.advance(1)?;
             Ok(explanation)
         };
-        let found: Result<Vec<Explanation>, Halt> =
+        let found: Result<Vec<Explanation>, RunError> =
             (0..points.len()).into_par_iter().map_init(Tile::default, explain).collect();
         Ok(found?)
     }

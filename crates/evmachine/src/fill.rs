@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::error::FeatureError;
-use crate::features::LARGEST;
 use crate::model::Evm;
+use evmachine_engine::features::LARGEST;
 
 /// How the number of a column is found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]

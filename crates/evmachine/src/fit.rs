@@ -10,23 +10,22 @@ use std::time::Instant;
 use rayon::prelude::*;
 
 use crate::batch::{self, Batch, Bystanders};
-use crate::distance::{self, Columns};
-use crate::error::{FitError, Halt};
-use crate::features::Features;
+use crate::error::FitError;
 use crate::labels::Labels;
 use crate::model::{Cache, ClassModel, Evm};
 use crate::params::{CheckedParams, TailMemory};
-use crate::progress::{Run, Stage};
-use crate::psi::{FitStatus, PsiModel};
 use crate::reduce::{self, Originals};
-use crate::refit::{self, Merging, merge_sorted};
+use crate::refit;
 use crate::report::{Report, StageTimes};
-use crate::search::TailRecall;
-use crate::tail::{self, Against, Executor, Near, Plan, Problem, Rows, Stored, StoredWork};
-use crate::tail_memory::{NewTails, forget_tails, keeps_tails, remember_tails, remembered};
+use crate::tail_memory::{NewTails, forget_tails, keeps_tails, remember_tails};
 use crate::training;
 use crate::update::{self, Exchanged};
-use crate::weibull::fit_tail;
+use evmachine_engine::distance::{self, Columns};
+use evmachine_engine::features::Features;
+use evmachine_engine::psi::{FitStatus, PsiModel};
+use evmachine_engine::run::{Run, Stage};
+use evmachine_engine::tail::fitted::{Fit, Whole, Wish};
+use evmachine_engine::tail::{Against, Problem, Rows};
 
 impl Evm {
     /// Learns the classes of `labels` from `features`. Takes [`Params`](crate::Params), which it checks, or
@@ -139,10 +138,7 @@ fn learn_here(run: &Run<'_>, old: &Evm, lesson: &Lesson<'_>) -> Result<(Evm, Rep
     let sizes: Vec<usize> = model.classes.iter().map(|class| class.tail_size).collect();
 
     let clock = Instant::now();
-    let columns = match run.scratch {
-        Some(_) => distance::columns_by_tile(metric, &batch.points, &batch.order),
-        None => distance::columns_later(metric, &batch.points, &batch.order),
-    };
+    let columns = distance::columns_of_run(run, metric, &batch.points, &batch.order);
     let old_ranges = model.ranges();
     let strangers = Strangers::new(&model);
     let mut met = against(old, columns.as_ref(), &batch, &old_ranges, &strangers);
@@ -151,14 +147,17 @@ fn learn_here(run: &Run<'_>, old: &Evm, lesson: &Lesson<'_>) -> Result<(Evm, Rep
     let mut plans = Vec::new();
     let mut recall = None;
     let alone = model.is_alone();
-    let mut stored = None;
+    let mut tails = Whole::Kept;
     let (fits, refitted) = if alone {
         (vec![(UNFITTED, Arc::default()); batch.order.len()], 0)
     } else {
         let exchanged = update::exchange(run, &model, &batch, &met, &sizes, &mut plans)?;
-        let fitted = fit_batch(run, &model, rows, &met, &sizes, keep_tails, exchanged.as_ref())?;
+        let wish = wish(&model, keep_tails, exchanged.as_ref());
+        let problem =
+            Problem::new((run, Stage::Tails), metric, rows, &met, &sizes).searched(model.params.search);
+        let fitted = problem.fitted(&wish)?;
         plans.push(fitted.plan);
-        (recall, stored) = (fitted.recall, fitted.stored);
+        (recall, tails) = (fitted.recall, fitted.tails);
         times.tails = clock.elapsed();
 
         let clock = Instant::now();
@@ -174,7 +173,11 @@ fn learn_here(run: &Run<'_>, old: &Evm, lesson: &Lesson<'_>) -> Result<(Evm, Rep
 
     let clock = Instant::now();
     // Packed rows are let go before the model takes in its own copy of them, unless tails are measured once more.
-    let again = model.tail_memory == TailMemory::Full && !keep_tails && !alone && stored.is_none();
+    let stored = match &tails {
+        Whole::Stored(stored) => Some(stored),
+        _ => None,
+    };
+    let again = model.tail_memory == TailMemory::Full && matches!(tails, Whole::Measure);
     let columns = again.then_some(columns);
     let mut report_fits = fits.iter().map(|(psi, _)| psi).collect();
     append(&mut model, &batch, fits, old.points_seen, stored.is_none());
@@ -186,7 +189,7 @@ fn learn_here(run: &Run<'_>, old: &Evm, lesson: &Lesson<'_>) -> Result<(Evm, Rep
     let covers = reduce::reduce_after(run, &mut model, &batch, originals.as_ref(), stored.is_some())?;
     let (added, dropped) = reduce::count_changes(covers.as_deref(), &counts, &batch);
     let again = columns.as_deref().map(|columns| against(old, columns, &batch, &old_ranges, &strangers));
-    let new = NewTails::new(again.as_deref(), stored.as_ref(), keep_tails);
+    let new = NewTails::new(again.as_deref(), stored, keep_tails);
     remember_tails(run, &mut model, &batch, &new, (&sizes, old.points_seen))?;
     times.cover = clock.elapsed();
     let given = features.rows() + ignored.map_or(0, Features::rows);
@@ -261,98 +264,17 @@ fn meet_bystanders<'a>(
     }
 }
 
-type Fit = (PsiModel, Arc<[f32]>);
+fn wish<'a>(model: &Evm, keep_tails: bool, exchanged: Option<&'a Exchanged>) -> Wish<'a> {
+    Wish {
+        rule: model.params.fit_rule(),
+        memory: model.tail_memory,
+        may_keep: keep_tails,
+        exchanged: exchanged.map(|exchanged| &exchanged.new[..]),
+    }
+}
 
 /// Stands in for the fit of a class that is alone.
 const UNFITTED: PsiModel = PsiModel { shape: 1.0, scale: 0.0, shift: 0.0, status: FitStatus::WithinClass };
-
-/// Fits of a batch, and how they came about.
-struct Fitted {
-    plan: Plan,
-    fits: Vec<Fit>,
-    /// Where tails are not whole.
-    recall: Option<TailRecall>,
-    /// Where they lie in the scratch, without its fits.
-    stored: Option<Stored>,
-}
-
-impl Fitted {
-    fn exact(plan: Plan, fits: Vec<Fit>) -> Self {
-        Self { plan, fits, recall: None, stored: None }
-    }
-}
-
-/// Fits the tails of the batch: those among `against`, or what was exchanged with the first of them and what is found
-/// within the batch.
-fn fit_batch(
-    run: &Run<'_>,
-    model: &Evm,
-    rows: Rows<'_>,
-    against: &[Against<'_>],
-    sizes: &[usize],
-    keep_tails: bool,
-    exchanged: Option<&Exchanged>,
-) -> Result<Fitted, FitError> {
-    if let Some(fitted) = fit_stored(run, model, rows, against, sizes)? {
-        return Ok(fitted);
-    }
-    let params = &model.params;
-    let memory = match model.tail_memory {
-        TailMemory::Full if !keep_tails => TailMemory::Max,
-        memory => memory,
-    };
-    let against = if exchanged.is_some() { &against[against.len() - 1..] } else { against };
-    let problem =
-        Problem::new((run, Stage::Tails), &params.metric, rows, against, sizes).searched(params.search);
-    let mut plan = problem.plan();
-    if plan.executor == Executor::Device && exchanged.is_none() {
-        if let Some(fits) = tail::fits_by_device(&problem, params, memory)? {
-            return Ok(Fitted::exact(plan, fits));
-        }
-        plan = problem.plan_without_device();
-    }
-    let fit = |row: usize, tail: &[f32], merging: &mut Merging| {
-        let size = sizes[rows.classes[row] as usize];
-        let tail = match exchanged.map(|exchanged| &exchanged.new[row][..]) {
-            None => tail,
-            Some(nearest) if merge_sorted(nearest, tail, size, &mut merging.merged) => &merging.merged,
-            Some(nearest) => nearest,
-        };
-        (fit_tail(tail, params, &mut merging.workspace), remembered(tail, size, memory))
-    };
-    match (plan.executor, params.search.recall()) {
-        (Executor::Cells, Some(asked)) => {
-            let near = Near::measured(&problem, asked)?;
-            let fits = near.tails(fit)?;
-            let exact = |row: usize, tail: &[f32]| fit(row, tail, &mut Merging::default()).0;
-            let recall = near.recall(params.tail_model, exact, |row| &fits[row].0);
-            Ok(Fitted { plan, fits, recall, stored: None })
-        }
-        _ => Ok(Fitted::exact(plan, tail::execute(&plan, &problem, fit)?)),
-    }
-}
-
-/// As [`fit_batch`], with rows that lie in the scratch of the run; `None` where there is none, or another device does it.
-fn fit_stored(
-    run: &Run<'_>,
-    model: &Evm,
-    rows: Rows<'_>,
-    against: &[Against<'_>],
-    sizes: &[usize],
-) -> Result<Option<Fitted>, Halt> {
-    let Some(scratch) = run.scratch else { return Ok(None) };
-    let metric = &model.params.metric;
-    let itself = Problem::new((run, Stage::Tails), metric, rows, &against[against.len() - 1..], sizes);
-    let plan = itself.plan();
-    if plan.executor == Executor::Device {
-        return Ok(None);
-    }
-    let problem = Problem::new((run, Stage::Tails), metric, rows, against, sizes);
-    let work = StoredWork { scratch, problem: &problem, params: &model.params, memory: model.tail_memory };
-    let mut stored = work.fits(&plan)?;
-    let fits = std::mem::take(&mut stored.fits);
-    Ok(Some(Fitted { plan, fits, recall: None, stored: Some(stored) }))
-}
 
 /// Adds the new points to their classes, behind the extreme vectors, with their vectors or without.
 fn append(model: &mut Evm, batch: &Batch<'_>, fits: Vec<Fit>, points_before: u64, with_vectors: bool) {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::edit::margins::{self, Moving};
 use crate::error::ForgetError;
 use crate::model::{Cache, Evm};
-use crate::progress::Run;
+use evmachine_engine::run::Run;
 
 impl Evm {
     /// Removes a class, and the margins to its extreme vectors from the tails of the others, which are filled up

@@ -17,12 +17,12 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use xxhash_rust::xxh3::Xxh3;
 
-use crate::metric::Metric;
 use crate::model::{ClassModel, Evm};
 use crate::params::{Params, TailMemory, TailSize};
-use crate::psi::{FitStatus, PoolSums};
 use crate::whitening::Whitening;
 use beyond::Beyond;
+use evmachine_engine::metric::Metric;
+use evmachine_engine::psi::{FitStatus, PoolSums};
 use kept::Kept;
 use layout::{Column, Layout, f32s, f64s, u8s, u64s};
 use tensors::Tensors;

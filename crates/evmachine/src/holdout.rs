@@ -1,5 +1,7 @@
 //! Which rows a model never learns from, because its threshold is set on them, and how rows are dealt to folds.
 
+use evmachine_engine::math::spread;
+
 /// One row in so many is held out to calibrate on, among the first [`WHOLE_SHARE`] rows of a model.
 const ONE_IN: u64 = 10;
 /// From this row number on, the chance of a row to be held out falls as 1 / number.
@@ -170,14 +172,6 @@ pub(crate) fn thin(rows: &mut Vec<usize>, classes: &[u32], class_count: usize, m
         // The row at which the next whole step begins.
         (position / step).ceil() * step < position + 1.0
     });
-}
-
-/// A number that looks drawn (the finaliser of `SplitMix64`).
-pub(crate) fn spread(number: u64) -> u64 {
-    let mut z = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
 }
 
 #[cfg(test)]

@@ -7,12 +7,12 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use crate::distance::{self, Columns, Tile};
-use crate::error::{FeatureError, Halt};
-use crate::features::Features;
-use crate::metric::{Metric, MetricError};
+use crate::error::{FeatureError, RunError};
 use crate::model::Evm;
-use crate::points::Points;
+use evmachine_engine::distance::{self, Columns, Tile};
+use evmachine_engine::features::Features;
+use evmachine_engine::metric::{Metric, MetricError};
+use evmachine_engine::points::Points;
 
 /// By how much the supports of a query fall that is nearest to an ignored sample.
 pub(crate) const FALL: f64 = 1e9;
@@ -129,7 +129,7 @@ impl Evm {
         points: &Points<'_>,
         rows: &[usize],
         tile_columns: usize,
-    ) -> Result<Option<Vec<(f32, usize)>>, Halt> {
+    ) -> Result<Option<Vec<(f32, usize)>>, RunError> {
         match self.lookup().ignored.as_deref() {
             Some(columns) => Ok(Some(nearest(columns, points, rows, tile_columns)?)),
             None => Ok(None),

@@ -69,74 +69,61 @@
 //! whatever the parameters ([`Evm::reach`]).
 
 mod alone;
-#[cfg(feature = "ndarray")]
-mod array;
 mod aside;
 mod batch;
 mod beta;
 mod calibration;
-mod cells;
 mod cover;
-mod curve;
 mod decision;
 mod derive;
-pub mod device;
 mod discovery;
-mod distance;
 mod doubt;
 mod edit;
 mod error;
 mod explain;
-mod features;
 mod fill;
 mod fit;
 mod forget;
 mod format;
 mod holdout;
 mod ignored;
+mod job;
 pub mod labels;
 #[cfg(test)]
 mod laws;
-mod level;
-mod math;
-mod matrix;
-mod memory;
-mod metric;
 mod model;
-mod once;
 mod origin;
 mod params;
-mod points;
 mod pool;
 mod probe;
-mod progress;
 mod promise;
-mod psi;
 mod reach;
 mod reduce;
 mod refit;
 mod rejection;
 mod report;
 mod sample;
-pub mod scratch;
-mod search;
 mod smoothing;
 mod stacking;
 mod standard;
-pub mod steps;
 mod support;
 mod suspects;
 mod sweep;
 mod table;
-mod tail;
 mod tail_memory;
 mod threshold;
 mod training;
 pub mod tuning;
 mod update;
-mod weibull;
 mod whitening;
 mod witness;
+
+pub use evmachine_engine::device;
+pub use evmachine_engine::tail::steps;
+pub use evmachine_engine::{
+    Bounds, Distance, Executor, Features, FitStatus, MarginError, Metric, MetricError, Observer, Plan,
+    PsiModel, Run, Search, Stage, TailRecall,
+};
 
 pub use aside::{RowAside, RowHeldOut};
 pub use calibration::{CalibrationInfo, PValueSteps};
@@ -148,12 +135,10 @@ pub use error::{
     EditError, FeatureError, FitError, ForgetError, LabelError, ParamsError, PredictError, ReduceError,
 };
 pub use explain::{ClassEvidence, Explanation, Speaker};
-pub use features::Features;
 pub use fill::{Fill, fill};
 pub use format::{FORMAT_VERSION, FormatError};
 pub use ignored::IgnoredNearby;
 pub use labels::{Labels, UNKNOWN};
-pub use metric::{Distance, Metric, MetricError};
 pub use model::{ClassInfo, Evm, ExtremeVector};
 pub use origin::{NamesError, RowNames, RowOrigin};
 pub use params::{
@@ -162,15 +147,17 @@ pub use params::{
 };
 pub use pool::{Grouping, Membership, PoolError, SampleId, Strategy, Suggestion, UnknownPool};
 pub use probe::Probe;
-pub use progress::{Observer, Run, Stage};
 pub use promise::{Basis, Promise};
-pub use psi::{FitStatus, PsiModel};
 pub use rejection::Rejection;
 pub use report::{Concern, Report, StageTimes, StatusCounts, TuneAgain};
-pub use search::{Search, TailRecall};
 pub use suspects::{Claim, CoverPlace, Suspect, suspects};
 pub use sweep::DecisionRecall;
-pub use tail::{Bounds, Executor, Plan};
 pub use threshold::CalibrateError;
-pub use weibull::MarginError;
 pub use witness::{Shares, Testimony, WitnessInfo};
+
+/// Room on a disk for what does not fit the memory, and for what an interrupted run has found already.
+pub mod scratch {
+    pub use evmachine_engine::scratch::*;
+
+    pub use crate::job::job;
+}

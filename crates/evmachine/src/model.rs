@@ -8,18 +8,11 @@ use serde::Serialize;
 
 use crate::aside::Aside;
 use crate::calibration::Calibration;
-use crate::curve::{Curve, Curves};
-use crate::device::SupportModel;
-use crate::distance::{Columns, Kept};
 use crate::error::FeatureError;
 use crate::ignored::Ignored;
 use crate::labels;
-use crate::metric::MetricError;
-use crate::once;
 use crate::origin::Origins;
 use crate::params::{CheckedParams, TailMemory};
-use crate::points::Points;
-use crate::psi::{PoolSums, PsiModel};
 use crate::reach::Reach;
 use crate::sample::Sample;
 use crate::standard::Standard;
@@ -27,6 +20,13 @@ use crate::support::{Estimates, Search};
 use crate::sweep::NearVectors;
 use crate::whitening::Whitening;
 use crate::witness::Witnesses;
+use evmachine_engine::device::SupportModel;
+use evmachine_engine::distance::{Columns, Kept};
+use evmachine_engine::metric::MetricError;
+use evmachine_engine::once;
+use evmachine_engine::points::Points;
+use evmachine_engine::psi::curve::{Curve, Curves};
+use evmachine_engine::psi::{PoolSums, PsiModel};
 
 /// The Extreme Value Machine.
 ///
@@ -75,12 +75,9 @@ pub(crate) struct ClassModel {
     /// Number of the training row, counted over all data ever learned from.
     pub(crate) sources: Vec<u64>,
     pub(crate) gains: Vec<f32>,
-    /// By tail memory: all distances, sorted; the largest alone, [`OPEN_TAIL`] if the tail is not full yet; none.
+    /// By tail memory: all distances, sorted; the largest alone, `OPEN_TAIL` if the tail is not full yet; none.
     pub(crate) tails: Vec<Arc<[f32]>>,
 }
-
-/// The largest distance of a tail that has fewer than tau values: everything falls into it.
-pub(crate) const OPEN_TAIL: f32 = f32::MAX;
 
 impl ClassModel {
     pub(crate) fn len(&self) -> usize {

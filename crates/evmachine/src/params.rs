@@ -4,14 +4,13 @@ mod rules;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-pub use self::rules::CheckedParams;
-use crate::metric::Metric;
-use crate::rejection::Rejection;
-use crate::search::Search;
+use evmachine_engine::FitRule;
+pub use evmachine_engine::{SHAPE_CAP, TailMemory, TailModel};
 
-/// Shapes end here: a curve this steep falls from 0.99 to 0.01 within 6e-5 of its distance. For `Libmr`, whose
-/// curve is steep by the unit of 1 and not by that of the margins, at `SHAPE_CAP (1 + m_max) / m_max`.
-pub const SHAPE_CAP: f64 = 1e5;
+pub use self::rules::CheckedParams;
+use crate::rejection::Rejection;
+use evmachine_engine::metric::Metric;
+use evmachine_engine::search::Search;
 
 /// How many of the smallest margins are fitted: the paper's tau.
 ///
@@ -43,27 +42,6 @@ impl TailSize {
             }
         }
     }
-}
-
-/// The curve that is fitted to a tail.
-///
-/// At distance 0, `Weibull` is 1; `Libmr` and `Gumbel` are at least 1 - 1/e there, and may be less than a threshold
-/// above that, at the point itself too.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum TailModel {
-    /// Eq. 1 of the paper: `psi(d) = exp(-(d / lambda)^kappa)`. Does not depend on the unit of the features.
-    #[default]
-    Weibull,
-    /// What libmr's `fit_low` and `w_score` compute: a Weibull fit to `1 + m_max - m`. Depends on the unit.
-    Libmr,
-    /// The limit of `Libmr` for small units: `psi(d) = 1 - exp(-exp((c - d) / s))`. Free of the unit.
-    Gumbel,
-}
-
-impl TailModel {
-    /// All tail models.
-    pub const ALL: [TailModel; 3] = [TailModel::Weibull, TailModel::Libmr, TailModel::Gumbel];
 }
 
 /// A limit on the number of extreme vectors; the cover threshold that meets it is found by bisection (Alg. 4).
@@ -112,21 +90,6 @@ pub enum Refit {
     Affected,
     /// All.
     All,
-}
-
-/// What an extreme vector remembers of its tail, for later updates.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum TailMemory {
-    /// All of its distances, so that updates are exact. Gives way to `Max` where the model's tails would take
-    /// more than [`Params::tail_memory_limit`].
-    #[default]
-    Full,
-    /// The largest, enough to tell whether a new negative falls into the tail. A refit then uses the extreme
-    /// vectors and the batch.
-    Max,
-    /// Nothing.
-    None,
 }
 
 /// How much a witness beside the machine itself counts.
@@ -308,6 +271,15 @@ pub(crate) const MOST_STRANGE: f64 = 0.01;
 pub(crate) const TYPICAL_STRANGERS: [f64; 2] = [0.45, 6.0];
 
 impl Params {
+    /// What is fitted to each tail.
+    pub(crate) fn fit_rule(&self) -> FitRule {
+        FitRule {
+            model: self.tail_model,
+            multiplier: self.distance_multiplier,
+            fixed_shape: self.fixed_shape,
+        }
+    }
+
     /// The paper to the letter: as the default, with its delta of 0.05 instead of a threshold from held-out rows. Every
     /// row is learned.
     pub fn paper() -> Self {

@@ -12,20 +12,20 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::cover::{self, Candidates, Target};
-use crate::curve::Curve;
 use crate::decision::{ClassScore, Decision};
-use crate::device::DeviceError;
-use crate::error::{FeatureError, Halt, PredictError, ended_by_halt};
-use crate::features::Features;
+use crate::error::{FeatureError, PredictError, RunError, ends_with_run};
 use crate::labels::Labels;
-use crate::metric::MetricError;
 use crate::model::Evm;
 use crate::params::Reduction;
-use crate::points::Points;
-use crate::progress::{Run, Stage};
-use crate::psi::PsiModel;
-use crate::tail::{Against, Problem, Rows};
-use crate::weibull::{Workspace, fit_tail};
+use evmachine_engine::device::DeviceError;
+use evmachine_engine::features::Features;
+use evmachine_engine::metric::MetricError;
+use evmachine_engine::points::Points;
+use evmachine_engine::psi::PsiModel;
+use evmachine_engine::psi::curve::Curve;
+use evmachine_engine::psi::weibull::{Workspace, fit_tail};
+use evmachine_engine::run::{Run, Stage};
+use evmachine_engine::tail::{Against, Problem, Rows};
 
 pub use self::grouping::{Grouping, Membership};
 
@@ -146,11 +146,11 @@ pub enum PoolError {
     Stopped,
 }
 
-ended_by_halt!(PoolError);
+ends_with_run!(PoolError);
 
 impl From<PredictError> for PoolError {
     fn from(error: PredictError) -> Self {
-        Halt::from(error).into()
+        RunError::from(error).into()
     }
 }
 
@@ -382,7 +382,7 @@ fn grouped(
 const COVERAGE_THRESHOLD: f64 = 0.5;
 
 /// The unknowns as one class, its Psi-models fitted against all known extreme vectors.
-fn candidates(run: &Run<'_>, model: &Evm, features: &Features<'_>) -> Result<Candidates<'static>, Halt> {
+fn candidates(run: &Run<'_>, model: &Evm, features: &Features<'_>) -> Result<Candidates<'static>, RunError> {
     let params = &model.params;
     let points = model.query_points(features)?;
     let all: Vec<usize> = (0..points.len()).collect();
@@ -395,7 +395,7 @@ fn candidates(run: &Run<'_>, model: &Evm, features: &Features<'_>) -> Result<Can
     let sizes = [size];
     let problem = Problem::new((run, Stage::Tails), &params.metric, rows, &against, &sizes);
     let fits: Vec<PsiModel> =
-        problem.tails(|_, tail, workspace: &mut Workspace| fit_tail(tail, params, workspace))?;
+        problem.tails(|_, tail, workspace: &mut Workspace| fit_tail(tail, &params.fit_rule(), workspace))?;
     let sums = model.pool_sums();
     let curves = fits
         .iter()

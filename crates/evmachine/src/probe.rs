@@ -11,16 +11,16 @@ use rayon::prelude::*;
 
 use self::descent::{Curvature, Tolerance, minimize};
 pub(crate) use self::rows::{Coefficients, ProbeRows};
-use crate::error::{FeatureError, FitError, Halt, LabelError, PredictError};
-use crate::features::Features;
+use crate::error::{FeatureError, FitError, LabelError, PredictError, RunError};
 use crate::holdout::{self, Holdout};
 use crate::labels::Labels;
-use crate::matrix::{Factor, ROWS, add_product};
-use crate::metric::Metric;
-use crate::points::Points;
-use crate::progress::{Meter, Run, Stage};
 use crate::stacking;
 use crate::standard::Standard;
+use evmachine_engine::features::Features;
+use evmachine_engine::matrix::{Factor, ROWS, add_product};
+use evmachine_engine::metric::Metric;
+use evmachine_engine::points::Points;
+use evmachine_engine::run::{Meter, Run, Stage};
 
 /// Penalties that are tried, from the strongest. In the terms of scikit-learn, `C = 1 / (penalty * rows)`.
 const PENALTIES: [f64; 10] = [1.0, 0.3, 0.1, 0.03, 0.01, 0.003, 1e-3, 3e-4, 1e-4, 3e-5];
@@ -111,7 +111,7 @@ impl Probe {
         metric: &Metric,
         features: &Features<'_>,
         labels: &Labels,
-        fit: impl FnOnce(Classed<'_>) -> Result<Self, Halt> + Send,
+        fit: impl FnOnce(Classed<'_>) -> Result<Self, RunError> + Send,
     ) -> Result<Self, FitError> {
         if features.rows() != labels.len() {
             return Err(LabelError::Count { rows: features.rows(), labels: labels.len() }.into());
@@ -135,7 +135,7 @@ impl Probe {
         data: Classed<'_>,
         train: &[usize],
         held: &[usize],
-    ) -> Result<Self, Halt> {
+    ) -> Result<Self, RunError> {
         let train = thinned(train, data, TRIAL_ROWS);
         let standard = Standard::estimate(data.points, &train);
         let classes = train.iter().map(|&row| data.classes[row]).collect();
@@ -145,7 +145,7 @@ impl Probe {
         let meter = run.meter(Stage::Probe, PENALTIES.len() * ROUGH.steps);
         let curvature = Curvature::of(&rows);
         let mut at = Coefficients::zeros(rows.dimensions, data.class_count);
-        let mut attempt = |position: usize| -> Result<(f64, Self), Halt> {
+        let mut attempt = |position: usize| -> Result<(f64, Self), RunError> {
             minimize(&rows, &curvature, PENALTIES[position], ROUGH, &mut at, &meter)?;
             let probe = Self::of(
                 metric,
@@ -187,7 +187,7 @@ impl Probe {
         rows: &[usize],
         start: Option<&Self>,
         penalty: Option<f64>,
-    ) -> Result<Self, Halt> {
+    ) -> Result<Self, RunError> {
         let rows = thinned(rows, data, MOST_ROWS);
         let weights = vec![1.0; rows.len()];
         let standard = match start {
@@ -206,7 +206,7 @@ impl Probe {
         rows: &[usize],
         weights: &[f64],
         (standard, penalty, start): (Standard, f64, Option<&Self>),
-    ) -> Result<Self, Halt> {
+    ) -> Result<Self, RunError> {
         let d = data.points.dimensions();
         let classes = rows.iter().map(|&row| data.classes[row]).collect();
         let rows = ProbeRows::new(&standard, data.points, rows, classes, weights, data.class_count);

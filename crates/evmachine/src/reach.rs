@@ -7,10 +7,10 @@
 
 use std::sync::Arc;
 
-use crate::distance::{self, Columns, Tile};
-use crate::metric::{Metric, MetricError};
 use crate::model::Evm;
-use crate::points::Points;
+use evmachine_engine::distance::{self, Columns, Tile};
+use evmachine_engine::metric::{Metric, MetricError};
+use evmachine_engine::points::Points;
 
 const MULTIPLE: f64 = 3.0;
 const FALL: f64 = 1e6;

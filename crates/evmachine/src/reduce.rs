@@ -6,16 +6,16 @@ use rayon::prelude::*;
 
 use crate::batch::Batch;
 use crate::cover::{self, Candidates, Cover, Target};
-use crate::curve::Curve;
-use crate::distance;
-use crate::error::{Halt, ReduceError};
+use crate::error::{ReduceError, RunError};
 use crate::fit;
 use crate::ignored;
 use crate::model::{Cache, ClassModel, Evm};
 use crate::params::{Budget, Params, ReduceWhen};
-use crate::points::Points;
-use crate::progress::Run;
-use crate::psi::PoolSums;
+use evmachine_engine::distance;
+use evmachine_engine::points::Points;
+use evmachine_engine::psi::PoolSums;
+use evmachine_engine::psi::curve::Curve;
+use evmachine_engine::run::Run;
 
 impl Evm {
     /// Chooses among the extreme vectors again, under another threshold or budget, which later updates keep to.
@@ -81,7 +81,7 @@ impl Evm {
         classes: &[usize],
         originals: Option<&Originals<'_>>,
         sums: &PoolSums,
-    ) -> Result<Vec<Cover>, Halt> {
+    ) -> Result<Vec<Cover>, RunError> {
         let target = Target::new(&self.params, self.points_held());
         let strangers = self.ignored.columns(&self.params.metric, self.dimensions);
         let ranges = self.ranges();
@@ -90,7 +90,7 @@ impl Evm {
             let all: Vec<usize> = (0..points.len()).collect();
             distance::columns(&self.params.metric, &points, &all)
         });
-        let candidates: Result<Vec<Candidates<'_>>, Halt> = classes
+        let candidates: Result<Vec<Candidates<'_>>, RunError> = classes
             .iter()
             .map(|&number| {
                 let class = &self.classes[number];
@@ -127,7 +127,7 @@ impl Evm {
                     Some(columns) => {
                         let rows: Vec<usize> = (0..points.len()).collect();
                         let seen = originals.as_ref().unwrap_or(&points);
-                        let found = ignored::nearest(columns, seen, &rows, run.tile_columns)?;
+                        let found = ignored::nearest(columns, seen, &rows, run.tile_columns())?;
                         Some(found.into_iter().map(|(rank, _)| rank).collect())
                     }
                     None => None,
@@ -213,7 +213,7 @@ pub(crate) fn reduce_after(
     batch: &Batch<'_>,
     originals: Option<&Originals<'_>>,
     without_vectors: bool,
-) -> Result<Option<Vec<(usize, Cover)>>, Halt> {
+) -> Result<Option<Vec<(usize, Cover)>>, RunError> {
     let everything: Vec<usize> = (0..model.classes.len()).collect();
     let Some(classes) = model.choosing(|class| !batch.ranges[class].is_empty()) else {
         if without_vectors {
@@ -239,7 +239,7 @@ pub(crate) fn reduce_after(
                 *sum += bytes;
                 Some(*sum)
             });
-            let count = fitting.take_while(|sum| *sum <= run.memory / 4).count().max(1);
+            let count = fitting.take_while(|sum| *sum <= run.working_memory() / 4).count().max(1);
             let (some, others) = rest.split_at(count);
             fit::take_vectors(model, batch, some);
             covers.extend(model.choose(run, some, originals, &sums)?);

@@ -4,16 +4,18 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use crate::error::Halt;
-use crate::metric::Metric;
-use crate::model::{ClassModel, Evm, OPEN_TAIL};
+use crate::error::RunError;
+use crate::model::{ClassModel, Evm};
 use crate::params::{Refit, TailMemory};
-use crate::points::Points;
-use crate::progress::{Run, Stage};
-use crate::psi::PsiModel;
-use crate::tail::{Against, Problem, Rows};
-use crate::tail_memory::remembered;
-use crate::weibull::{Workspace, fit_tail};
+use evmachine_engine::metric::Metric;
+use evmachine_engine::points::Points;
+use evmachine_engine::psi::PsiModel;
+use evmachine_engine::psi::weibull::{Workspace, fit_tail};
+use evmachine_engine::run::{Run, Stage};
+use evmachine_engine::tail::memory::OPEN_TAIL;
+use evmachine_engine::tail::memory::remembered;
+use evmachine_engine::tail::merge::{Merging, merge_sorted};
+use evmachine_engine::tail::{Against, Problem, Rows};
 
 /// The new state of an extreme vector.
 pub(crate) struct Change {
@@ -36,7 +38,7 @@ pub(crate) fn refit(
     against: &[Against<'_>],
     sizes: &[usize],
     found: Option<&[Vec<f32>]>,
-) -> Result<usize, Halt> {
+) -> Result<usize, RunError> {
     // What was guessed while a class was alone is no fit that could stand.
     let stands = model.params.refit == Refit::New && !model.is_guessed();
     if stands || model.extreme_vector_count() == 0 {
@@ -136,15 +138,15 @@ impl<'a> Old<'a> {
         let size = self.sizes[self.classes[row] as usize];
         (!tail.is_empty()).then(|| Change {
             row,
-            psi: fit_tail(tail, &self.model.params, workspace),
+            psi: fit_tail(tail, &self.model.params.fit_rule(), workspace),
             tail: remembered(tail, size, self.model.tail_memory),
         })
     }
 
     /// Old tails merged with distances to the batch.
-    pub(crate) fn merged(&self, run: &Run<'_>, found: &[Vec<f32>]) -> Result<Vec<Change>, Halt> {
+    pub(crate) fn merged(&self, run: &Run<'_>, found: &[Vec<f32>]) -> Result<Vec<Change>, RunError> {
         let meter = run.meter(Stage::Refit, self.all.len());
-        let blocks: Result<Vec<Vec<Change>>, Halt> = self
+        let blocks: Result<Vec<Vec<Change>>, RunError> = self
             .all
             .par_chunks(run.block_rows(self.all.len()))
             .map(|rows| {
@@ -165,7 +167,7 @@ impl<'a> Old<'a> {
         run: &Run<'_>,
         some: &[usize],
         batch: &[Against<'_>],
-    ) -> Result<Vec<Change>, Halt> {
+    ) -> Result<Vec<Change>, RunError> {
         let classes: Vec<u32> = some.iter().map(|&row| self.classes[row]).collect();
         let (points, bounds) = (self.points(), self.bounds_of(some));
         let rows = Rows::new(&points, some, &classes).within(&bounds);
@@ -185,12 +187,12 @@ impl<'a> Old<'a> {
             return None;
         }
         let tail = if changed { &merging.merged[..] } else { self.tails[row] };
-        let psi = (!tail.is_empty()).then(|| fit_tail(tail, params, &mut merging.workspace))?;
+        let psi = (!tail.is_empty()).then(|| fit_tail(tail, &params.fit_rule(), &mut merging.workspace))?;
         Some(Change { row, psi, tail: tail.into() })
     }
 
     /// The extreme vectors into whose tail a new negative falls.
-    pub(crate) fn affected(&self, run: &Run<'_>, batch: &[Against<'_>]) -> Result<Vec<usize>, Halt> {
+    pub(crate) fn affected(&self, run: &Run<'_>, batch: &[Against<'_>]) -> Result<Vec<usize>, RunError> {
         let (points, bounds) = (self.points(), self.bounds_of(&self.all));
         let rows = Rows::new(&points, &self.all, &self.classes).within(&bounds);
         let nearest_alone = vec![1; self.sizes.len()];
@@ -209,7 +211,7 @@ impl<'a> Old<'a> {
         run: &Run<'_>,
         some: &[usize],
         against: &[Against<'_>],
-    ) -> Result<Vec<Change>, Halt> {
+    ) -> Result<Vec<Change>, RunError> {
         let classes: Vec<u32> = some.iter().map(|&row| self.classes[row]).collect();
         let points = self.points();
         let rows = Rows::new(&points, some, &classes);
@@ -219,58 +221,5 @@ impl<'a> Old<'a> {
         let problem = Problem::new((run, Stage::Refit), self.metric(), rows, against, self.sizes);
         let changes = problem.tails(finish)?;
         Ok(changes.into_iter().flatten().collect())
-    }
-}
-
-/// Room for merging and fitting tails.
-#[derive(Default)]
-pub(crate) struct Merging {
-    pub(crate) workspace: Workspace,
-    pub(crate) merged: Vec<f32>,
-}
-
-/// Puts the `size` smallest of two sorted lists into `merged`; `false` where they are those of `old`.
-pub(crate) fn merge_sorted(old: &[f32], new: &[f32], size: usize, merged: &mut Vec<f32>) -> bool {
-    let enters = |value: &f32| old.len() < size || value < &old[size - 1];
-    if !new.first().is_some_and(enters) {
-        return false;
-    }
-    merged.clear();
-    let mut rest = old;
-    for &value in new {
-        // What is new is few, and lies far apart.
-        let (before, behind) = rest.split_at(rest.partition_point(|old| *old <= value));
-        merged.extend_from_slice(before);
-        rest = behind;
-        if merged.len() >= size {
-            break;
-        }
-        merged.push(value);
-    }
-    merged.extend_from_slice(&rest[..rest.len().min(size.saturating_sub(merged.len()))]);
-    merged.truncate(size);
-    true
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_merge_is_the_smallest_of_both_or_nothing_new() {
-        let merge = |old: &[f32], new: &[f32], size| {
-            let mut merged = vec![7.0];
-            merge_sorted(old, new, size, &mut merged).then_some(merged)
-        };
-        assert_eq!(merge(&[1.0, 3.0], &[2.0], 2), Some(vec![1.0, 2.0]));
-        assert_eq!(
-            merge(&[1.0, 3.0, 4.0, 6.0], &[2.0, 3.5, 5.0, 5.5], 5),
-            Some(vec![1.0, 2.0, 3.0, 3.5, 4.0])
-        );
-        assert_eq!(merge(&[1.0, 3.0], &[3.0, 4.0], 2), None);
-        assert_eq!(merge(&[1.0], &[4.0, 5.0], 3), Some(vec![1.0, 4.0, 5.0]));
-        assert_eq!(merge(&[1.0, 9.0], &[4.0, 5.0], 8), Some(vec![1.0, 4.0, 5.0, 9.0]));
-        assert_eq!(merge(&[], &[4.0, 5.0], 1), Some(vec![4.0]));
-        assert_eq!(merge(&[1.0, 2.0], &[], 3), None);
     }
 }

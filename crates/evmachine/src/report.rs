@@ -6,10 +6,10 @@ use std::time::Duration;
 use serde::{Serialize, Serializer};
 
 use crate::params::{Params, TailMemory, TailSize};
-use crate::psi::{FitStatus, PsiModel};
-use crate::search::TailRecall;
-use crate::tail::Plan;
 use crate::witness::Shares;
+use evmachine_engine::psi::{FitStatus, PsiModel};
+use evmachine_engine::search::TailRecall;
+use evmachine_engine::tail::Plan;
 
 /// What a fit or an update did. A fit is an update of an empty model: all of its classes are new.
 ///

@@ -1,7 +1,7 @@
 //! Rows that a model keeps as they came: those that its threshold is set on, and some to fit its probe again from.
 
-use crate::features::Features;
-use crate::holdout::spread;
+use evmachine_engine::features::Features;
+use evmachine_engine::math::spread;
 
 /// Learned rows of each class that are kept where a probe has to be fitted again.
 const REHEARSED: usize = 50;

@@ -5,12 +5,12 @@
 
 use rayon::prelude::*;
 
-use crate::distance::{self, Tile};
-use crate::error::Halt;
-use crate::metric::Metric;
-use crate::points::Points;
-use crate::progress::{Meter, Run, Stage};
-use crate::scratch::{self, Scratch};
+use crate::error::RunError;
+use evmachine_engine::distance::{self, Tile};
+use evmachine_engine::metric::Metric;
+use evmachine_engine::points::Points;
+use evmachine_engine::run::{Meter, Run, Stage};
+use evmachine_engine::scratch;
 
 /// How far to move, and towards the mean of how many.
 #[derive(Clone, Copy)]
@@ -32,13 +32,13 @@ pub(crate) fn smooth(
     smoothing: Smoothing,
     points: &Points<'_>,
     classes: &[ClassRows<'_>],
-) -> Result<Points<'static>, Halt> {
+) -> Result<Points<'static>, RunError> {
     let d = points.dimensions();
     let meter = run.meter(Stage::Smoothing, points.len());
     let moved: Vec<Vec<f32>> = classes
         .par_iter()
         .map(|class| smooth_class(run, metric, smoothing, points, class, &meter))
-        .collect::<Result<_, Halt>>()?;
+        .collect::<Result<_, RunError>>()?;
     let mut values = vec![0.0; points.len() * d];
     for (class, moved) in classes.iter().zip(&moved) {
         for (&row, moved) in class.new.iter().zip(moved.chunks_exact(d)) {
@@ -49,15 +49,15 @@ pub(crate) fn smooth(
     Ok(Points::scaled(values.into(), d, metric))
 }
 
-/// As [`smooth`], one class after the other, in the scratch.
-pub(crate) fn smooth_there(
+/// As [`smooth`]; if the run has a scratch, in it, one class after the other.
+pub(crate) fn smooth_in(
     run: &Run<'_>,
-    scratch: &dyn Scratch,
     metric: &Metric,
     smoothing: Smoothing,
     points: &Points<'_>,
     classes: &[ClassRows<'_>],
-) -> Result<Points<'static>, Halt> {
+) -> Result<Points<'static>, RunError> {
+    let Some(scratch) = run.store() else { return smooth(run, metric, smoothing, points, classes) };
     let d = points.dimensions();
     let failed = |error: std::io::Error| scratch::failed(scratch, &error);
     let meter = run.meter(Stage::Smoothing, points.len());
@@ -80,7 +80,7 @@ fn smooth_class(
     points: &Points<'_>,
     class: &ClassRows<'_>,
     meter: &Meter<'_>,
-) -> Result<Vec<f32>, Halt> {
+) -> Result<Vec<f32>, RunError> {
     if class.new.is_empty() {
         return Ok(Vec::new());
     }
@@ -92,15 +92,15 @@ fn smooth_class(
     let count = members.len();
     let all: Vec<usize> = (0..count).collect();
     let columns = distance::columns(metric, &members, &all);
-    let blocks: Result<Vec<Vec<f32>>, Halt> = all[old..]
+    let blocks: Result<Vec<Vec<f32>>, RunError> = all[old..]
         .par_chunks(run.block_rows(class.new.len()))
         .map(|rows| {
             meter.check()?;
             let block = columns.block(&members, rows);
             let mut ranks: Vec<Vec<f32>> = rows.iter().map(|_| Vec::with_capacity(count)).collect();
             let mut tile = Tile::default();
-            for start in (0..count).step_by(run.tile_columns) {
-                columns.ranks(&block, start..(start + run.tile_columns).min(count), &mut tile)?;
+            for start in (0..count).step_by(run.tile_columns()) {
+                columns.ranks(&block, start..(start + run.tile_columns()).min(count), &mut tile)?;
                 for (row, ranks) in ranks.iter_mut().enumerate() {
                     ranks.extend_from_slice(tile.row(row));
                 }

@@ -5,11 +5,12 @@
 
 use rayon::prelude::*;
 
-use crate::error::{FeatureError, Halt};
-use crate::features::Features;
+use crate::error::{FeatureError, RunError};
 use crate::model::Evm;
-use crate::points::Points;
-use crate::scratch::{self, Scratch};
+use evmachine_engine::features::Features;
+use evmachine_engine::points::Points;
+use evmachine_engine::run::Run;
+use evmachine_engine::scratch;
 
 /// The least share of the median deviation that a column's own counts as.
 const LEAST_SHARE: f64 = 1e-3;
@@ -120,12 +121,13 @@ impl Evm {
         Points::whitened(values, self.dimensions, &self.params.metric)
     }
 
-    /// As [`standardized`](Self::standardized), in the scratch.
-    pub(crate) fn standardized_there<'a>(
+    /// As [`standardized`](Self::standardized), in the scratch of the run if it has one.
+    pub(crate) fn standardized_in<'a>(
         &self,
-        scratch: &dyn Scratch,
+        run: &Run<'_>,
         features: &'a Features<'_>,
-    ) -> Result<Points<'a>, Halt> {
+    ) -> Result<Points<'a>, RunError> {
+        let Some(scratch) = run.store() else { return Ok(self.standardized(features)?) };
         let Some(standard) = &self.standard else {
             return Ok(Points::prepare(features, &self.params.metric)?);
         };

@@ -12,8 +12,8 @@ use fearless_simd::{Simd, dispatch, f32x16, prelude::*};
 
 pub(crate) use self::estimate::Estimates;
 use self::estimate::LANES;
-use crate::curve::Curves;
-use crate::level::level;
+use evmachine_engine::level::level;
+use evmachine_engine::psi::curve::Curves;
 
 /// Extreme vectors among which the largest supports are searched.
 pub(crate) struct Search<'a> {
@@ -217,9 +217,9 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::curve::Curve;
     use crate::params::TailModel;
-    use crate::psi::{FitStatus, PsiModel};
+    use evmachine_engine::psi::curve::Curve;
+    use evmachine_engine::psi::{FitStatus, PsiModel};
 
     proptest! {
         #[test]

@@ -7,15 +7,15 @@ use serde::Serialize;
 
 use crate::calibration::class_probabilities;
 use crate::decision::ClassScore;
-use crate::error::{FitError, Halt, LabelError, ReduceError};
-use crate::features::Features;
-use crate::holdout::spread;
+use crate::error::{FitError, LabelError, ReduceError, RunError};
 use crate::labels::Labels;
 use crate::params::{Params, Reduction, TailMemory};
-use crate::progress::Run;
-use crate::psi::FitStatus;
 use crate::rejection::Rejection;
 use crate::training;
+use evmachine_engine::features::Features;
+use evmachine_engine::math::spread;
+use evmachine_engine::psi::FitStatus;
+use evmachine_engine::run::Run;
 
 /// Parts that each class is held out in.
 const PARTS: usize = 3;
@@ -208,7 +208,7 @@ fn ask(
         }
     };
     evm.for_each_query(run, &features.select(held), judge)
-        .map_err(|error| of_rows(Halt::from(error).into(), held))
+        .map_err(|error| of_rows(RunError::from(error).into(), held))
 }
 
 /// An error of some rows, which names a row among all.
@@ -309,8 +309,8 @@ mod tests {
 
     use super::*;
     use crate::error::FeatureError;
-    use crate::metric::Metric;
-    use crate::progress::{Observer, Stage};
+    use evmachine_engine::metric::Metric;
+    use evmachine_engine::run::{Observer, Stage};
 
     /// Two clumps of so many rows each.
     fn clumps(count: usize) -> (Vec<f32>, Vec<&'static str>) {

@@ -1,22 +1,24 @@
 //! The way over all extreme vectors for each query, or over those near it.
 
+#[cfg(test)]
+mod laws;
 mod near;
 
 use std::ops::ControlFlow;
 
 use rayon::prelude::*;
 
-use crate::device::{Device, DeviceError, SupportWork, Supports, WorkKind, unless_given_way};
-use crate::distance::{RowBlock, Tile};
-use crate::error::{Halt, PredictError};
-use crate::features::Features;
+use crate::error::{PredictError, RunError};
 use crate::ignored;
-use crate::metric::Metric;
 use crate::model::{Evm, Lookup};
-use crate::points::Points;
-use crate::progress::{Meter, Run, Stage};
 use crate::reach::Reach;
 use crate::support::{Best, Scratch, Search};
+use evmachine_engine::device::{Device, DeviceError, SupportWork, Supports, WorkKind, unless_given_way};
+use evmachine_engine::distance::{RowBlock, Tile};
+use evmachine_engine::features::Features;
+use evmachine_engine::metric::Metric;
+use evmachine_engine::points::Points;
+use evmachine_engine::run::{Meter, Run, Stage};
 
 pub use self::near::DecisionRecall;
 pub(crate) use self::near::NearVectors;
@@ -103,18 +105,18 @@ where
         block: &RowBlock,
         rows: usize,
         parts: usize,
-    ) -> Result<Vec<(A, f32)>, Halt> {
+    ) -> Result<Vec<(A, f32)>, RunError> {
         let count = lookup.columns.len();
         let compares = lookup.ignored.is_some();
         let whole = Part { search: lookup.search(self.kept()), classes: None };
-        let width = count.div_ceil(parts).next_multiple_of(run.tile_columns);
+        let width = count.div_ceil(parts).next_multiple_of(run.tile_columns());
         let starts: Vec<usize> = (0..count).step_by(width).collect();
-        let part = |part: usize| -> Result<Vec<(A, f32)>, Halt> {
+        let part = |part: usize| -> Result<Vec<(A, f32)>, RunError> {
             let end = (part + width).min(count);
             let mut gathered = vec![(self.start.clone(), f32::INFINITY); rows];
             let (mut tile, mut scratch) = (Tile::default(), Scratch::default());
-            for start in (part..end).step_by(run.tile_columns) {
-                let columns = start..(start + run.tile_columns).min(end);
+            for start in (part..end).step_by(run.tile_columns()) {
+                let columns = start..(start + run.tile_columns()).min(end);
                 lookup.columns.ranks(block, columns, &mut tile)?;
                 for (row, (gathered, nearest)) in gathered.iter_mut().enumerate() {
                     (self.offer)(&whole, start, tile.row(row), gathered, &mut scratch);
@@ -125,7 +127,7 @@ where
             }
             Ok(gathered)
         };
-        let found: Result<Vec<Vec<(A, f32)>>, Halt> = starts.into_par_iter().map(part).collect();
+        let found: Result<Vec<Vec<(A, f32)>>, RunError> = starts.into_par_iter().map(part).collect();
         let merged = found?.into_iter().reduce(|mut all, later| {
             for ((all, nearest), (later, other)) in all.iter_mut().zip(&later) {
                 (self.merge)(all, later);
@@ -143,7 +145,7 @@ where
         near: &NearVectors,
         points: &Points<'_>,
         rows: &[usize],
-    ) -> Result<Vec<(A, f32)>, Halt> {
+    ) -> Result<Vec<(A, f32)>, RunError> {
         let mut gathered = vec![(self.start.clone(), f32::INFINITY); rows.len()];
         near.meet(run, (points, rows), self.kept(), |row, part, first, ranks, scratch| {
             let (gathered, nearest) = &mut gathered[row];
@@ -193,7 +195,7 @@ impl Evm {
         let block_rows = run.block_rows(all.len());
         if let Some(near) = self.near_vectors(run)? {
             let order = near.order(&meter, &points, &all)?;
-            let blocks: Result<Vec<Vec<(usize, R)>>, Halt> = order
+            let blocks: Result<Vec<Vec<(usize, R)>>, RunError> = order
                 .par_chunks(block_rows)
                 .map(|rows| {
                     meter.check()?;
@@ -210,7 +212,7 @@ impl Evm {
         }
         // A block that is alone is shared by all threads.
         let parts = if all.len() <= block_rows { rayon::current_num_threads() } else { 1 };
-        let blocks: Result<Vec<Vec<R>>, Halt> = all
+        let blocks: Result<Vec<Vec<R>>, RunError> = all
             .par_chunks(block_rows)
             .map(|rows| {
                 meter.check()?;
@@ -240,12 +242,12 @@ impl Swept<'_> {
         rows: &[usize],
         found: &[(A, f32)],
         each: impl Fn(usize, f64, &A) -> R,
-    ) -> Result<Vec<R>, Halt> {
+    ) -> Result<Vec<R>, RunError> {
         let mut falls = match self.reach {
             Some(reach) => reach.falls(&self.evm.params.metric, self.points, rows)?,
             None => vec![0.0; rows.len()],
         };
-        if let Some(strangers) = self.evm.nearest_ignored(self.points, rows, self.run.tile_columns)? {
+        if let Some(strangers) = self.evm.nearest_ignored(self.points, rows, self.run.tile_columns())? {
             for ((fall, (stranger, _)), (_, nearest)) in falls.iter_mut().zip(strangers).zip(found) {
                 *fall += if stranger <= *nearest { ignored::FALL } else { 0.0 };
             }
@@ -265,7 +267,7 @@ impl Swept<'_> {
         meter: &Meter<'_>,
         sweep: &Sweep<A, O, M, D>,
         each: impl Fn(usize, f64, &A) -> R + Sync,
-    ) -> Result<Option<Vec<R>>, Halt>
+    ) -> Result<Option<Vec<R>>, RunError>
     where
         A: Send + Sync,
         R: Send,
@@ -292,7 +294,7 @@ impl Swept<'_> {
             let first = results.len();
             let rows = &all[first..first + supports.nearest.len()];
             let block = self.run.block_rows(rows.len());
-            let blocks: Result<Vec<Vec<R>>, Halt> = rows
+            let blocks: Result<Vec<Vec<R>>, RunError> = rows
                 .par_chunks(block)
                 .map(|rows| {
                     let rank =

@@ -5,15 +5,15 @@ use std::collections::HashMap;
 use rayon::prelude::*;
 
 use crate::decision::{self, ClassScore};
-use crate::distance::{GROUP, Tile};
-use crate::error::{Halt, PredictError};
-use crate::features::Features;
+use crate::error::{PredictError, RunError};
 use crate::ignored;
-use crate::metric::MetricError;
 use crate::model::Evm;
-use crate::points::Points;
-use crate::progress::{Meter, Run, Stage};
 use crate::support::{Estimates, Scratch, Search};
+use evmachine_engine::distance::{GROUP, Tile};
+use evmachine_engine::features::Features;
+use evmachine_engine::metric::MetricError;
+use evmachine_engine::points::Points;
+use evmachine_engine::run::{Meter, Run, Stage};
 
 /// Queries that are measured at once, at most, where something is left out.
 const ASKED: usize = 256;
@@ -84,15 +84,15 @@ impl Evm {
         let metric = &self.params.metric;
         let mut distances = vec![0.0; points.len() * columns];
         let block_rows = run.block_rows(points.len());
-        let measured: Result<(), Halt> =
+        let measured: Result<(), RunError> =
             distances.par_chunks_mut(block_rows * columns).enumerate().try_for_each(|(block, distances)| {
                 meter.check()?;
                 let first = block * block_rows;
                 let rows: Vec<usize> = (first..first + distances.len() / columns).collect();
                 let block = lookup.columns.block(&points, &rows);
                 let mut tile = Tile::default();
-                for start in (0..columns).step_by(run.tile_columns) {
-                    let end = (start + run.tile_columns).min(columns);
+                for start in (0..columns).step_by(run.tile_columns()) {
+                    let end = (start + run.tile_columns()).min(columns);
                     lookup.columns.ranks(&block, start..end, &mut tile)?;
                     for (row, distances) in distances.chunks_exact_mut(columns).enumerate() {
                         for (distance, &rank) in distances[start..end].iter_mut().zip(tile.row(row)) {
@@ -104,7 +104,7 @@ impl Evm {
             });
         measured?;
         let all: Vec<usize> = (0..points.len()).collect();
-        let ignored = self.nearest_ignored(&points, &all, run.tile_columns)?.unwrap_or_default();
+        let ignored = self.nearest_ignored(&points, &all, run.tile_columns())?.unwrap_or_default();
         let ignored = ignored.into_iter().map(|(rank, _)| metric.distance_of_rank(rank)).collect();
         let by_source =
             (0..).zip(self.extreme_vectors()).map(|(column, vector)| (vector.source, column)).collect();
@@ -128,7 +128,7 @@ impl Evm {
         let mut all = Vec::with_capacity(queries.rows() * classes);
         // Their distances take a quarter of the memory at most, or a few rows.
         let width = (self.extreme_vector_count() * size_of::<f32>()).max(1);
-        let asked = (run.memory / 4 / width).clamp(GROUP, ASKED);
+        let asked = (run.working_memory() / 4 / width).clamp(GROUP, ASKED);
         for first in (0..queries.rows()).step_by(asked) {
             let end = (first + asked).min(queries.rows());
             let part = queries.part(first..end);

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use crate::batch::Batch;
-use crate::error::Halt;
-use crate::metric::Metric;
-use crate::model::{ClassModel, Evm, OPEN_TAIL};
+use crate::error::RunError;
+use crate::model::{ClassModel, Evm};
 use crate::params::TailMemory;
-use crate::progress::{Run, Stage};
-use crate::tail::{Against, Problem, Rows, Stored};
+use evmachine_engine::metric::Metric;
+use evmachine_engine::run::{Run, Stage};
+use evmachine_engine::tail::memory::remembered;
+use evmachine_engine::tail::{Against, Problem, Rows, Stored};
 
 /// Whether the tails of all new points may be held until it is known which of them stay.
 pub(crate) fn keeps_tails(model: &Evm, old_vectors: usize, batch: &Batch<'_>) -> bool {
@@ -21,16 +22,6 @@ pub(crate) fn keeps_tails(model: &Evm, old_vectors: usize, batch: &Batch<'_>) ->
 }
 
 const BYTES: u64 = size_of::<f32>() as u64;
-
-/// The tail as it is remembered: whole, or its largest value alone.
-pub(crate) fn remembered(tail: &[f32], size: usize, memory: TailMemory) -> Arc<[f32]> {
-    match memory {
-        TailMemory::Full => tail.into(),
-        TailMemory::Max if tail.len() < size => [OPEN_TAIL].into(),
-        TailMemory::Max => tail.last().copied().into_iter().collect(),
-        TailMemory::None => Arc::default(),
-    }
-}
 
 /// Remembers of all tails, which are whole, the largest value alone.
 pub(crate) fn forget_tails(model: &mut Evm) {
@@ -74,7 +65,7 @@ pub(crate) fn remember_tails(
     batch: &Batch<'_>,
     new: &NewTails<'_>,
     (sizes, first_new): (&[usize], u64),
-) -> Result<(), Halt> {
+) -> Result<(), RunError> {
     if model.tail_memory != TailMemory::Full {
         return Ok(());
     }
@@ -97,7 +88,7 @@ pub(crate) fn remember_tails(
         model.classes.iter().flat_map(|class| (0..class.len()).map(move |i| length(class, i) as u64));
     let whole = lengths.fold(0, u64::saturating_add) <= model.params.tail_memory_limit / BYTES;
     if whole && let NewTails::Stored { stored, .. } = new {
-        let scratch = run.scratch.expect("what is stored lies in the scratch");
+        let scratch = run.store().expect("what is stored lies in the scratch");
         let mut chosen: Vec<(usize, usize, usize)> = new_extreme_vectors(model, first_new)
             .into_iter()
             .map(|(class, i)| (position(model.classes[class].sources[i]), class, i))

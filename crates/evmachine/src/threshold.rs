@@ -6,20 +6,20 @@ use thiserror::Error;
 
 use crate::beta::Beta;
 use crate::calibration::{self, Calibration, CalibrationInfo, LeftOut, PValueSteps, Rule, Scored};
-use crate::curve::support_of;
 use crate::decision::ClassScore;
-use crate::device::DeviceError;
-use crate::error::{FeatureError, Halt, LabelError, ParamsError, PredictError, ended_by_halt};
-use crate::features::Features;
+use crate::error::{FeatureError, LabelError, ParamsError, PredictError, RunError, ends_with_run};
 use crate::labels::Labels;
-use crate::metric::MetricError;
 use crate::model::Evm;
 use crate::params::Params;
-use crate::progress::Run;
 use crate::promise;
 use crate::rejection::{Rejection, percent};
 use crate::sample::{NOT_LEARNED, NewRow, Role, Sample};
 use crate::{holdout, stacking};
+use evmachine_engine::device::DeviceError;
+use evmachine_engine::features::Features;
+use evmachine_engine::metric::MetricError;
+use evmachine_engine::psi::curve::support_of;
+use evmachine_engine::run::Run;
 
 /// Below this support, which falls by far more, a query is nearest to an ignored sample or out of reach.
 const FALLEN: f64 = -1e6;
@@ -96,11 +96,11 @@ pub enum CalibrateError {
     Stopped,
 }
 
-ended_by_halt!(CalibrateError);
+ends_with_run!(CalibrateError);
 
 impl From<PredictError> for CalibrateError {
     fn from(error: PredictError) -> Self {
-        Halt::from(error).into()
+        RunError::from(error).into()
     }
 }
 
@@ -408,7 +408,7 @@ impl Evm {
 
     /// What the model as it is now says of the rows that calibrate: of those that it learned without their own extreme vector, corrected
     /// by what a model without them said.
-    fn asked_again(&self, run: &Run<'_>) -> Result<Option<Vec<Verdict>>, Halt> {
+    fn asked_again(&self, run: &Run<'_>) -> Result<Option<Vec<Verdict>>, RunError> {
         let Some(sample) = &self.sample else { return Ok(None) };
         let unseen = sample.positions(|role| matches!(role, Role::Held | Role::Fresh));
         let folded = sample.positions(|role| role == Role::Folded);
@@ -467,7 +467,7 @@ impl Evm {
     }
 
     /// Sets the threshold anew, after the model changed. Returns the share of held-out rows that is right now.
-    pub(crate) fn recalibrate(&mut self, run: &Run<'_>) -> Result<Option<f64>, Halt> {
+    pub(crate) fn recalibrate(&mut self, run: &Run<'_>) -> Result<Option<f64>, RunError> {
         if self.calibration.is_none() {
             return Ok(None);
         }

@@ -13,20 +13,20 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use crate::error::FitError;
-use crate::features::Features;
 use crate::fit::{self, Lesson};
 use crate::holdout::Division;
 use crate::labels::Labels;
-use crate::metric::Metric;
 use crate::model::Evm;
 use crate::params::{CheckedParams, Params, Weight};
-use crate::points::Points;
 use crate::probe::{Classed, Probe};
-use crate::progress::Run;
 use crate::promise::Basis;
 use crate::report::{Report, TuneAgain};
 use crate::sample::{NewRow, Role, Sample};
 use crate::witness::{LogitMachine, Shares, Witnesses};
+use evmachine_engine::features::Features;
+use evmachine_engine::metric::Metric;
+use evmachine_engine::points::Points;
+use evmachine_engine::run::Run;
 
 /// Up to so many rows of a first fit, none is held out for good.
 const FEW: usize = 2_000;

@@ -7,17 +7,17 @@
 //! spread over several batches. With whitening it does not hold: its matrix is that of the first batch.
 
 use crate::batch::Batch;
-use crate::error::{FitError, Halt};
-use crate::features::Features;
+use crate::error::{FitError, RunError};
 use crate::fit::{Lesson, learn};
 use crate::holdout::Division;
 use crate::labels::Labels;
 use crate::model::Evm;
 use crate::params::{Refit, TailMemory};
-use crate::progress::{Run, Stage};
 use crate::refit;
 use crate::report::Report;
-use crate::tail::{self, Against, Executor, OtherEnd, Plan, Problem};
+use evmachine_engine::features::Features;
+use evmachine_engine::run::{Run, Stage};
+use evmachine_engine::tail::{self, Against, Executor, OtherEnd, Plan, Problem};
 
 impl Evm {
     /// Learns new points, of known classes or new ones. On an error the model is as it was.
@@ -96,11 +96,11 @@ pub(crate) fn exchange(
     against: &[Against<'_>],
     sizes: &[usize],
     plans: &mut Vec<Plan>,
-) -> Result<Option<Exchanged>, Halt> {
+) -> Result<Option<Exchanged>, RunError> {
     // Ignored samples stand between the two where there are any.
     let [old, _] = against else { return Ok(None) };
     let both =
-        model.tail_memory == TailMemory::Full && model.params.refit != Refit::New && run.scratch.is_none();
+        model.tail_memory == TailMemory::Full && model.params.refit != Refit::New && run.store().is_none();
     if !both || !model.ignored.is_empty() {
         return Ok(None);
     }

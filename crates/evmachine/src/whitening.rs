@@ -17,12 +17,12 @@
 
 use rayon::prelude::*;
 
-use crate::error::{FeatureError, Halt};
-use crate::matrix::{self, COLUMNS, Factor, ROWS, add_product};
+use crate::error::{FeatureError, RunError};
 use crate::model::Evm;
-use crate::points::Points;
-use crate::progress::{Run, Stage};
-use crate::scratch::{self, Scratch};
+use evmachine_engine::matrix::{self, COLUMNS, Factor, ROWS, add_product};
+use evmachine_engine::points::Points;
+use evmachine_engine::run::{Run, Stage};
+use evmachine_engine::scratch;
 
 /// The share of I in S at least.
 const LEAST_SHARE: f64 = 1e-6;
@@ -48,7 +48,7 @@ pub(crate) struct Grouped<'a> {
 }
 
 impl Whitening {
-    pub(crate) fn estimate(run: &Run<'_>, fraction: f64, rows: &Grouped<'_>) -> Result<Self, Halt> {
+    pub(crate) fn estimate(run: &Run<'_>, fraction: f64, rows: &Grouped<'_>) -> Result<Self, RunError> {
         let dimensions = rows.points.dimensions();
         let size = dimensions.next_multiple_of(COLUMNS);
         let mut matrix = scatter(run, rows, size)?;
@@ -176,12 +176,9 @@ impl Evm {
         values
     }
 
-    /// As [`whitened`](Self::whitened), in the scratch.
-    pub(crate) fn whitened_there<'a>(
-        &self,
-        scratch: &dyn Scratch,
-        points: Points<'a>,
-    ) -> Result<Points<'a>, Halt> {
+    /// As [`whitened`](Self::whitened), in the scratch of the run if it has one.
+    pub(crate) fn whitened_in<'a>(&self, run: &Run<'_>, points: Points<'a>) -> Result<Points<'a>, RunError> {
+        let Some(scratch) = run.store() else { return Ok(self.whitened(points)?) };
         let Some(whitening) = &self.whitening else { return Ok(points) };
         let values = scratch::made(scratch, points.len(), self.dimensions, |rows, out| {
             whitening.apply_from(&points, rows.start, out);
@@ -202,7 +199,7 @@ impl Evm {
 }
 
 /// The lower triangle of C times the number of rows, `size x size`; in blocks on the diagonal, more than that.
-fn scatter(run: &Run<'_>, rows: &Grouped<'_>, size: usize) -> Result<Vec<f64>, Halt> {
+fn scatter(run: &Run<'_>, rows: &Grouped<'_>, size: usize) -> Result<Vec<f64>, RunError> {
     let meter = run.meter(Stage::Whitening, rows.order.len());
     let d = rows.points.dimensions();
     let means = class_means(rows);

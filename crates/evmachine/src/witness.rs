@@ -15,17 +15,17 @@
 use serde::{Deserialize, Serialize};
 
 use crate::error::{FitError, ForgetError, PredictError};
-use crate::features::Features;
 use crate::fit::{self, Lesson};
 use crate::labels::Labels;
-use crate::metric::Metric;
 use crate::model::Evm;
 use crate::params::{MOST_WEIGHT, Params, TailMemory, Weight};
-use crate::points::Points;
 use crate::probe::Probe;
-use crate::progress::Run;
 use crate::rejection::Rejection;
 use crate::stacking;
+use evmachine_engine::features::Features;
+use evmachine_engine::metric::Metric;
+use evmachine_engine::points::Points;
+use evmachine_engine::run::Run;
 
 /// Logits are cut off here, so that they can be features.
 const LARGEST_LOGIT: f64 = 1e12;

@@ -3,10 +3,10 @@
 use std::ops::ControlFlow;
 
 use super::{Candidates, Cover, Resources, radii};
-use crate::device::{CoverClass, CoverWork, Device, Source, WorkKind, unless_given_way};
-use crate::error::Halt;
-use crate::metric::Metric;
-use crate::progress::Run;
+use crate::error::RunError;
+use evmachine_engine::device::{CoverClass, CoverWork, Device, Source, WorkKind, unless_given_way};
+use evmachine_engine::metric::Metric;
+use evmachine_engine::run::Run;
 
 /// The device that takes the covers of the classes, if there is one. Risks are weighed on the processor.
 fn taking<'a>(run: &Run<'a>, metric: &Metric, classes: &[Candidates<'_>]) -> Option<&'a dyn Device> {
@@ -25,7 +25,7 @@ pub(super) fn covers(
     metric: &Metric,
     threshold: f64,
     classes: &[Candidates<'_>],
-) -> Result<Option<Vec<Cover>>, Halt> {
+) -> Result<Option<Vec<Cover>>, RunError> {
     let Some(device) = taking(resources.run, metric, classes) else { return Ok(None) };
     let wanted: Vec<CoverClass<'_>> = classes
         .iter()

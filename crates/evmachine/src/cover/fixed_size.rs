@@ -10,9 +10,9 @@ use rayon::prelude::*;
 use super::neighbors::Neighbors;
 use super::sets::Sets;
 use super::{Candidates, Cover, Resources, greedy, radii_at};
-use crate::error::Halt;
-use crate::metric::Metric;
+use crate::error::RunError;
 use crate::params::SHAPE_CAP;
+use evmachine_engine::metric::Metric;
 
 /// The lowest support: psi of e^-1097.
 const LOW: f64 = -7.0;
@@ -30,7 +30,7 @@ pub(super) fn per_class(
     metric: &Metric,
     class: &Candidates<'_>,
     count: usize,
-) -> Result<Cover, Halt> {
+) -> Result<Cover, RunError> {
     let mut neighbors = Neighbors::new(metric, class, resources);
     neighbors.keep()?;
     let cover_at = |level| {
@@ -49,7 +49,7 @@ pub(super) fn total(
     metric: &Metric,
     classes: &[Candidates<'_>],
     count: usize,
-) -> Result<Vec<Cover>, Halt> {
+) -> Result<Vec<Cover>, RunError> {
     let mut neighbors: Vec<Neighbors<'_>> =
         classes.iter().map(|class| Neighbors::new(metric, class, resources)).collect();
     neighbors.par_iter_mut().try_for_each(Neighbors::keep)?;
@@ -57,7 +57,7 @@ pub(super) fn total(
         let covers = classes.par_iter().zip(&neighbors).map(|(class, neighbors)| {
             greedy::cover(&Sets::new(neighbors, &radii_at(class, level))?, None, usize::MAX)
         });
-        let covers: Vec<Cover> = covers.collect::<Result<_, Halt>>()?;
+        let covers: Vec<Cover> = covers.collect::<Result<_, RunError>>()?;
         let size = covers.iter().map(|cover| cover.order.len()).sum();
         // A step is no progress that could be counted, but it can be stopped.
         resources.meter.advance(0)?;
@@ -69,7 +69,10 @@ pub(super) fn total(
 }
 
 /// The cover at the lowest level whose size is at least `count`; at the highest level if none reaches it.
-fn bisect<C>(mut cover_at: impl FnMut(f64) -> Result<(C, usize), Halt>, count: usize) -> Result<C, Halt> {
+fn bisect<C>(
+    mut cover_at: impl FnMut(f64) -> Result<(C, usize), RunError>,
+    count: usize,
+) -> Result<C, RunError> {
     let (mut low, mut high) = (LOW, 1.0);
     let (mut best, mut size) = cover_at(high)?;
     while size < count && high < HIGH {

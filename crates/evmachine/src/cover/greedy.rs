@@ -6,7 +6,7 @@ use std::collections::BinaryHeap;
 use super::Cover;
 use super::queue::Entry;
 use super::sets::{Bits, Sets};
-use crate::error::Halt;
+use crate::error::RunError;
 
 /// Chooses the set that covers most of what is still uncovered, less its risk, ties to the lowest index, until all is covered,
 /// nothing is worth its risk, or `limit` sets are chosen. Without risks, [`Cover::gains`] add up to the number of points
@@ -14,7 +14,7 @@ use crate::error::Halt;
 ///
 /// What a set would add can only fall as others are chosen. So an old figure is an upper bound, and a set whose
 /// renewed figure still leads the queue leads all: few sets are counted more than once.
-pub(super) fn cover(sets: &Sets<'_>, risks: Option<&[f64]>, limit: usize) -> Result<Cover, Halt> {
+pub(super) fn cover(sets: &Sets<'_>, risks: Option<&[f64]>, limit: usize) -> Result<Cover, RunError> {
     let entry = |i: usize, count: u32| {
         let risk = risks.map_or(0.0, |risks| risks[i]);
         Entry { gain: f64::from(count) - risk, index: Reverse(i) }

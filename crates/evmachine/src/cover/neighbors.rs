@@ -3,10 +3,10 @@
 use rayon::prelude::*;
 
 use super::{Candidates, Resources};
-use crate::distance::{self, Columns, Tile};
-use crate::error::Halt;
-use crate::metric::Metric;
-use crate::points::Points;
+use crate::error::RunError;
+use evmachine_engine::distance::{self, Columns, Tile};
+use evmachine_engine::metric::Metric;
+use evmachine_engine::points::Points;
 
 /// The points of a class as rows, and where they are to be covered as columns, of one matrix of ranks.
 pub(super) struct Neighbors<'a> {
@@ -44,7 +44,7 @@ impl<'a> Neighbors<'a> {
     }
 
     /// Computes all ranks now if there is room, for whoever visits the rows many times.
-    pub(super) fn keep(&mut self) -> Result<(), Halt> {
+    pub(super) fn keep(&mut self) -> Result<(), RunError> {
         if !self.resources.memory.take(self.bytes()) {
             return Ok(());
         }
@@ -67,7 +67,7 @@ impl<'a> Neighbors<'a> {
         &self,
         rows: &[usize],
         mut visit: impl FnMut(usize, usize, &[f32]),
-    ) -> Result<(), Halt> {
+    ) -> Result<(), RunError> {
         self.resources.meter.check()?;
         let count = self.len();
         if let Some(ranks) = &self.ranks {
@@ -76,7 +76,7 @@ impl<'a> Neighbors<'a> {
             }
             return Ok(());
         }
-        let width = self.resources.run.tile_columns;
+        let width = self.resources.run.tile_columns();
         let block = self.columns.block(self.points, rows);
         let (mut tile, mut nearer) = (Tile::default(), Vec::new());
         for start in (0..count).step_by(width) {

@@ -4,12 +4,12 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use crate::curve::Curve;
-use crate::distance::{Columns, Tile};
-use crate::error::Halt;
-use crate::metric::Metric;
-use crate::points::Points;
-use crate::progress::{Run, Stage};
+use crate::error::RunError;
+use evmachine_engine::distance::{Columns, Tile};
+use evmachine_engine::metric::Metric;
+use evmachine_engine::points::Points;
+use evmachine_engine::psi::curve::Curve;
+use evmachine_engine::run::{Run, Stage};
 
 /// A psi below this claims nothing, so that few are computed.
 const LEAST: f64 = 1e-3;
@@ -23,20 +23,20 @@ pub(crate) fn claims(
     (points, curves): (&Points<'_>, &[Curve]),
     columns: &dyn Columns,
     own: &Range<usize>,
-) -> Result<Vec<f64>, Halt> {
+) -> Result<Vec<f64>, RunError> {
     let reach = |curve: &Curve| metric.largest_rank_within(curve.radius(LEAST));
     let bounds: Vec<f32> = curves.iter().map(reach).collect();
     let all: Vec<usize> = (0..points.len()).collect();
     let meter = run.meter(Stage::Cover, all.len());
-    let blocks: Result<Vec<Vec<f64>>, Halt> = all
+    let blocks: Result<Vec<Vec<f64>>, RunError> = all
         .par_chunks(run.block_rows(all.len()))
         .map(|rows| {
             meter.check()?;
             let block = columns.block(points, rows);
             let (mut tile, mut sums) = (Tile::default(), vec![0.0; rows.len()]);
             for others in [0..own.start, own.end..columns.len()] {
-                for start in others.clone().step_by(run.tile_columns) {
-                    columns.ranks(&block, start..(start + run.tile_columns).min(others.end), &mut tile)?;
+                for start in others.clone().step_by(run.tile_columns()) {
+                    columns.ranks(&block, start..(start + run.tile_columns()).min(others.end), &mut tile)?;
                     for (position, (sum, &row)) in sums.iter_mut().zip(rows).enumerate() {
                         for &rank in tile.row(position).iter().filter(|rank| **rank <= bounds[row]) {
                             *sum += curves[row].psi(f64::from(metric.distance_of_rank(rank)));
@@ -53,10 +53,10 @@ pub(crate) fn claims(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::features::Features;
     use crate::labels::Labels;
     use crate::model::Evm;
     use crate::params::{Params, TailSize};
+    use evmachine_engine::features::Features;
 
     /// Two clumps on a line, of twenty rows each; row 7 has the label of the other.
     fn flipped() -> (Features<'static>, Labels) {
@@ -91,7 +91,7 @@ mod tests {
             Curve::new(crate::TailModel::Weibull, &psi)
         };
         let (points, metric) = (Points::ready(vec![0.0, 1.0, 5.0], 1), Metric::Euclidean);
-        let columns = crate::distance::columns(&metric, &points, &[0, 1, 2]);
+        let columns = evmachine_engine::distance::columns(&metric, &points, &[0, 1, 2]);
         let curves = [curve(1.0), curve(2.0), curve(0.5)];
         let found = claims(&Run::new(), &metric, (&points, &curves), columns.as_ref(), &(1..2)).unwrap();
         let psi = |x: f64| (-x * x).exp();

@@ -6,10 +6,10 @@ use rayon::prelude::*;
 use super::memory::Memory;
 use super::neighbors::Neighbors;
 use super::{Candidates, Resources, radii};
-use crate::error::Halt;
-use crate::level::level;
-use crate::metric::Metric;
-use crate::progress::{Run, Stage};
+use crate::error::RunError;
+use evmachine_engine::level::level;
+use evmachine_engine::metric::Metric;
+use evmachine_engine::run::{Run, Stage};
 
 /// For each point i, the points j with d(i, j) <= `radius_i`, and i itself.
 ///
@@ -36,14 +36,14 @@ enum Members {
 const WORD: usize = u64::BITS as usize;
 
 impl<'a> Sets<'a> {
-    pub(super) fn new(neighbors: &'a Neighbors<'a>, radii: &[f32]) -> Result<Self, Halt> {
+    pub(super) fn new(neighbors: &'a Neighbors<'a>, radii: &[f32]) -> Result<Self, RunError> {
         let count = neighbors.len();
         let bounds: Vec<f32> =
             radii.iter().map(|&radius| neighbors.metric().largest_rank_within(radius)).collect();
         let Resources { run, memory, .. } = neighbors.resources();
         let block_rows = run.block_rows(count);
         let all: Vec<usize> = (0..count).collect();
-        let rows: Result<Vec<Vec<Row>>, Halt> = all
+        let rows: Result<Vec<Vec<Row>>, RunError> = all
             .par_chunks(block_rows)
             .map(|indices| {
                 let mut members: Vec<Bits> = indices.iter().map(|&i| Bits::of(i, count)).collect();
@@ -66,7 +66,7 @@ impl<'a> Sets<'a> {
     }
 
     /// |`s_i` - covered|
-    pub(super) fn uncovered(&self, i: usize, covered: &Bits) -> Result<u32, Halt> {
+    pub(super) fn uncovered(&self, i: usize, covered: &Bits) -> Result<u32, RunError> {
         Ok(match &self.rows[i].members {
             Members::List(list) => covered.missing(list),
             Members::Bits(bits) => bits.without(covered),
@@ -75,7 +75,7 @@ impl<'a> Sets<'a> {
     }
 
     /// Adds `s_i` to `covered`.
-    pub(super) fn cover(&self, i: usize, covered: &mut Bits) -> Result<(), Halt> {
+    pub(super) fn cover(&self, i: usize, covered: &mut Bits) -> Result<(), RunError> {
         match &self.rows[i].members {
             Members::List(list) => covered.insert(list),
             Members::Bits(bits) => covered.add(bits),
@@ -85,17 +85,17 @@ impl<'a> Sets<'a> {
     }
 
     /// Whether the call was told to stop.
-    pub(super) fn check(&self) -> Result<(), Halt> {
+    pub(super) fn check(&self) -> Result<(), RunError> {
         self.neighbors.resources().meter.check()
     }
 
-    fn compute(&self, i: usize) -> Result<Bits, Halt> {
+    fn compute(&self, i: usize) -> Result<Bits, RunError> {
         within(self.neighbors, i, self.bounds[i])
     }
 }
 
 /// Point i and those with a rank up to the bound.
-fn within(neighbors: &Neighbors<'_>, i: usize, bound: f32) -> Result<Bits, Halt> {
+fn within(neighbors: &Neighbors<'_>, i: usize, bound: f32) -> Result<Bits, RunError> {
     let mut bits = Bits::of(i, neighbors.len());
     neighbors.visit(&[i], |_, start, ranks| bits.add_within(bound, start, ranks))?;
     Ok(bits)
@@ -218,9 +218,9 @@ pub(crate) fn group_by_coverage(
     threshold: f64,
     order: &[usize],
     count: usize,
-) -> Result<Vec<(usize, Vec<usize>)>, Halt> {
+) -> Result<Vec<(usize, Vec<usize>)>, RunError> {
     let resources =
-        Resources { run, meter: &run.meter(Stage::Cover, count), memory: &Memory::new(run.memory) };
+        Resources { run, meter: &run.meter(Stage::Cover, count), memory: &Memory::new(run.working_memory()) };
     let neighbors = Neighbors::new(metric, class, &resources);
     let bounds: Vec<f32> =
         radii(class, threshold).iter().map(|&radius| metric.largest_rank_within(radius)).collect();

@@ -11,9 +11,9 @@ use rayon::prelude::*;
 use super::neighbors::Neighbors;
 use super::queue::Entry;
 use super::{Candidates, Cover, Resources};
-use crate::curve::Curve;
-use crate::error::Halt;
-use crate::metric::Metric;
+use crate::error::RunError;
+use evmachine_engine::metric::Metric;
+use evmachine_engine::psi::curve::Curve;
 
 /// Gains below this are rounding.
 const NOTHING: f64 = 1e-12;
@@ -24,12 +24,12 @@ pub(super) fn cover(
     metric: &Metric,
     class: &Candidates<'_>,
     count: usize,
-) -> Result<Cover, Halt> {
+) -> Result<Cover, RunError> {
     let mut neighbors = Neighbors::new(metric, class, resources);
     neighbors.keep()?;
     let mut best = vec![0.0f64; class.len()];
     let all: Vec<usize> = (0..class.len()).collect();
-    let gains: Result<Vec<Vec<f64>>, Halt> = all
+    let gains: Result<Vec<Vec<f64>>, RunError> = all
         .par_chunks(resources.run.block_rows(all.len()))
         .map(|indices| {
             let mut sums = vec![0.0; indices.len()];
@@ -77,7 +77,7 @@ fn each_psi(
     class: &Candidates<'_>,
     indices: &[usize],
     mut visit: impl FnMut(usize, &Curve, &mut dyn Iterator<Item = f32>),
-) -> Result<(), Halt> {
+) -> Result<(), RunError> {
     let metric = neighbors.metric();
     neighbors.visit(indices, |position, _, ranks| {
         let mut distances = ranks.iter().map(|&rank| metric.distance_of_rank(rank));

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use super::moves::Row;
 use super::{Edit, Editor};
 use crate::error::EditError;
-use crate::features::Features;
 use crate::model::Evm;
-use crate::points::Points;
-use crate::progress::Run;
 use crate::sample::{NewRow, Role};
 use crate::witness::{LogitMachine, Witnesses};
+use evmachine_engine::features::Features;
+use evmachine_engine::points::Points;
+use evmachine_engine::run::Run;
 
 /// The threshold is set anew if one row in so many changed since it was set, or a class came or went.
 const ONE_IN: f64 = 100.0;

@@ -6,14 +6,14 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use super::margins::Moving;
-use crate::distance::{self, Columns, Tile};
-use crate::error::Halt;
-use crate::metric::Metric;
+use crate::error::RunError;
 use crate::model::Evm;
-use crate::points::Points;
-use crate::progress::{Run, Stage};
 use crate::refit::Old;
-use crate::tail::{Against, Problem, Rows};
+use evmachine_engine::distance::{self, Columns, Tile};
+use evmachine_engine::metric::Metric;
+use evmachine_engine::points::Points;
+use evmachine_engine::run::{Run, Stage};
+use evmachine_engine::tail::{Against, Problem, Rows};
 
 /// With so many rows gone, laying out the rest takes less time than measuring those that are gone as well.
 const MANY: usize = 64;
@@ -61,19 +61,19 @@ impl<'a> Laid<'a> {
         run: &Run<'_>,
         old: &Old<'_>,
         moving: &Moving<'_>,
-    ) -> Result<Vec<Vec<f32>>, Halt> {
+    ) -> Result<Vec<Vec<f32>>, RunError> {
         let (columns, metric) = (self.before.columns(), &self.before.params.metric);
         let places = self.places(old);
         let bounds = old.bounds_of(&old.all);
         let points = moving.points(self.before.dimensions);
         let block = columns.block(&points, &(0..points.len()).collect::<Vec<_>>());
         let meter = run.meter(Stage::Refit, places.len());
-        let parts: Result<Vec<Vec<(usize, f32)>>, Halt> = (0..places.len())
+        let parts: Result<Vec<Vec<(usize, f32)>>, RunError> = (0..places.len())
             .into_par_iter()
-            .step_by(run.tile_columns)
+            .step_by(run.tile_columns())
             .map_init(Tile::default, |tile, start| {
                 meter.check()?;
-                let range = start..(start + run.tile_columns).min(places.len());
+                let range = start..(start + run.tile_columns()).min(places.len());
                 columns.ranks(&block, range.clone(), tile)?;
                 let mut found = Vec::new();
                 for row in 0..points.len() {
@@ -178,7 +178,7 @@ impl<'a> Here<'a> {
         old: &Old<'_>,
         some: &[usize],
         finish: impl Fn(usize, &[f32], &mut W) -> R + Sync,
-    ) -> Result<Vec<R>, Halt> {
+    ) -> Result<Vec<R>, RunError> {
         let classes: Vec<u32> = some.iter().map(|&row| old.classes[row]).collect();
         let points = old.points();
         let rows = Rows::new(&points, some, &classes);

@@ -6,15 +6,15 @@
 use std::ops::Range;
 
 use super::here::{Here, Laid, remove_each};
-use crate::distance::{self, Columns};
-use crate::error::Halt;
+use crate::error::RunError;
 use crate::model::{Cache, Evm};
 use crate::params::{Refit, TailMemory};
-use crate::points::Points;
-use crate::progress::{Run, Stage};
 use crate::refit::{Change, Old, apply};
-use crate::tail::{Against, Problem, Rows};
-use crate::weibull::Workspace;
+use evmachine_engine::distance::{self, Columns};
+use evmachine_engine::points::Points;
+use evmachine_engine::psi::weibull::Workspace;
+use evmachine_engine::run::{Run, Stage};
+use evmachine_engine::tail::{Against, Problem, Rows};
 
 /// Rows that are not, or not yet, where they belong in the model.
 pub(crate) struct Moving<'a> {
@@ -61,7 +61,7 @@ pub(crate) fn lose(
     model: &mut Evm,
     laid: Option<&Laid<'_>>,
     gone: &Moving<'_>,
-) -> Result<usize, Halt> {
+) -> Result<usize, RunError> {
     if model.params.refit == Refit::New || gone.is_empty() {
         return Ok(0);
     }
@@ -98,7 +98,7 @@ pub(crate) fn gain(
     model: &mut Evm,
     laid: Option<&Laid<'_>>,
     come: &Moving<'_>,
-) -> Result<usize, Halt> {
+) -> Result<usize, RunError> {
     // What was guessed while a class was alone is no fit that could stand.
     let stands = model.params.refit == Refit::New && !model.is_guessed();
     if stands || come.is_empty() {
@@ -134,7 +134,7 @@ pub(crate) fn measure(
     model: &mut Evm,
     laid: Option<&Laid<'_>>,
     places: &[usize],
-) -> Result<(), Halt> {
+) -> Result<(), RunError> {
     model.cache = Cache::default();
     let sizes: Vec<usize> = model.classes.iter().map(|class| class.tail_size).collect();
     let changes = gathered(run, &Old::new(model, &sizes), &Here::new(model, laid), places)?;
@@ -149,7 +149,7 @@ fn concerned(old: &Old<'_>, moving: &Moving<'_>) -> Vec<usize> {
 }
 
 /// Tails gathered anew for some of the extreme vectors.
-fn gathered(run: &Run<'_>, old: &Old<'_>, here: &Here<'_>, some: &[usize]) -> Result<Vec<Change>, Halt> {
+fn gathered(run: &Run<'_>, old: &Old<'_>, here: &Here<'_>, some: &[usize]) -> Result<Vec<Change>, RunError> {
     let changes = here.nearest(run, old, some, |position, tail, workspace: &mut Workspace| {
         old.change(some[position], tail, workspace)
     })?;
@@ -163,7 +163,7 @@ fn distances_to(
     old: &Old<'_>,
     rows: &[usize],
     gone: &Moving<'_>,
-) -> Result<Vec<Vec<f32>>, Halt> {
+) -> Result<Vec<Vec<f32>>, RunError> {
     let bounds = old.bounds_of(rows);
     let classes: Vec<u32> = rows.iter().map(|&row| old.classes[row]).collect();
     let points = old.points();
@@ -181,7 +181,7 @@ fn filled(
     here: &Here<'_>,
     found: &[Vec<f32>],
     hit: &[usize],
-) -> Result<Vec<Change>, Halt> {
+) -> Result<Vec<Change>, RunError> {
     let finish = |position: usize, nearest: &[f32], workspace: &mut Workspace| {
         let row = hit[position];
         let size = old.sizes[old.classes[row] as usize];

@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use super::Editor;
 use super::margins::{self, Moving};
-use crate::error::{EditError, Halt};
+use crate::error::{EditError, RunError};
 use crate::model::{Cache, ClassModel};
-use crate::psi::{FitStatus, PsiModel};
+use evmachine_engine::psi::{FitStatus, PsiModel};
 
 /// Where a row is.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -90,7 +90,7 @@ impl Editor<'_> {
     }
 
     /// Adds rows to a class, fits them, and has it choose its extreme vectors.
-    pub(super) fn put(&mut self, class: usize, rows: &[Row]) -> Result<(), Halt> {
+    pub(super) fn put(&mut self, class: usize, rows: &[Row]) -> Result<(), RunError> {
         let model = &mut self.model;
         let d = model.dimensions;
         let new_size = model.tail_size_of_new()(model.points_held() as usize + model.ignored.len());

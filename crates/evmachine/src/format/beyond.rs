@@ -9,14 +9,14 @@ use super::layout::{Column, f32s, f64s, u8s, u64s};
 use super::tensors::Tensors;
 use super::{FormatError, inconsistent};
 use crate::calibration::{Apart, Calibration, LeftOut, Scored};
-use crate::features::LARGEST;
-use crate::metric::Metric;
 use crate::model::Evm;
 use crate::probe::Probe;
 use crate::rejection::Rejection;
 use crate::sample::{NOT_LEARNED, Role, Sample};
 use crate::standard::Standard;
 use crate::witness::{LogitMachine, Mixture, Witnesses};
+use evmachine_engine::features::LARGEST;
+use evmachine_engine::metric::Metric;
 
 /// The numbers of it that are not tensors.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

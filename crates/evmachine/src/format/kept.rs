@@ -11,12 +11,12 @@ use super::tensors::Tensors;
 use super::vectors::is_unit;
 use super::{FormatError, inconsistent};
 use crate::aside::Aside;
-use crate::features::LARGEST;
 use crate::ignored::Ignored;
-use crate::metric::Metric;
 use crate::model::Evm;
 use crate::origin::{Batch, Called, Origins};
-use crate::psi::FitStatus;
+use evmachine_engine::features::LARGEST;
+use evmachine_engine::metric::Metric;
+use evmachine_engine::psi::FitStatus;
 
 /// The parts of it that are not tensors.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

@@ -6,9 +6,9 @@ use safetensors::tensor::Dtype;
 
 use super::tensors::Tensors;
 use super::{FormatError, inconsistent};
-use crate::features::LARGEST;
-use crate::metric::Metric;
-use crate::psi::{FitStatus, PsiModel};
+use evmachine_engine::features::LARGEST;
+use evmachine_engine::metric::Metric;
+use evmachine_engine::psi::{FitStatus, PsiModel};
 
 /// Row after row, as the metric wants them.
 pub(super) fn vectors_of(

@@ -189,8 +189,8 @@ fn rule(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::metric::Metric;
-    use crate::search::Search;
+    use evmachine_engine::metric::Metric;
+    use evmachine_engine::search::Search;
 
     #[test]
     fn every_rule_names_its_parameter() {

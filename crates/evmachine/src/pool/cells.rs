@@ -6,10 +6,10 @@
 
 use rayon::prelude::*;
 
-use crate::distance::{self, Columns, RowBlock, Tile};
-use crate::error::Halt;
-use crate::metric::Metric;
-use crate::points::Points;
+use crate::error::RunError;
+use evmachine_engine::distance::{self, Columns, RowBlock, Tile};
+use evmachine_engine::metric::Metric;
+use evmachine_engine::points::Points;
 
 /// Exemplars at which a cell is divided.
 const FULL: usize = 512;
@@ -72,7 +72,7 @@ impl Cells {
     }
 
     /// For each of the rows, the nearest exemplar within whose radius it lies.
-    pub(super) fn find(&self, points: &Points<'_>, rows: &[usize]) -> Result<Vec<Option<Found>>, Halt> {
+    pub(super) fn find(&self, points: &Points<'_>, rows: &[usize]) -> Result<Vec<Option<Found>>, RunError> {
         let nearest = self.nearest_cells(points, rows)?;
         let mut visitors: Vec<Vec<usize>> = vec![Vec::new(); self.all.len()];
         for (position, cells) in nearest.iter().enumerate() {
@@ -80,7 +80,7 @@ impl Cells {
                 visitors[cell as usize].push(position);
             }
         }
-        let found: Result<Vec<Vec<(usize, Found)>>, Halt> = self
+        let found: Result<Vec<Vec<(usize, Found)>>, RunError> = self
             .all
             .par_iter()
             .zip(&visitors)
@@ -102,7 +102,7 @@ impl Cells {
         points: &Points<'_>,
         rows: &[usize],
         exemplars: &[Exemplar],
-    ) -> Result<(), Halt> {
+    ) -> Result<(), RunError> {
         let mut rest = 0;
         while rest < rows.len() {
             // As many at once as no cell can overflow by much; they all meet the same pivots.
@@ -150,10 +150,10 @@ impl Cells {
     }
 
     /// For each of the rows, its nearest cells, nearest first.
-    fn nearest_cells(&self, points: &Points<'_>, rows: &[usize]) -> Result<Vec<Vec<u32>>, Halt> {
+    fn nearest_cells(&self, points: &Points<'_>, rows: &[usize]) -> Result<Vec<Vec<u32>>, RunError> {
         let Some(pivots) = &self.pivots else { return Ok(vec![Vec::new(); rows.len()]) };
         let count = pivots.len();
-        let blocks: Result<Vec<Vec<Vec<u32>>>, Halt> = rows
+        let blocks: Result<Vec<Vec<Vec<u32>>>, RunError> = rows
             .par_chunks(BLOCK)
             .map_init(Tile::default, |tile, rows| {
                 let block = pivots.block(points, rows);
@@ -177,7 +177,7 @@ impl Cells {
     }
 
     /// Divides a cell until none of its parts is full, and lays them out.
-    fn settle(&mut self, cell: usize) -> Result<(), Halt> {
+    fn settle(&mut self, cell: usize) -> Result<(), RunError> {
         let mut waiting = vec![cell];
         while let Some(number) = waiting.pop() {
             self.all[number].layout(&self.metric);
@@ -219,7 +219,7 @@ impl Cell {
         rows: &[usize],
         visitors: &[usize],
         tile: &mut Tile,
-    ) -> Result<Vec<(usize, Found)>, Halt> {
+    ) -> Result<Vec<(usize, Found)>, RunError> {
         let indices: Vec<usize> = visitors.iter().map(|&position| rows[position]).collect();
         let block: RowBlock = self.columns.block(points, &indices);
         self.columns.ranks(&block, 0..self.exemplars.len(), tile)?;
@@ -238,7 +238,7 @@ impl Cell {
     }
 
     /// Takes away what lies nearer to a second pivot, the member that divides the cell most evenly. Nothing where all are alike.
-    fn divide(&mut self, metric: &Metric, dimensions: usize) -> Result<Option<Self>, Halt> {
+    fn divide(&mut self, metric: &Metric, dimensions: usize) -> Result<Option<Self>, RunError> {
         let count = self.exemplars.len();
         let members = Points::ready(self.values.as_slice(), dimensions);
         let candidates: Vec<usize> =

@@ -15,13 +15,13 @@ use rayon::prelude::*;
 
 use super::PoolError;
 use super::cells::{Cells, Exemplar};
-use crate::distance::{self, Tile};
-use crate::error::Halt;
-use crate::features::Features;
+use crate::error::RunError;
 use crate::model::Evm;
-use crate::points::Points;
-use crate::progress::{Run, Stage};
-use crate::tail::{Against, Problem, Rows};
+use evmachine_engine::distance::{self, Tile};
+use evmachine_engine::features::Features;
+use evmachine_engine::points::Points;
+use evmachine_engine::run::{Run, Stage};
+use evmachine_engine::tail::{Against, Problem, Rows};
 
 /// How far a group reaches towards what is known.
 const REACH: f32 = 0.75;
@@ -168,15 +168,15 @@ impl Grouping {
         model: &Evm,
         points: &Points<'_>,
         rows: &[usize],
-    ) -> Result<Vec<Membership>, Halt> {
+    ) -> Result<Vec<Membership>, RunError> {
         let metric = &model.params.metric;
         let margins = margins(run, model, points, rows)?;
         let radii: Vec<f32> = margins.iter().map(|margin| (REACH * margin).min(self.spread)).collect();
         let bounds: Vec<f32> = radii.iter().map(|&radius| metric.largest_rank_within(radius)).collect();
         let columns = distance::columns(metric, points, rows);
         let positions: Vec<usize> = (0..rows.len()).collect();
-        let covered: Result<Vec<Vec<Covered>>, Halt> = positions
-            .par_chunks(run.tile_rows)
+        let covered: Result<Vec<Vec<Covered>>, RunError> = positions
+            .par_chunks(run.tile_rows())
             .map_init(Tile::default, |tile, positions| {
                 let block_rows: Vec<usize> = positions.iter().map(|&at| rows[at]).collect();
                 columns.ranks(&columns.block(points, &block_rows), 0..rows.len(), tile)?;
@@ -256,7 +256,7 @@ fn leaders(covered: &[Covered]) -> Vec<usize> {
 }
 
 /// Mean distance of each row to the nearest extreme vectors.
-fn margins(run: &Run<'_>, model: &Evm, points: &Points<'_>, rows: &[usize]) -> Result<Vec<f32>, Halt> {
+fn margins(run: &Run<'_>, model: &Evm, points: &Points<'_>, rows: &[usize]) -> Result<Vec<f32>, RunError> {
     let (classes, none, sizes) = (vec![0; rows.len()], 0..0, [NEIGHBORS]);
     let against = [Against { columns: model.columns(), own: std::slice::from_ref(&none) }];
     let rows = Rows::new(points, rows, &classes);
@@ -266,7 +266,7 @@ fn margins(run: &Run<'_>, model: &Evm, points: &Points<'_>, rows: &[usize]) -> R
 
 /// The median distance between two rows of a class: of the rows as they came, where the model keeps some, else of its
 /// extreme vectors. Where every class has one of them, the median distance at which their psi falls to a half.
-fn spread(run: &Run<'_>, model: &Evm) -> Result<f32, Halt> {
+fn spread(run: &Run<'_>, model: &Evm) -> Result<f32, RunError> {
     let metric = &model.params.metric;
     let sample = model.sample.as_deref().map(|sample| (sample.features(), &sample.classes));
     let (points, classes): (Points<'_>, Vec<u32>) = if let Some((features, classes)) = &sample {
@@ -278,12 +278,12 @@ fn spread(run: &Run<'_>, model: &Evm) -> Result<f32, Halt> {
     let step = classes.len().div_ceil(ROWS).max(1);
     let rows: Vec<usize> = (0..classes.len()).step_by(step).collect();
     let columns = distance::columns(metric, &points, &rows);
-    let ranks: Result<Vec<Vec<f32>>, Halt> = rows
-        .par_chunks(run.tile_rows)
+    let ranks: Result<Vec<Vec<f32>>, RunError> = rows
+        .par_chunks(run.tile_rows())
         .enumerate()
         .map_init(Tile::default, |tile, (number, part)| {
             columns.ranks(&columns.block(&points, part), 0..rows.len(), tile)?;
-            let first = number * run.tile_rows;
+            let first = number * run.tile_rows();
             let mut same = Vec::new();
             for (row, &index) in part.iter().enumerate() {
                 let ranks = tile.row(row)[..first + row].iter().zip(&rows);

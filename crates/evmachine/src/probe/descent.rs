@@ -8,9 +8,9 @@
 use rayon::prelude::*;
 
 use super::rows::{Coefficients, ProbeRows};
-use crate::error::Halt;
-use crate::matrix::{self, Factor, add_product};
-use crate::progress::Meter;
+use crate::error::RunError;
+use evmachine_engine::matrix::{self, Factor, add_product};
+use evmachine_engine::run::Meter;
 
 /// Steps remembered.
 const MEMORY: usize = 6;
@@ -86,7 +86,7 @@ pub(crate) fn minimize(
     tolerance: Tolerance,
     at: &mut Coefficients,
     meter: &Meter<'_>,
-) -> Result<f64, Halt> {
+) -> Result<f64, RunError> {
     let scale = rows.curvature(at).max(1e-6);
     let inverse = curvature.inverse(scale, penalty);
     let guess = |gradient: &[f64]| -> Vec<f64> {

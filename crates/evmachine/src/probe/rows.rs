@@ -13,10 +13,10 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use crate::math;
-use crate::matrix::{Factor, ROWS, Scalar, add_product};
-use crate::points::Points;
 use crate::standard::Standard;
+use evmachine_engine::math;
+use evmachine_engine::matrix::{Factor, ROWS, Scalar, add_product};
+use evmachine_engine::points::Points;
 
 /// Rows whose logits are computed at once.
 const BLOCK: usize = 32 * ROWS;

@@ -2,9 +2,9 @@
 
 use fearless_simd::{Simd, f32x16, prelude::*};
 
-use crate::curve::{Curve, Curves};
-use crate::math;
 use crate::params::TailModel;
+use evmachine_engine::math;
+use evmachine_engine::psi::curve::{Curve, Curves};
 
 pub(super) const LANES: usize = 16;
 /// Relative error of a line's two terms: eight roundings.

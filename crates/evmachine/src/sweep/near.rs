@@ -11,16 +11,16 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use super::Part;
-use crate::cells::{Cells, Probe, Visits, lower_bound};
-use crate::curve::{Curve, Curves};
 use crate::decision::{ClassScore, score};
-use crate::distance::{LooseRows, RowBlock, Tile};
-use crate::error::{Halt, PredictError};
-use crate::holdout::spread;
+use crate::error::{PredictError, RunError};
 use crate::model::Evm;
-use crate::points::Points;
-use crate::progress::{Meter, Run, Stage};
 use crate::support::{Estimates, Scratch, Search, keep_largest};
+use evmachine_engine::cells::{Cells, Probe, Visits, lower_bound};
+use evmachine_engine::distance::{LooseRows, RowBlock, Tile};
+use evmachine_engine::math::spread;
+use evmachine_engine::points::Points;
+use evmachine_engine::psi::curve::{Curve, Curves};
+use evmachine_engine::run::{Meter, Run, Stage};
 
 /// With fewer extreme vectors all of them are met: a query takes less than a millisecond.
 const MANY: usize = 1 << 15;
@@ -102,7 +102,7 @@ impl Evm {
         let Some(asked) = self.params.search.recall() else { return Ok(None) };
         self.cached_near_vectors(|| {
             let all = self.witnesses.is_some() || self.params.background > 0.0;
-            if all || self.extreme_vector_count() < run.many.unwrap_or(MANY) {
+            if all || self.extreme_vector_count() < run.many().unwrap_or(MANY) {
                 Ok(None)
             } else {
                 NearVectors::measured(self, asked)
@@ -113,7 +113,7 @@ impl Evm {
 
 impl NearVectors {
     /// Queries that meet all extreme vectors.
-    pub(crate) fn whole(evm: &Evm) -> Result<Self, Halt> {
+    pub(crate) fn whole(evm: &Evm) -> Result<Self, RunError> {
         let points = evm.points();
         let all: Vec<usize> = (0..points.len()).collect();
         let meter = Run::new().meter(Stage::Predict, 0);
@@ -188,7 +188,7 @@ impl NearVectors {
         let rows: Vec<usize> = (0..size)
             .map(|part| start(part) + (spread(part as u64) % (start(part + 1) - start(part)) as u64) as usize)
             .collect();
-        let blocks: Result<Vec<Vec<Tried>>, Halt> = rows
+        let blocks: Result<Vec<Vec<Tried>>, RunError> = rows
             .par_chunks(BLOCK)
             .map(|rows| {
                 let block = self.cells.columns().block(&points, rows);
@@ -288,7 +288,7 @@ impl NearVectors {
         meter: &Meter<'_>,
         points: &Points<'_>,
         rows: &[usize],
-    ) -> Result<Vec<usize>, Halt> {
+    ) -> Result<Vec<usize>, RunError> {
         self.cells.order(meter, points, rows)
     }
 
@@ -299,7 +299,7 @@ impl NearVectors {
         (points, rows): (&Points<'_>, &[usize]),
         fused: usize,
         mut offer: impl FnMut(usize, &Part<'_>, usize, &[f32], &mut Scratch),
-    ) -> Result<(), Halt> {
+    ) -> Result<(), RunError> {
         let (centres, columns) = (self.cells.centres(), self.cells.columns());
         let (mut tile, mut scratch) = (Tile::default(), Scratch::default());
         let (mut probe, mut visits) = (Probe::default(), Visits::new(self.cells.len()));
@@ -313,8 +313,8 @@ impl NearVectors {
         for (cell, visitors) in visits.iter() {
             loose.lay_out(visitors.iter().copied(), &mut block);
             let (part, range) = (self.part(cell, fused), self.cells.range(cell));
-            for start in range.clone().step_by(run.tile_columns) {
-                columns.ranks(&block, start..(start + run.tile_columns).min(range.end), &mut tile)?;
+            for start in range.clone().step_by(run.tile_columns()) {
+                columns.ranks(&block, start..(start + run.tile_columns()).min(range.end), &mut tile)?;
                 for (at, &row) in visitors.iter().enumerate() {
                     offer(row, &part, start, tile.row(at), &mut scratch);
                 }

@@ -4,15 +4,15 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::{Data, FEW_FOR_ONE_FIT};
-use crate::error::{FitError, Halt};
+use crate::error::{FitError, RunError};
 use crate::holdout::Division;
 use crate::model::Evm;
 use crate::params::CheckedParams;
-use crate::points::Points;
 use crate::probe::Probe;
 use crate::report::Report;
 use crate::sample::{NewRow, Role, Sample};
 use crate::witness::{Heard, LogitMachine, Mixture, Witnesses};
+use evmachine_engine::points::Points;
 
 pub(super) fn fit(data: &Data<'_>, params: CheckedParams) -> Result<(Evm, Report), FitError> {
     let mut division = Division::new(0, data.labels.ids(), |_| false, data.is_heard);
@@ -67,9 +67,9 @@ impl Data<'_> {
         let probe = Probe::refit(run, metric, data, learned, Some(&choice), None)?;
         let logits = self.logit_machine(params, &probe, &points, (learned, &[]))?;
         let features = self.features.select(choosing);
-        let g = model.supports(run, &features, None).map_err(Halt::from)?;
+        let g = model.supports(run, &features, None).map_err(RunError::from)?;
         let l = match &logits {
-            Some(logits) => Some(logits.supports(run, &points, choosing, None).map_err(Halt::from)?),
+            Some(logits) => Some(logits.supports(run, &points, choosing, None).map_err(RunError::from)?),
             None => None,
         };
         let z = probe.logits_of(&points, choosing);
@@ -126,7 +126,7 @@ impl Data<'_> {
         let truth: Vec<u32> = order.iter().map(|&at| sample.classes[at]).collect();
         let weights: Vec<f64> = order.iter().map(|&at| weights[at]).collect();
         let run = &self.run.in_memory();
-        model.adopt_answers(run, &features, &truth, &weights).map_err(Halt::from)?;
+        model.adopt_answers(run, &features, &truth, &weights).map_err(RunError::from)?;
         model.sample = Some(Arc::new(sample));
         Ok(())
     }

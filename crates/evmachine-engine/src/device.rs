@@ -1,0 +1,275 @@
+//! The seam at which another device takes over what costs most: tails with their fits, covers, and supports.
+//!
+//! A [`Device`] has vectors written, ready for the metric, where it can take them from, and gives back what the processor would
+//! have found, but for the rounding of distances. It is handed to a call by [`Run::device`](crate::Run::device).
+
+use std::fmt;
+use std::ops::{ControlFlow, Range};
+use std::sync::Arc;
+
+use thiserror::Error;
+
+use crate::metric::Metric;
+pub use crate::psi::FitRule;
+use crate::psi::{PsiModel, TailModel};
+
+/// Something other than the processor that can do the heavy work of a call.
+///
+/// Each call blocks until its results are in memory, and gives the same bytes whenever it is repeated on one device.
+pub trait Device: Send + Sync {
+    /// What people call it, as `NVIDIA H200 (cuda:0)`.
+    fn name(&self) -> &str;
+
+    /// Whether it does work of this kind at all.
+    fn does(&self, kind: WorkKind) -> bool {
+        let _ = kind;
+        true
+    }
+
+    /// Whether work of so many multiplications is worth sending.
+    fn takes(&self, multiplications: u64) -> bool;
+
+    /// Whether the processor is to do what the device has failed to do. It is asked once for each failure, and need not take
+    /// anything afterwards.
+    fn gives_way(&self, error: &DeviceError) -> bool {
+        let _ = error;
+        false
+    }
+
+    /// The smallest distances of each row to columns of other classes, fitted or as they are.
+    fn tails(&self, work: &TailWork<'_>) -> Result<Tails, DeviceError>;
+
+    /// The greedy set cover of each class, by position and gain in the order of choice; ties go to the first.
+    fn covers(&self, work: &CoverWork<'_>) -> Result<Vec<Vec<(u32, u32)>>, DeviceError> {
+        let _ = work;
+        Err(DeviceError::NotAsked { device: self.name().to_owned() })
+    }
+
+    /// The largest supports of queries, handed to `deliver` in parts, in order. Without any queries, the model is made ready for the
+    /// next call.
+    fn supports(&self, work: &SupportWork<'_>, deliver: &mut Deliver<'_>) -> Result<(), DeviceError> {
+        let _ = (work, deliver);
+        Err(DeviceError::NotAsked { device: self.name().to_owned() })
+    }
+}
+
+/// What a device may be asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WorkKind {
+    /// [`Device::tails`]
+    Tails,
+    /// [`Device::covers`]
+    Covers,
+    /// [`Device::supports`]
+    Supports,
+}
+
+impl fmt::Debug for dyn Device + '_ {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_tuple("Device").field(&self.name()).finish()
+    }
+}
+
+/// What the device found, or nothing where it failed and gives way.
+pub fn unless_given_way<T>(
+    device: &dyn Device,
+    found: Result<T, DeviceError>,
+) -> Result<Option<T>, DeviceError> {
+    match found {
+        Ok(found) => Ok(Some(found)),
+        Err(error) if error != DeviceError::Stopped && device.gives_way(&error) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Hears how many units of the work are finished, and may stop it.
+pub type Watch<'a> = dyn Fn(usize) -> ControlFlow<()> + Sync + 'a;
+
+/// Takes the supports of the next queries.
+pub type Deliver<'a> = dyn FnMut(&Supports) -> Result<(), DeviceError> + 'a;
+
+/// Vectors that are made ready for the metric, of unit length for cosine, on their way to a device. No copy of all of them is
+/// made in between.
+pub trait Source: Send + Sync {
+    /// How many there are.
+    fn count(&self) -> usize;
+
+    /// Writes the vectors from the first given one on, one after the other, as many as there is room for.
+    fn write(&self, first: usize, out: &mut [f32]);
+
+    /// All of them, of so many dimensions.
+    fn to_vec(&self, dimensions: usize) -> Vec<f32> {
+        let mut values = vec![0.0; self.count() * dimensions];
+        self.write(0, &mut values);
+        values
+    }
+}
+
+/// Vectors, and the class of each.
+#[derive(Clone, Copy)]
+pub struct Vectors<'a> {
+    /// The vectors.
+    pub values: &'a dyn Source,
+    /// As many as there are vectors; [`NO_CLASS`] is another class than all others.
+    pub classes: &'a [u32],
+}
+
+/// Of vectors that belong to no class.
+pub const NO_CLASS: u32 = u32::MAX;
+
+/// Tails that are wanted.
+pub struct TailWork<'a> {
+    /// Not a custom one.
+    pub metric: &'a Metric,
+    /// Length of a vector.
+    pub dimensions: usize,
+    /// Whose tails are wanted.
+    pub rows: Vectors<'a>,
+    /// Whether they are measured against each other.
+    pub among_themselves: bool,
+    /// What else they are measured against, part after part.
+    pub columns: &'a [Vectors<'a>],
+    /// Values of a tail by class, not more than there are negatives.
+    pub sizes: &'a [usize],
+    /// By row, the largest distance of interest.
+    pub bounds: Option<&'a [f32]>,
+    /// How to fit, if tails are to be fitted.
+    pub fit: Option<FitRule>,
+    /// Whether tails are wanted as they are.
+    pub keep: bool,
+    /// Counts rows.
+    pub watch: &'a Watch<'a>,
+}
+
+/// Tails that were found, by row.
+#[derive(Debug, Clone, Default)]
+pub struct Tails {
+    /// Fits, where they were asked for; `None` for rows without a tail.
+    pub psi: Vec<Option<PsiModel>>,
+    /// Values of each tail.
+    pub counts: Vec<u32>,
+    /// The largest distance of each.
+    pub largest: Vec<f32>,
+    /// The tails, where they were asked for, one after the other; each sorted.
+    pub values: Vec<f32>,
+}
+
+/// Covers that are wanted.
+pub struct CoverWork<'a> {
+    /// Not a custom one.
+    pub metric: &'a Metric,
+    /// Length of a vector.
+    pub dimensions: usize,
+    /// Each class by itself.
+    pub classes: &'a [CoverClass<'a>],
+    /// Counts classes.
+    pub watch: &'a Watch<'a>,
+}
+
+/// Points of a class that are to cover each other.
+#[derive(Clone)]
+pub struct CoverClass<'a> {
+    /// Those that may be chosen.
+    pub points: &'a dyn Source,
+    /// Those that are to be covered, where they lie elsewhere.
+    pub targets: Option<&'a dyn Source>,
+    /// By point, the largest distance that it covers; negative for none but itself.
+    pub radii: Vec<f32>,
+    /// By target, the distance from which on it is not covered.
+    pub limits: Option<Vec<f32>>,
+}
+
+/// Supports that are wanted.
+pub struct SupportWork<'a> {
+    /// Not a custom one.
+    pub metric: &'a Metric,
+    /// Length of a vector.
+    pub dimensions: usize,
+    /// Queries.
+    pub queries: &'a dyn Source,
+    /// What supports them.
+    pub model: &'a Arc<SupportModel>,
+    /// The k largest of each class, or, where there is none, the one largest of all.
+    pub fused: Option<usize>,
+    /// Counts queries.
+    pub watch: &'a Watch<'a>,
+}
+
+/// Extreme vectors and their curves. They never change: what a device makes of them holds for as long as the [`Arc`] lives, and
+/// [`Weak`](std::sync::Weak) tells whether it does.
+pub struct SupportModel {
+    /// Extreme vectors, class after class.
+    pub vectors: Arc<dyn Source>,
+    /// The curve of each.
+    pub curves: Vec<CurveValues>,
+    /// Which kind of curve.
+    pub tail_model: TailModel,
+    /// By class, its extreme vectors.
+    pub classes: Vec<Range<usize>>,
+}
+
+/// Shape, inverse scale and end of a curve.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[repr(C)]
+pub struct CurveValues {
+    /// kappa of `Weibull`, b of `Libmr`, c / s of `Gumbel`.
+    pub shape: f64,
+    /// One over lambda, a, c.
+    pub inverse_scale: f64,
+    /// The distance from which on `Libmr` is 0.
+    pub end: f64,
+}
+
+/// Supports that were found for some queries.
+#[derive(Debug, Clone)]
+pub struct Supports {
+    /// k values of each class of each query, from the largest down; or one value of each query.
+    pub values: Vec<f64>,
+    /// Where the one value of each query was found.
+    pub places: Vec<u32>,
+    /// The distance of each query to its nearest extreme vector.
+    pub nearest: Vec<f32>,
+}
+
+/// A device did not do what it was asked to.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum DeviceError {
+    /// The work does not fit its memory.
+    #[error(
+        "{device} has not the memory for it: {wanted} bytes were wanted, {free} are free; free some, or use the processor"
+    )]
+    Memory {
+        /// Its name.
+        device: String,
+        /// Bytes.
+        wanted: u64,
+        /// Bytes.
+        free: u64,
+    },
+    /// It failed, or is gone.
+    #[error("{device} failed: {reason}")]
+    Failed {
+        /// Its name.
+        device: String,
+        /// What its driver says.
+        reason: String,
+    },
+    /// A disk does not take or give what it is to hold.
+    #[error("{place}: {reason}; make room there, or name another folder")]
+    Disk {
+        /// Where.
+        place: String,
+        /// What the system says.
+        reason: String,
+    },
+    /// It does no work of that kind.
+    #[error("{device} does no work of that kind")]
+    NotAsked {
+        /// Its name.
+        device: String,
+    },
+    /// Whoever watches ended it.
+    #[error("stopped")]
+    Stopped,
+}

@@ -1,0 +1,7 @@
+//! Dense matrices: products, and the Cholesky factor.
+
+mod cholesky;
+mod product;
+
+pub use cholesky::{factor, inverse_transposed};
+pub use product::{COLUMNS, Factor, ROWS, Scalar, add_product};

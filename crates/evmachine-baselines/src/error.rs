@@ -1,6 +1,6 @@
 //! What can go wrong with a system.
 
-use evmachine::{FeatureError, FitError, MarginError, PredictError};
+use evmachine::{FeatureError, FitError, MarginError, RunError};
 use evmachine_eval::FoldError;
 use thiserror::Error;
 
@@ -13,7 +13,7 @@ pub enum SystemError {
     Fit(#[from] FitError),
     /// Queries failed.
     #[error(transparent)]
-    Predict(#[from] PredictError),
+    Predict(#[from] RunError),
     /// Features that do not go with what was learned.
     #[error(transparent)]
     Features(#[from] FeatureError),

@@ -2,7 +2,7 @@
 
 use evmachine::tuning::DistanceTable;
 use evmachine::{
-    Evm, Features, FitError, Labels, Metric, Params, PredictError, Refit, Run, TailMemory, TailSize,
+    Evm, Features, FitError, Labels, Metric, Params, Refit, Run, RunError, TailMemory, TailSize,
 };
 use evmachine_eval::rivals;
 
@@ -52,7 +52,7 @@ impl Neighbors {
     }
 
     /// For each query and class, the mean distance to the `k` nearest points of the class.
-    pub(crate) fn distances(&self, queries: &Features<'_>, k: usize) -> Result<Vec<Vec<f64>>, PredictError> {
+    pub(crate) fn distances(&self, queries: &Features<'_>, k: usize) -> Result<Vec<Vec<f64>>, RunError> {
         let rows = queries.rows();
         let mut all = Vec::with_capacity(rows);
         for first in (0..rows).step_by(CHUNK) {

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use evmachine::scratch::FolderError;
 use evmachine::{
     CalibrateError, EditError, FeatureError, FitError, ForgetError, FormatError, ParamsError, PoolError,
-    PredictError, ReduceError,
+    ReduceError, RunError,
 };
 use evmachine_data::{ColumnRef, DataError, Format, RowProblem};
 use evmachine_eval::TuneError;
@@ -137,8 +137,7 @@ impl From<FitError> for Failure {
     fn from(error: FitError) -> Self {
         match error {
             FitError::Params(error) => error.into(),
-            FitError::Features(error) => error.into(),
-            FitError::Stopped => Self::interrupted(),
+            FitError::Run(error) => error.into(),
             FitError::OneClass { .. } => {
                 Self::new(Kind::Data, error.to_string()).hint("is --label the right column?")
             }
@@ -151,11 +150,12 @@ impl From<FitError> for Failure {
     }
 }
 
-impl From<PredictError> for Failure {
-    fn from(error: PredictError) -> Self {
+impl From<RunError> for Failure {
+    fn from(error: RunError) -> Self {
         match error {
-            PredictError::Features(error) => error.into(),
-            PredictError::Stopped => Self::interrupted(),
+            RunError::Features(error) => error.into(),
+            RunError::Stopped => Self::interrupted(),
+            RunError::Disk { .. } => Self::new(Kind::Other, error.to_string()),
             other => Self::new(Kind::Data, other.to_string()),
         }
     }
@@ -164,8 +164,7 @@ impl From<PredictError> for Failure {
 impl From<CalibrateError> for Failure {
     fn from(error: CalibrateError) -> Self {
         match error {
-            CalibrateError::Features(error) => error.into(),
-            CalibrateError::Stopped => Self::interrupted(),
+            CalibrateError::Run(error) => error.into(),
             CalibrateError::Params(error) => error.into(),
             CalibrateError::Prior { .. } => Self::new(Kind::Usage, error.to_string()).about("--prior"),
             CalibrateError::DiscoveryRate { .. } => Self::new(Kind::Usage, error.to_string()).about("--fdr"),
@@ -280,8 +279,7 @@ fn has_decimal_comma(value: &str) -> bool {
 impl From<ForgetError> for Failure {
     fn from(error: ForgetError) -> Self {
         match error {
-            ForgetError::Stopped => Self::interrupted(),
-            ForgetError::Features(error) => error.into(),
+            ForgetError::Run(error) => error.into(),
             ForgetError::UnknownClass { .. } | ForgetError::LastClass { .. } => {
                 Self::new(Kind::Usage, error.to_string()).hint("`evmachine inspect MODEL` lists the classes")
             }
@@ -293,10 +291,8 @@ impl From<ForgetError> for Failure {
 impl From<EditError> for Failure {
     fn from(error: EditError) -> Self {
         match error {
-            EditError::Stopped => Self::interrupted(),
-            EditError::Features(error) => error.into(),
+            EditError::Run(error) => error.into(),
             EditError::Fit(error) => error.into(),
-            EditError::Metric(error) => Self::new(Kind::Data, error.to_string()),
             EditError::UnknownClass { .. } => {
                 Self::new(Kind::Usage, error.to_string()).hint("`evmachine inspect MODEL` lists the classes")
             }
@@ -310,8 +306,7 @@ impl From<ReduceError> for Failure {
     fn from(error: ReduceError) -> Self {
         match error {
             ReduceError::Params(error) => error.into(),
-            ReduceError::Features(error) => error.into(),
-            ReduceError::Stopped => Self::interrupted(),
+            ReduceError::Run(error) => error.into(),
             other => Self::new(Kind::Data, other.to_string()),
         }
     }
@@ -320,8 +315,7 @@ impl From<ReduceError> for Failure {
 impl From<PoolError> for Failure {
     fn from(error: PoolError) -> Self {
         match error {
-            PoolError::Features(error) => error.into(),
-            PoolError::Stopped => Self::interrupted(),
+            PoolError::Run(error) => error.into(),
             other => Self::new(Kind::Data, other.to_string()),
         }
     }

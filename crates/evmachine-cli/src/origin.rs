@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use evmachine::{CalibrateError, EditError, Evm, FeatureError, FitError, PredictError, RowNames};
+use evmachine::{CalibrateError, EditError, Evm, FeatureError, FitError, RowNames, RunError};
 
 use crate::failure::{Failure, Kind};
 
@@ -152,7 +152,7 @@ impl From<FeatureError> for Located {
 impl From<FitError> for Located {
     fn from(error: FitError) -> Self {
         match error {
-            FitError::Features(error) => Located::Row(error),
+            FitError::Run(RunError::Features(error)) => Located::Row(error),
             other => Located::Other(other.into()),
         }
     }
@@ -161,7 +161,7 @@ impl From<FitError> for Located {
 impl From<CalibrateError> for Located {
     fn from(error: CalibrateError) -> Self {
         match error {
-            CalibrateError::Features(error) => Located::Row(error),
+            CalibrateError::Run(RunError::Features(error)) => Located::Row(error),
             other => Located::Other(other.into()),
         }
     }
@@ -170,16 +170,16 @@ impl From<CalibrateError> for Located {
 impl From<EditError> for Located {
     fn from(error: EditError) -> Self {
         match error {
-            EditError::Features(error) => Located::Row(error),
+            EditError::Run(RunError::Features(error)) => Located::Row(error),
             other => Located::Other(other.into()),
         }
     }
 }
 
-impl From<PredictError> for Located {
-    fn from(error: PredictError) -> Self {
+impl From<RunError> for Located {
+    fn from(error: RunError) -> Self {
         match error {
-            PredictError::Features(error) => Located::Row(error),
+            RunError::Features(error) => Located::Row(error),
             other => Located::Other(other.into()),
         }
     }

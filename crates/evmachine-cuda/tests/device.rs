@@ -177,7 +177,7 @@ fn a_call_that_is_stopped_ends_and_the_next_one_works() {
     let stop = |_: evmachine::Stage, _: u64, _: u64| ControlFlow::Break(());
     let run = Run::new().device(&device).observer(&stop);
     let stopped = Evm::fit_with(&run, &Params::paper(), &features, &labels);
-    assert_eq!(stopped.unwrap_err(), evmachine::FitError::Stopped);
+    assert_eq!(stopped.unwrap_err(), evmachine::FitError::Run(evmachine::RunError::Stopped));
     Evm::fit_with(&Run::new().device(&device), &Params::paper(), &features, &labels).unwrap();
 }
 

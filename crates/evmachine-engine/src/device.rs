@@ -255,14 +255,6 @@ pub enum DeviceError {
         /// What its driver says.
         reason: String,
     },
-    /// A disk does not take or give what it is to hold.
-    #[error("{place}: {reason}; make room there, or name another folder")]
-    Disk {
-        /// Where.
-        place: String,
-        /// What the system says.
-        reason: String,
-    },
     /// It does no work of that kind.
     #[error("{device} does no work of that kind")]
     NotAsked {

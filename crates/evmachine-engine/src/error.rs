@@ -135,6 +135,14 @@ pub enum RunError {
     /// The device that was to do the work did not do it.
     #[error(transparent)]
     Device(DeviceError),
+    /// A disk does not take or give what it is to hold.
+    #[error("{place}: {reason}; make room there, or name another folder")]
+    Disk {
+        /// Where.
+        place: String,
+        /// What the system says.
+        reason: String,
+    },
 }
 
 impl From<DeviceError> for RunError {

@@ -54,13 +54,13 @@ impl fmt::Display for Stage {
 ///
 /// ```
 /// use std::ops::ControlFlow;
-/// use evmachine::{Evm, Features, FitError, Labels, Params, Run, Stage};
+/// use evmachine::{Evm, Features, FitError, Labels, Params, Run, RunError, Stage};
 ///
 /// let features = Features::new(vec![0.0, 0.1, 5.0, 5.1], 1)?;
 /// let labels = Labels::new(["low", "low", "high", "high"])?;
 /// let stop = |_: Stage, _: u64, _: u64| ControlFlow::Break(());
 /// let result = Evm::fit_with(&Run::new().observer(&stop), &Params::default(), &features, &labels);
-/// assert_eq!(result.unwrap_err(), FitError::Stopped);
+/// assert_eq!(result.unwrap_err(), FitError::Run(RunError::Stopped));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub trait Observer: Sync {

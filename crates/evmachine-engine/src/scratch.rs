@@ -10,7 +10,6 @@ use std::io;
 use std::ops::{Deref, Range};
 use std::sync::Arc;
 
-use crate::device::DeviceError;
 use crate::error::RunError;
 
 pub use self::folder::{FolderError, ScratchFolder};
@@ -52,7 +51,7 @@ const PART: usize = 4 << 20;
 
 /// What went wrong in the scratch.
 pub fn failed(scratch: &dyn Scratch, error: &io::Error) -> RunError {
-    RunError::Device(DeviceError::Disk { place: scratch.place(), reason: error.to_string() })
+    RunError::Disk { place: scratch.place(), reason: error.to_string() }
 }
 
 /// Rows of so many values that are made part by part and written one after the other.

@@ -1,6 +1,6 @@
 //! What a classifier said, beside what was true.
 
-use evmachine::{Decision, Evm, Features, Labels, PredictError, Run};
+use evmachine::{Decision, Evm, Features, Labels, Run, RunError};
 
 use crate::objective;
 
@@ -24,7 +24,7 @@ impl Answers {
         model: &Evm,
         queries: &Features<'_>,
         labels: &Labels,
-    ) -> Result<Self, PredictError> {
+    ) -> Result<Self, RunError> {
         let decisions = model.decide_with(run, queries)?;
         Ok(Self::of(model, &decisions, labels))
     }

@@ -12,7 +12,7 @@
 use std::ops::ControlFlow;
 
 use evmachine::tuning::DeriveError;
-use evmachine::{Evm, Features, FitError, Labels, Metric, Params, PredictError};
+use evmachine::{Evm, Features, FitError, Labels, Metric, Params, RunError};
 use serde::Serialize;
 use thiserror::Error;
 
@@ -193,7 +193,7 @@ pub enum TuneError {
     Derive(#[from] DeriveError),
     /// A fold could not be tested on.
     #[error(transparent)]
-    Predict(#[from] PredictError),
+    Predict(#[from] RunError),
     /// A rival could not be asked.
     #[error(transparent)]
     Rival(#[from] RivalError),

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use evmachine::{EditError, FeatureError, FitError, FormatError, NamesError, PoolError, PredictError};
+use evmachine::{EditError, FeatureError, FitError, FormatError, NamesError, PoolError, RunError};
 
 use crate::events::{EventId, EventKind};
 use crate::groups::GroupId;
@@ -235,7 +235,7 @@ pub enum StoreError {
     Names(#[from] NamesError),
     /// The model could not be asked.
     #[error(transparent)]
-    Predict(#[from] PredictError),
+    Predict(#[from] RunError),
     /// Something is stored that cannot have been: `check` says more.
     #[error("{}: {detail}; `check` says more", path.display())]
     Inconsistent {

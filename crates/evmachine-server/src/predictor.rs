@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 
 use evmachine::device::Device;
-use evmachine::{Decision, Evm, Features, PredictError};
+use evmachine::{Decision, Evm, Features, RunError};
 use tokio::sync::oneshot;
 
 use crate::live::{Live, LiveModel};
@@ -21,7 +21,7 @@ const TOGETHER: usize = 256;
 struct Query {
     values: Vec<f32>,
     rows: usize,
-    done: oneshot::Sender<Result<Decided, PredictError>>,
+    done: oneshot::Sender<Result<Decided, RunError>>,
 }
 
 /// Decisions, and the model that made them.
@@ -132,10 +132,6 @@ fn answer(live: &Arc<Live>, device: Option<&Arc<dyn Device>>, together: Vec<Quer
     }
 }
 
-fn decide(
-    model: &Evm,
-    device: Option<&Arc<dyn Device>>,
-    values: &[f32],
-) -> Result<Vec<Decision>, PredictError> {
+fn decide(model: &Evm, device: Option<&Arc<dyn Device>>, values: &[f32]) -> Result<Vec<Decision>, RunError> {
     model.decide_with(&run_on(device), &Features::new(values, model.dimensions())?)
 }

@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use evmachine::PredictError;
+use evmachine::RunError;
 use evmachine_openworld::StoreError;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -91,10 +91,10 @@ impl IntoResponse for Problem {
     }
 }
 
-impl From<PredictError> for Problem {
-    fn from(error: PredictError) -> Self {
+impl From<RunError> for Problem {
+    fn from(error: RunError) -> Self {
         match error {
-            PredictError::Device(error) => Self::unavailable(error.to_string()),
+            RunError::Device(error) => Self::unavailable(error.to_string()),
             error => Self::unsuitable(error.to_string()),
         }
     }

@@ -6,7 +6,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use evmachine::device::Device;
-use evmachine::{Features, PredictError, Run};
+use evmachine::{Features, Run, RunError};
 use evmachine_openworld::Pool;
 
 use crate::guard::Guard;
@@ -67,7 +67,7 @@ impl Service {
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
         let device = settings.device.clone();
         // Laid out, or brought to the device, before others ask it.
-        let nothing = Features::new(Vec::new(), dimensions).map_err(PredictError::from)?;
+        let nothing = Features::new(Vec::new(), dimensions).map_err(RunError::from)?;
         live.get().model.decide_with(&run_on(device.as_ref()), &nothing)?;
         let predictor = Predictor::start(&live, device.clone(), threads).map_err(StartError::Threads)?;
         let learning = rayon::ThreadPoolBuilder::new()

@@ -102,7 +102,7 @@ pub enum StartError {
     Pool(#[from] evmachine_openworld::StoreError),
     /// The live model cannot be asked.
     #[error("the live model cannot be used: {0}")]
-    Model(#[from] evmachine::PredictError),
+    Model(#[from] evmachine::RunError),
     /// Threads could not be started.
     #[error("no threads: {0}")]
     Threads(std::io::Error),

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::error::{FeatureError, ParamsError, PredictError};
+use crate::error::{FeatureError, ParamsError, RunError};
 use crate::ignored;
 use crate::model::{ClassModel, Evm};
 use crate::params::{Params, TailModel};
@@ -128,12 +128,12 @@ impl ClassScore {
 
 impl Evm {
     /// Decides for each query. Ties go to the class that was learned first.
-    pub fn decide(&self, queries: &Features<'_>) -> Result<Vec<Decision>, PredictError> {
+    pub fn decide(&self, queries: &Features<'_>) -> Result<Vec<Decision>, RunError> {
         self.decide_with(&Run::new(), queries)
     }
 
     /// As [`decide`](Self::decide), watched and sized by `run`.
-    pub fn decide_with(&self, run: &Run<'_>, queries: &Features<'_>) -> Result<Vec<Decision>, PredictError> {
+    pub fn decide_with(&self, run: &Run<'_>, queries: &Features<'_>) -> Result<Vec<Decision>, RunError> {
         let plain = self.params.contrast == 0.0 && self.params.background == 0.0;
         if self.fused() > 1 || !plain || self.witnesses.is_some() {
             return self.for_each_query(run, queries, |_, scores| self.decision(scores));
@@ -161,16 +161,12 @@ impl Evm {
     }
 
     /// P of every class for every query: `queries.rows()` rows of one value for each class. Rows do not sum to 1.
-    pub fn probabilities(&self, queries: &Features<'_>) -> Result<Vec<f64>, PredictError> {
+    pub fn probabilities(&self, queries: &Features<'_>) -> Result<Vec<f64>, RunError> {
         self.probabilities_with(&Run::new(), queries)
     }
 
     /// As [`probabilities`](Self::probabilities), watched and sized by `run`.
-    pub fn probabilities_with(
-        &self,
-        run: &Run<'_>,
-        queries: &Features<'_>,
-    ) -> Result<Vec<f64>, PredictError> {
+    pub fn probabilities_with(&self, run: &Run<'_>, queries: &Features<'_>) -> Result<Vec<f64>, RunError> {
         let rows = self.for_each_query(run, queries, |_, scores| {
             scores.iter().map(ClassScore::psi).collect::<Vec<f64>>()
         })?;
@@ -185,7 +181,7 @@ impl Evm {
         run: &Run<'_>,
         queries: &Features<'_>,
         each: impl Fn(usize, &[ClassScore]) -> R + Sync,
-    ) -> Result<Vec<R>, PredictError> {
+    ) -> Result<Vec<R>, RunError> {
         let Some(witnesses) = &self.witnesses else {
             return self.feature_scores(run, queries, each);
         };
@@ -204,7 +200,7 @@ impl Evm {
                 each(first + row, &self.mixed(scores, additions))
             });
             results.extend(found.map_err(|error| match error {
-                PredictError::Features(error) => PredictError::Features(error.map_row(|row| first + row)),
+                RunError::Features(error) => RunError::Features(error.map_row(|row| first + row)),
                 other => other,
             })?);
         }
@@ -227,7 +223,7 @@ impl Evm {
         run: &Run<'_>,
         queries: &Features<'_>,
         each: impl Fn(usize, &[ClassScore]) -> R + Sync,
-    ) -> Result<Vec<R>, PredictError> {
+    ) -> Result<Vec<R>, RunError> {
         let (fused, classes) = (self.fused(), self.classes.len());
         let sweep = Sweep {
             start: vec![f64::NEG_INFINITY; classes * fused],
@@ -389,16 +385,12 @@ impl Evm {
     /// assert!(supports[2] < 0.0 && supports[3] < 0.0, "unknown");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn class_supports(&self, queries: &Features<'_>) -> Result<Vec<f64>, PredictError> {
+    pub fn class_supports(&self, queries: &Features<'_>) -> Result<Vec<f64>, RunError> {
         self.class_supports_with(&Run::new(), queries)
     }
 
     /// As [`class_supports`](Self::class_supports), watched and sized by `run`.
-    pub fn class_supports_with(
-        &self,
-        run: &Run<'_>,
-        queries: &Features<'_>,
-    ) -> Result<Vec<f64>, PredictError> {
+    pub fn class_supports_with(&self, run: &Run<'_>, queries: &Features<'_>) -> Result<Vec<f64>, RunError> {
         Ok(self.for_each_query(run, queries, |_, scores| self.supports_of(scores))?.concat())
     }
 }

@@ -6,13 +6,11 @@ use rayon::prelude::*;
 use thiserror::Error;
 
 use crate::cover::Target;
-use crate::error::{FeatureError, ParamsError, ends_with_run};
+use crate::error::{ParamsError, RunError, ends_with_run};
 use crate::model::{ClassModel, Evm};
 use crate::params::{Params, ReduceWhen, TailMemory, TailModel};
 use crate::reduce::Originals;
-use evmachine_engine::device::DeviceError;
 use evmachine_engine::features::Features;
-use evmachine_engine::metric::MetricError;
 use evmachine_engine::psi::PsiModel;
 use evmachine_engine::psi::weibull::{Workspace, fit_tail};
 use evmachine_engine::run::{Run, Stage};
@@ -29,18 +27,9 @@ pub enum DeriveError {
     /// A parameter is out of range.
     #[error(transparent)]
     Params(#[from] ParamsError),
-    /// The features cannot be used.
+    /// The run ended early: bad features, the metric, a device, a disk, or an observer that asked to stop.
     #[error(transparent)]
-    Features(#[from] FeatureError),
-    /// The user's own metric gave a value that is no distance.
-    #[error(transparent)]
-    Metric(#[from] MetricError),
-    /// The device that was to do the work did not do it.
-    #[error(transparent)]
-    Device(#[from] DeviceError),
-    /// The observer asked to stop.
-    #[error("stopped before the end, as asked")]
-    Stopped,
+    Run(#[from] RunError),
 }
 
 ends_with_run!(DeriveError);

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::decision::{ClassScore, Decision};
-use crate::error::PredictError;
+use crate::error::RunError;
 use crate::explain::Speaker;
 use crate::model::Evm;
 use evmachine_engine::features::Features;
@@ -53,12 +53,12 @@ impl Evm {
     /// assert_eq!(evm.decide(&query)?[0].class(), Some(0));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn doubt(&self, queries: &Features<'_>) -> Result<Vec<Doubt>, PredictError> {
+    pub fn doubt(&self, queries: &Features<'_>) -> Result<Vec<Doubt>, RunError> {
         self.doubt_with(&Run::new(), queries)
     }
 
     /// As [`doubt`](Self::doubt), watched and sized by `run`.
-    pub fn doubt_with(&self, run: &Run<'_>, queries: &Features<'_>) -> Result<Vec<Doubt>, PredictError> {
+    pub fn doubt_with(&self, run: &Run<'_>, queries: &Features<'_>) -> Result<Vec<Doubt>, RunError> {
         let reasons = self.explain_with(run, queries, 1)?;
         let carriers: Vec<Speaker> = reasons.iter().map(|reason| reason.classes[0].speakers[0]).collect();
         let sources: Vec<u64> = carriers.iter().map(|carrier| carrier.source).collect();
@@ -80,7 +80,7 @@ impl Evm {
         run: &Run<'_>,
         other: &Evm,
         queries: &Features<'_>,
-    ) -> Result<Vec<Difference>, PredictError> {
+    ) -> Result<Vec<Difference>, RunError> {
         let name =
             |evm: &Evm, decision: &Decision| decision.class().map(|class| evm.class_name(class).to_owned());
         let (before, after) = (self.decide_with(run, queries)?, other.decide_with(run, queries)?);

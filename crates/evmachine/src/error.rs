@@ -1,12 +1,8 @@
 //! What can go wrong, by stage: each error names the row, the column or the parameter, and what to do.
 
-pub use evmachine_engine::FeatureError;
-pub(crate) use evmachine_engine::RunError;
 use evmachine_engine::TailError;
+pub use evmachine_engine::{FeatureError, RunError};
 use thiserror::Error;
-
-use evmachine_engine::device::DeviceError;
-use evmachine_engine::metric::MetricError;
 
 /// A list of class names that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -58,9 +54,6 @@ pub enum FitError {
     /// A parameter is out of range.
     #[error(transparent)]
     Params(#[from] ParamsError),
-    /// The features cannot be used.
-    #[error(transparent)]
-    Features(#[from] FeatureError),
     /// The samples to be ignored cannot be used.
     #[error("samples to be ignored: {error}")]
     Ignored {
@@ -79,12 +72,6 @@ pub enum FitError {
         /// The only class.
         class: String,
     },
-    /// The user's own metric gave a value that is no distance.
-    #[error(transparent)]
-    Metric(#[from] MetricError),
-    /// The device that was to do the work did not do it.
-    #[error(transparent)]
-    Device(#[from] DeviceError),
     /// Approximate search would have to measure too many pairs.
     #[error(
         "approximate search does not find {asked} of the tails within a quarter of all pairs, but {reached:.3} at least; search exactly, or ask for a \
@@ -106,27 +93,9 @@ pub enum FitError {
         /// Points of other classes.
         negatives: usize,
     },
-    /// The observer asked to stop.
-    #[error("stopped before the end, as asked")]
-    Stopped,
-}
-
-/// A query that could not be answered.
-#[derive(Debug, Clone, PartialEq, Error)]
-#[non_exhaustive]
-pub enum PredictError {
-    /// The features cannot be used.
+    /// The run ended early: bad features, the metric, a device, a disk, or an observer that asked to stop.
     #[error(transparent)]
-    Features(#[from] FeatureError),
-    /// The user's own metric gave a value that is no distance.
-    #[error(transparent)]
-    Metric(#[from] MetricError),
-    /// The device that was to do the work did not do it.
-    #[error(transparent)]
-    Device(#[from] DeviceError),
-    /// The observer asked to stop.
-    #[error("stopped before the end, as asked")]
-    Stopped,
+    Run(#[from] RunError),
 }
 
 /// A reduction that did not succeed; the model is as it was.
@@ -136,18 +105,9 @@ pub enum ReduceError {
     /// A parameter is out of range.
     #[error(transparent)]
     Params(#[from] ParamsError),
-    /// Rows that the model keeps for its threshold cannot be used.
+    /// The run ended early: bad features, the metric, a device, a disk, or an observer that asked to stop.
     #[error(transparent)]
-    Features(#[from] FeatureError),
-    /// The user's own metric gave a value that is no distance.
-    #[error(transparent)]
-    Metric(#[from] MetricError),
-    /// The device that was to do the work did not do it.
-    #[error(transparent)]
-    Device(#[from] DeviceError),
-    /// The observer asked to stop.
-    #[error("stopped before the end, as asked")]
-    Stopped,
+    Run(#[from] RunError),
 }
 
 /// A class that could not be forgotten; the model is as it was.
@@ -168,18 +128,9 @@ pub enum ForgetError {
         /// The name asked for.
         name: String,
     },
-    /// Rows that the model keeps for its threshold cannot be used.
+    /// The run ended early: bad features, the metric, a device, a disk, or an observer that asked to stop.
     #[error(transparent)]
-    Features(#[from] FeatureError),
-    /// The user's own metric gave a value that is no distance.
-    #[error(transparent)]
-    Metric(#[from] MetricError),
-    /// The device that was to do the work did not do it.
-    #[error(transparent)]
-    Device(#[from] DeviceError),
-    /// The observer asked to stop.
-    #[error("stopped before the end, as asked")]
-    Stopped,
+    Run(#[from] RunError),
 }
 
 /// An edit that could not be made; the model is as it was.
@@ -260,21 +211,12 @@ pub enum EditError {
         /// Sources of the rows.
         rows: Vec<u64>,
     },
-    /// Rows cannot be used.
-    #[error(transparent)]
-    Features(#[from] FeatureError),
     /// Another machine of the model could not follow.
     #[error(transparent)]
     Fit(#[from] FitError),
-    /// The user's own metric gave a value that is no distance.
+    /// The run ended early: bad features, the metric, a device, a disk, or an observer that asked to stop.
     #[error(transparent)]
-    Metric(#[from] MetricError),
-    /// The device that was to do the work did not do it.
-    #[error(transparent)]
-    Device(#[from] DeviceError),
-    /// The observer asked to stop.
-    #[error("stopped before the end, as asked")]
-    Stopped,
+    Run(#[from] RunError),
 }
 
 impl EditError {
@@ -283,10 +225,7 @@ impl EditError {
         match error {
             ForgetError::UnknownClass { name, known } => Self::UnknownClass { name, known },
             ForgetError::LastClass { .. } => Self::LastClass,
-            ForgetError::Features(error) => Self::Features(error),
-            ForgetError::Metric(error) => Self::Metric(error),
-            ForgetError::Device(error) => Self::Device(error),
-            ForgetError::Stopped => Self::Stopped,
+            ForgetError::Run(error) => Self::Run(error),
         }
     }
 }
@@ -309,28 +248,16 @@ pub(crate) fn list(names: &[String]) -> String {
     }
 }
 
-impl From<PredictError> for RunError {
-    fn from(error: PredictError) -> Self {
-        match error {
-            PredictError::Features(error) => RunError::Features(error),
-            PredictError::Metric(error) => RunError::Metric(error),
-            PredictError::Device(error) => RunError::Device(error),
-            PredictError::Stopped => RunError::Stopped,
-        }
-    }
-}
-
-/// Gives errors of operations the four ways in which a stage of theirs can end early.
+/// Has what ends a run end an operation.
 macro_rules! ends_with_run {
     ($($error:ty),+) => {
-        $(impl From<$crate::error::RunError> for $error {
-            fn from(error: $crate::error::RunError) -> Self {
-                match error {
-                    $crate::error::RunError::Stopped => Self::Stopped,
-                    $crate::error::RunError::Metric(error) => Self::Metric(error),
-                    $crate::error::RunError::Features(error) => Self::Features(error),
-                    $crate::error::RunError::Device(error) => Self::Device(error),
-                }
+        $($crate::error::ends_with_run!(@ $error, evmachine_engine::FeatureError, evmachine_engine::MetricError,
+            evmachine_engine::device::DeviceError);)+
+    };
+    (@ $error:ty, $($cause:ty),+) => {
+        $(impl From<$cause> for $error {
+            fn from(cause: $cause) -> Self {
+                Self::Run(cause.into())
             }
         })+
     };
@@ -338,7 +265,7 @@ macro_rules! ends_with_run {
 
 pub(crate) use ends_with_run;
 
-ends_with_run!(FitError, PredictError, ReduceError, ForgetError, EditError);
+ends_with_run!(FitError, ReduceError, ForgetError, EditError);
 
 impl From<TailError> for FitError {
     fn from(error: TailError) -> Self {

@@ -4,7 +4,7 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use crate::decision::{ClassScore, Decision};
-use crate::error::{PredictError, RunError};
+use crate::error::RunError;
 use crate::ignored::IgnoredNearby;
 use crate::model::Evm;
 use crate::witness::Testimony;
@@ -74,7 +74,7 @@ impl Evm {
     /// assert!(why.distance_to_boundary > 0.0);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn explain(&self, queries: &Features<'_>, classes: usize) -> Result<Vec<Explanation>, PredictError> {
+    pub fn explain(&self, queries: &Features<'_>, classes: usize) -> Result<Vec<Explanation>, RunError> {
         self.explain_with(&Run::new(), queries, classes)
     }
 
@@ -84,7 +84,7 @@ impl Evm {
         run: &Run<'_>,
         queries: &Features<'_>,
         classes: usize,
-    ) -> Result<Vec<Explanation>, PredictError> {
+    ) -> Result<Vec<Explanation>, RunError> {
         let points = self.query_points(queries)?;
         let scores = self.for_each_query(run, queries, |_, scores| scores.to_vec())?;
         let testimony = self.testimony(run, queries)?;
@@ -111,15 +111,11 @@ impl Evm {
         };
         let found: Result<Vec<Explanation>, RunError> =
             (0..points.len()).into_par_iter().map_init(Tile::default, explain).collect();
-        Ok(found?)
+        found
     }
 
     /// What the witnesses beside the features say: rows x classes.
-    fn testimony(
-        &self,
-        run: &Run<'_>,
-        queries: &Features<'_>,
-    ) -> Result<Option<Vec<Testimony>>, PredictError> {
+    fn testimony(&self, run: &Run<'_>, queries: &Features<'_>) -> Result<Option<Vec<Testimony>>, RunError> {
         let Some(witnesses) = &self.witnesses else { return Ok(None) };
         let points = Points::prepare(queries, &self.params.metric)?;
         let rows: Vec<usize> = (0..points.len()).collect();

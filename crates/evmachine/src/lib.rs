@@ -45,7 +45,7 @@
 //! |---|---|
 //! | [`Features`], [`Labels`], [`Params::check`] | [`FeatureError`], [`LabelError`], [`ParamsError`] |
 //! | [`Evm::fit`], [`Evm::update`], [`Probe::fit`], [`suspects`](suspects()) | [`FitError`] |
-//! | [`Evm::decide`], [`Evm::probabilities`], [`Evm::explain`], [`Probe::logits`] | [`PredictError`] |
+//! | [`Evm::decide`], [`Evm::probabilities`], [`Evm::explain`], [`Probe::logits`] | [`RunError`] |
 //! | [`Evm::calibrate`], [`Evm::calibrate_unknowns`], [`Evm::set_rejection`], [`Evm::discover`] | [`CalibrateError`] |
 //! | [`Evm::reduce`] | [`ReduceError`] |
 //! | [`Evm::forget_class`] | [`ForgetError`] |
@@ -132,7 +132,7 @@ pub use discovery::{Discoveries, UnknownShare};
 pub use doubt::{Difference, Doubt};
 pub use edit::{Edit, EditReport};
 pub use error::{
-    EditError, FeatureError, FitError, ForgetError, LabelError, ParamsError, PredictError, ReduceError,
+    EditError, FeatureError, FitError, ForgetError, LabelError, ParamsError, ReduceError, RunError,
 };
 pub use explain::{ClassEvidence, Explanation, Speaker};
 pub use fill::{Fill, fill};

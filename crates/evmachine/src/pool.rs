@@ -13,13 +13,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::cover::{self, Candidates, Target};
 use crate::decision::{ClassScore, Decision};
-use crate::error::{FeatureError, PredictError, RunError, ends_with_run};
+use crate::error::{FeatureError, RunError, ends_with_run};
 use crate::labels::Labels;
 use crate::model::Evm;
 use crate::params::Reduction;
-use evmachine_engine::device::DeviceError;
 use evmachine_engine::features::Features;
-use evmachine_engine::metric::MetricError;
 use evmachine_engine::points::Points;
 use evmachine_engine::psi::PsiModel;
 use evmachine_engine::psi::curve::Curve;
@@ -124,9 +122,6 @@ pub enum PoolError {
     /// An empty class name.
     #[error("the name of a class cannot be empty")]
     EmptyName,
-    /// The samples do not fit the model or the pool.
-    #[error(transparent)]
-    Features(#[from] FeatureError),
     /// A sample that leaves the range of features when the model whitens it.
     #[error("sample {sample} has a value above {limit:e} after whitening; remove it from the pool")]
     LargeSample {
@@ -135,33 +130,21 @@ pub enum PoolError {
         /// Largest magnitude accepted.
         limit: f32,
     },
-    /// The user's own metric gave a value that is no distance.
+    /// The run ended early: bad features, the metric, a device, a disk, or an observer that asked to stop.
     #[error(transparent)]
-    Metric(#[from] MetricError),
-    /// The device that was to do the work did not do it.
-    #[error(transparent)]
-    Device(#[from] DeviceError),
-    /// The observer asked to stop.
-    #[error("stopped before the end, as asked")]
-    Stopped,
+    Run(#[from] RunError),
 }
 
 ends_with_run!(PoolError);
 
-impl From<PredictError> for PoolError {
-    fn from(error: PredictError) -> Self {
-        RunError::from(error).into()
-    }
-}
-
 impl PoolError {
     /// An error about a row of samples, by the numbers of the samples.
-    fn of_samples(error: PredictError, number: impl Fn(usize) -> SampleId) -> Self {
+    fn of_samples(error: RunError, number: impl Fn(usize) -> SampleId) -> Self {
         match error {
-            PredictError::Features(FeatureError::ZeroVector { row }) => {
+            RunError::Features(FeatureError::ZeroVector { row }) => {
                 PoolError::ZeroSample { sample: number(row) }
             }
-            PredictError::Features(FeatureError::TooLargeWhitened { row, limit }) => {
+            RunError::Features(FeatureError::TooLargeWhitened { row, limit }) => {
                 PoolError::LargeSample { sample: number(row), limit }
             }
             other => other.into(),

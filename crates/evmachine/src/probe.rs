@@ -11,7 +11,7 @@ use rayon::prelude::*;
 
 use self::descent::{Curvature, Tolerance, minimize};
 pub(crate) use self::rows::{Coefficients, ProbeRows};
-use crate::error::{FeatureError, FitError, LabelError, PredictError, RunError};
+use crate::error::{FeatureError, FitError, LabelError, RunError};
 use crate::holdout::{self, Holdout};
 use crate::labels::Labels;
 use crate::stacking;
@@ -308,12 +308,12 @@ impl Probe {
     }
 
     /// The logits of each row: `rows * classes` values, row after row, classes in the order of the labels it was fitted on.
-    pub fn logits(&self, queries: &Features<'_>) -> Result<Vec<f64>, PredictError> {
+    pub fn logits(&self, queries: &Features<'_>) -> Result<Vec<f64>, RunError> {
         self.logits_with(&Run::new(), queries)
     }
 
     /// As [`logits`](Self::logits), watched by `run`.
-    pub fn logits_with(&self, run: &Run<'_>, queries: &Features<'_>) -> Result<Vec<f64>, PredictError> {
+    pub fn logits_with(&self, run: &Run<'_>, queries: &Features<'_>) -> Result<Vec<f64>, RunError> {
         let points = self.points(queries)?;
         let all: Vec<usize> = (0..points.len()).collect();
         let meter = run.meter(Stage::Predict, all.len());

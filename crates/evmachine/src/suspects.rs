@@ -207,14 +207,15 @@ fn ask(
             other: best.map(|class| (class, support(class), probabilities[class])),
         }
     };
-    evm.for_each_query(run, &features.select(held), judge)
-        .map_err(|error| of_rows(RunError::from(error).into(), held))
+    evm.for_each_query(run, &features.select(held), judge).map_err(|error| of_rows(error.into(), held))
 }
 
 /// An error of some rows, which names a row among all.
 fn of_rows(error: FitError, rows: &[usize]) -> FitError {
     match error {
-        FitError::Features(error) => FitError::Features(error.map_row(|row| rows[row])),
+        FitError::Run(RunError::Features(error)) => {
+            FitError::Run(RunError::Features(error.map_row(|row| rows[row])))
+        }
         other => other,
     }
 }
@@ -296,10 +297,7 @@ impl Places {
 fn reduced(error: ReduceError) -> FitError {
     match error {
         ReduceError::Params(error) => error.into(),
-        ReduceError::Features(error) => error.into(),
-        ReduceError::Metric(error) => error.into(),
-        ReduceError::Device(error) => error.into(),
-        ReduceError::Stopped => FitError::Stopped,
+        ReduceError::Run(error) => error.into(),
     }
 }
 
@@ -406,6 +404,9 @@ mod tests {
         let error = suspects(&Run::new(), &cosine, &features, &few).unwrap_err();
         assert_eq!(error, LabelError::Count { rows: 3, labels: 1 }.into());
         let run = Run::new().observer(&Stop);
-        assert_eq!(suspects(&run, &Params::robust(), &features, &labels).unwrap_err(), FitError::Stopped);
+        assert_eq!(
+            suspects(&run, &Params::robust(), &features, &labels).unwrap_err(),
+            FitError::Run(RunError::Stopped)
+        );
     }
 }

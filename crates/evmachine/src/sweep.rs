@@ -8,7 +8,7 @@ use std::ops::ControlFlow;
 
 use rayon::prelude::*;
 
-use crate::error::{PredictError, RunError};
+use crate::error::RunError;
 use crate::ignored;
 use crate::model::{Evm, Lookup};
 use crate::reach::Reach;
@@ -170,7 +170,7 @@ impl Evm {
         queries: &Features<'_>,
         sweep: &Sweep<A, O, M, D>,
         each: impl Fn(usize, f64, &A) -> R + Sync,
-    ) -> Result<Vec<R>, PredictError>
+    ) -> Result<Vec<R>, RunError>
     where
         A: Clone + Send + Sync,
         R: Send,

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use rayon::prelude::*;
 
 use crate::decision::{self, ClassScore};
-use crate::error::{PredictError, RunError};
+use crate::error::RunError;
 use crate::ignored;
 use crate::model::Evm;
 use crate::support::{Estimates, Scratch, Search};
@@ -34,7 +34,7 @@ pub struct DistanceTable {
 
 impl DistanceTable {
     /// Measures queries against all extreme vectors of the model.
-    pub fn measure(run: &Run<'_>, model: &Evm, queries: &Features<'_>) -> Result<Self, PredictError> {
+    pub fn measure(run: &Run<'_>, model: &Evm, queries: &Features<'_>) -> Result<Self, RunError> {
         let meter = run.meter(Stage::Predict, queries.rows());
         model.measured(run, &meter, queries)
     }
@@ -49,7 +49,7 @@ impl DistanceTable {
         &self,
         model: &Evm,
         each: impl Fn(usize, &[ClassScore]) -> R + Sync,
-    ) -> Result<Vec<R>, PredictError> {
+    ) -> Result<Vec<R>, RunError> {
         Ok(model.for_each_fallen(self, &model.falls_measured(self)?, each))
     }
 
@@ -76,7 +76,7 @@ impl Evm {
         run: &Run<'_>,
         meter: &Meter<'_>,
         queries: &Features<'_>,
-    ) -> Result<DistanceTable, PredictError> {
+    ) -> Result<DistanceTable, RunError> {
         let points = self.query_points(queries)?;
         let lookup = self.lookup();
         lookup.columns.prepare();
@@ -118,7 +118,7 @@ impl Evm {
         run: &Run<'_>,
         queries: &Features<'_>,
         without: Option<&[u64]>,
-    ) -> Result<Vec<f64>, PredictError> {
+    ) -> Result<Vec<f64>, RunError> {
         let supports = |scores: &[ClassScore]| scores.iter().map(|score| score.support).collect::<Vec<f64>>();
         let Some(without) = without else {
             return Ok(self.for_each_query(run, queries, |_, scores| supports(scores))?.concat());

@@ -7,7 +7,7 @@ use thiserror::Error;
 use crate::beta::Beta;
 use crate::calibration::{self, Calibration, CalibrationInfo, LeftOut, PValueSteps, Rule, Scored};
 use crate::decision::ClassScore;
-use crate::error::{FeatureError, LabelError, ParamsError, PredictError, RunError, ends_with_run};
+use crate::error::{LabelError, ParamsError, RunError, ends_with_run};
 use crate::labels::Labels;
 use crate::model::Evm;
 use crate::params::Params;
@@ -15,9 +15,7 @@ use crate::promise;
 use crate::rejection::{Rejection, percent};
 use crate::sample::{NOT_LEARNED, NewRow, Role, Sample};
 use crate::{holdout, stacking};
-use evmachine_engine::device::DeviceError;
 use evmachine_engine::features::Features;
-use evmachine_engine::metric::MetricError;
 use evmachine_engine::psi::curve::support_of;
 use evmachine_engine::run::Run;
 
@@ -34,9 +32,6 @@ const MOST_STRANGE_VALUES: usize = 1 << 24;
 #[derive(Debug, Clone, PartialEq, Error)]
 #[non_exhaustive]
 pub enum CalibrateError {
-    /// The features cannot be used.
-    #[error(transparent)]
-    Features(#[from] FeatureError),
     /// The labels do not fit the rows.
     #[error(transparent)]
     Labels(#[from] LabelError),
@@ -85,24 +80,12 @@ pub enum CalibrateError {
         /// What was given.
         rate: f64,
     },
-    /// The user's own metric gave a value that is no distance.
+    /// The run ended early: bad features, the metric, a device, a disk, or an observer that asked to stop.
     #[error(transparent)]
-    Metric(#[from] MetricError),
-    /// The device that was to do the work did not do it.
-    #[error(transparent)]
-    Device(#[from] DeviceError),
-    /// The observer asked to stop.
-    #[error("stopped before the end, as asked")]
-    Stopped,
+    Run(#[from] RunError),
 }
 
 ends_with_run!(CalibrateError);
-
-impl From<PredictError> for CalibrateError {
-    fn from(error: PredictError) -> Self {
-        RunError::from(error).into()
-    }
-}
 
 /// What the model says of a row whose class is known.
 pub(crate) struct Verdict {
@@ -246,7 +229,7 @@ impl Evm {
         model.sample = Some(Arc::new(sample));
         let asked = model.adopt_answers(run, &features, &truth, &weights);
         let info = asked.map_err(|error| match error {
-            PredictError::Features(error) => error.map_row(|row| rows[row]).into(),
+            RunError::Features(error) => error.map_row(|row| rows[row]).into(),
             other => CalibrateError::from(other),
         })?;
         model.score_strangers(run)?;
@@ -261,7 +244,7 @@ impl Evm {
         features: &Features<'_>,
         truth: &[u32],
         weights: &[f64],
-    ) -> Result<CalibrationInfo, PredictError> {
+    ) -> Result<CalibrationInfo, RunError> {
         let verdicts =
             self.for_each_query(run, features, |row, scores| self.verdict(scores, truth[row], weights[row]))?;
         let some = self.sharpening_rows(features.rows());
@@ -318,7 +301,7 @@ impl Evm {
     }
 
     /// Scores the strangers that were given in the model as it is now, and sets the thresholds.
-    fn score_strangers(&mut self, run: &Run<'_>) -> Result<(), PredictError> {
+    fn score_strangers(&mut self, run: &Run<'_>) -> Result<(), RunError> {
         let Some(sample) = self.sample.clone().filter(|sample| !sample.strangers.is_empty()) else {
             return Ok(());
         };
@@ -438,7 +421,7 @@ impl Evm {
         run: &Run<'_>,
         sample: &Sample,
         rows: &[usize],
-    ) -> Result<Vec<Verdict>, PredictError> {
+    ) -> Result<Vec<Verdict>, RunError> {
         let sources: Vec<u64> = rows.iter().map(|&row| sample.sources[row]).collect();
         let supports = self.supports(run, &sample.features().select(rows), Some(&sources))?;
         let verdict = |(supports, &row): (&[f64], &usize)| {

@@ -14,7 +14,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::{FitError, ForgetError, PredictError};
+use crate::error::{FitError, ForgetError, RunError};
 use crate::fit::{self, Lesson};
 use crate::labels::Labels;
 use crate::model::Evm;
@@ -222,7 +222,7 @@ impl LogitMachine {
         points: &Points<'_>,
         rows: &[usize],
         without: Option<&[u64]>,
-    ) -> Result<Vec<f64>, PredictError> {
+    ) -> Result<Vec<f64>, RunError> {
         let features = self.projection.project(points, rows);
         self.machine.supports(run, &features, without)
     }
@@ -270,7 +270,7 @@ impl Probe {
 
     /// The logits of rows as features of a machine over them ([`Params::over_logits`]). For tuners; a fit makes such a
     /// machine itself.
-    pub fn features(&self, queries: &Features<'_>) -> Result<Features<'static>, PredictError> {
+    pub fn features(&self, queries: &Features<'_>) -> Result<Features<'static>, RunError> {
         let points = self.points(queries)?;
         let rows: Vec<usize> = (0..points.len()).collect();
         Ok(self.project(&points, &rows))
@@ -321,7 +321,7 @@ impl Witnesses {
         points: &Points<'_>,
         rows: &[usize],
         without: Option<&[u64]>,
-    ) -> Result<Vec<f64>, PredictError> {
+    ) -> Result<Vec<f64>, RunError> {
         let parts = self.parts(run, points, rows, without)?;
         Ok(parts.iter().map(|part| part.features + part.logits + part.probe).collect())
     }
@@ -333,7 +333,7 @@ impl Witnesses {
         points: &Points<'_>,
         rows: &[usize],
         without: Option<&[u64]>,
-    ) -> Result<Vec<Testimony>, PredictError> {
+    ) -> Result<Vec<Testimony>, RunError> {
         let logits = match &self.logits {
             Some(machine) => Some(machine.supports(run, points, rows, without)?),
             None => None,

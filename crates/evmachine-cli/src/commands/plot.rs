@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::slice::from_ref;
 
 use clap::Args;
-use evmachine::{Evm, FeatureError, Features, Metric, PredictError};
+use evmachine::{Evm, FeatureError, Features, Metric, RunError};
 use evmachine_plot::{Picture, Plane, PointClass, Projection, plane, projection};
 
 use crate::console::Console;
@@ -235,7 +235,7 @@ fn psi(evm: &Evm, points: &[[f64; 2]]) -> Result<Vec<f64>, Box<dyn Error + Send 
     let mut asked: Vec<usize> = (0..points.len()).collect();
     let decisions = loop {
         match evm.decide_with(&interrupt::run(), &grid.select(&asked)) {
-            Err(PredictError::Features(FeatureError::ZeroVector { row })) => drop(asked.remove(row)),
+            Err(RunError::Features(FeatureError::ZeroVector { row })) => drop(asked.remove(row)),
             other => break other?,
         }
     };

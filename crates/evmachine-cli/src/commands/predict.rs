@@ -5,9 +5,7 @@ use std::slice::from_ref;
 
 use clap::Args;
 use clap::builder::{OsStringValueParser, TypedValueParser};
-use evmachine::{
-    CalibrateError, ClassScore, Decision, Evm, Explanation, FeatureError, Features, PredictError,
-};
+use evmachine::{CalibrateError, ClassScore, Decision, Evm, Explanation, FeatureError, Features, RunError};
 use evmachine_data::{
     Batch, ColumnType, ColumnValues, DataError, OutputColumn, OutputFormat, Place, RowProblem, Skipped,
     Target, Writer,
@@ -233,7 +231,7 @@ impl Arguments {
     }
 
     /// Asks the model about a batch. Where nothing but the best class is written, the others are not measured to the end.
-    fn ask(&self, evm: &Evm, features: &Features<'_>) -> Result<Vec<Answer>, PredictError> {
+    fn ask(&self, evm: &Evm, features: &Features<'_>) -> Result<Vec<Answer>, RunError> {
         if !self.proba && evm.calibration().is_none() {
             let decisions = evm.decide_with(&interrupt::run(), features)?;
             let answer = |decision| Answer { decision, probabilities: Vec::new(), calibrated: None };
@@ -264,8 +262,8 @@ impl Arguments {
                 Err(error) => error,
             };
             let (row, problem) = match error {
-                PredictError::Features(FeatureError::ZeroVector { row }) => (row, RowProblem::ZeroVector),
-                PredictError::Features(FeatureError::TooLargeWhitened { row, limit }) => {
+                RunError::Features(FeatureError::ZeroVector { row }) => (row, RowProblem::ZeroVector),
+                RunError::Features(FeatureError::TooLargeWhitened { row, limit }) => {
                     (row, RowProblem::WhitenedAboveLimit { limit })
                 }
                 other => return Err(Failure::from(other).about(asked.path.display())),

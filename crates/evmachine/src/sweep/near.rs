@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use super::Part;
 use crate::decision::{ClassScore, score};
-use crate::error::{PredictError, RunError};
+use crate::error::RunError;
 use crate::model::Evm;
 use crate::support::{Estimates, Scratch, Search, keep_largest};
 use evmachine_engine::cells::{Cells, Probe, Visits, lower_bound};
@@ -88,17 +88,17 @@ impl Evm {
     /// [`background`](crate::Params::background) need the supports of all classes, or the recall takes more than a quarter of them.
     ///
     /// Takes as long as some thousand exact decisions when it is first asked for, by this or by a decision.
-    pub fn decision_recall(&self) -> Result<Option<DecisionRecall>, PredictError> {
+    pub fn decision_recall(&self) -> Result<Option<DecisionRecall>, RunError> {
         self.decision_recall_with(&Run::new())
     }
 
     /// As [`decision_recall`](Self::decision_recall), sized by `run`.
-    pub fn decision_recall_with(&self, run: &Run<'_>) -> Result<Option<DecisionRecall>, PredictError> {
+    pub fn decision_recall_with(&self, run: &Run<'_>) -> Result<Option<DecisionRecall>, RunError> {
         Ok(self.near_vectors(run)?.and_then(|near| near.recall))
     }
 
     /// The extreme vectors in cells, where decisions are made by them.
-    pub(crate) fn near_vectors(&self, run: &Run<'_>) -> Result<Option<&NearVectors>, PredictError> {
+    pub(crate) fn near_vectors(&self, run: &Run<'_>) -> Result<Option<&NearVectors>, RunError> {
         let Some(asked) = self.params.search.recall() else { return Ok(None) };
         self.cached_near_vectors(|| {
             let all = self.witnesses.is_some() || self.params.background > 0.0;
@@ -145,7 +145,7 @@ impl NearVectors {
     }
 
     /// Queries that meet as few as the recall allows; `None` where they would be too many.
-    pub(crate) fn measured(evm: &Evm, asked: f64) -> Result<Option<Self>, PredictError> {
+    pub(crate) fn measured(evm: &Evm, asked: f64) -> Result<Option<Self>, RunError> {
         let mut near = Self::whole(evm)?;
         let count = evm.extreme_vector_count();
         let reaches: Vec<usize> = std::iter::successors(Some(FEWEST as f64), |reach| Some(reach * STEP))
@@ -175,7 +175,7 @@ impl NearVectors {
     }
 
     /// For queries like those that will come, what they are called for each number of extreme vectors that they meet.
-    fn tried(&self, evm: &Evm, reaches: &[usize]) -> Result<Vec<Tried>, PredictError> {
+    fn tried(&self, evm: &Evm, reaches: &[usize]) -> Result<Vec<Tried>, RunError> {
         let columns: HashMap<u64, usize> = self.columns_of(evm);
         let sample = evm.sample.as_deref().filter(|sample| sample.len() > 0);
         let features = sample.map(|sample| sample.features());

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{Data, fit};
 use crate::calibration::Apart;
-use crate::error::{FitError, RunError};
+use crate::error::FitError;
 use crate::holdout::some_of;
 use crate::model::Evm;
 use crate::params::Params;
@@ -46,7 +46,7 @@ impl Data<'_> {
             let (trial, _) = fit(run, params.clone(), &features, &labels, self.ignored)?;
             let asked = some_of(&out, MOST_ASKED);
             let weight = out.len() as f64 / asked.len() as f64;
-            let decisions = trial.decide_with(run, &self.features.select(&asked)).map_err(RunError::from)?;
+            let decisions = trial.decide_with(run, &self.features.select(&asked))?;
             for (&row, decision) in asked.iter().zip(decisions) {
                 if let Some(p_value) = decision.p_value() {
                     let (class, met) = (self.labels.ids()[row], trial.classes.len() as u32);

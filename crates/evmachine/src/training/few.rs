@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::Data;
-use crate::error::{FitError, RunError};
+use crate::error::FitError;
 use crate::holdout::Folds;
 use crate::model::Evm;
 use crate::params::{CheckedParams, Params};
@@ -82,9 +82,9 @@ impl Data<'_> {
         let mut heard = Vec::new();
         for Trial { machine, learned, held } in &*trials {
             let (probe, logits) = witnesses(learned, held)?;
-            g.extend(machine.supports(run, &self.features.select(held), None).map_err(RunError::from)?);
+            g.extend(machine.supports(run, &self.features.select(held), None)?);
             if let Some(logits) = &logits {
-                l.extend(logits.supports(run, &points, held, None).map_err(RunError::from)?);
+                l.extend(logits.supports(run, &points, held, None)?);
             }
             z.extend(probe.logits_of(&points, held));
             truth.extend(self.truth(held));
@@ -122,9 +122,8 @@ impl Data<'_> {
             let own = self.truth(held);
             let features = self.features.select(held);
             let said = machine
-                .for_each_query(run, &features, |row, scores| machine.verdict(scores, own[row], 1.0))
-                .map_err(RunError::from)?;
-            supports.extend(machine.supports(run, &features, None).map_err(RunError::from)?);
+                .for_each_query(run, &features, |row, scores| machine.verdict(scores, own[row], 1.0))?;
+            supports.extend(machine.supports(run, &features, None)?);
             truth.extend(own);
             verdicts.extend(said);
             asked.extend(held);
@@ -152,7 +151,7 @@ impl Data<'_> {
         };
         sample.extend((0..ids.len()).map(row), |index| self.features.row(index), probe, classes);
         let folded = sample.positions(|role| role == Role::Folded);
-        let now = model.left_one_out(&self.run.in_memory(), &sample, &folded).map_err(RunError::from)?;
+        let now = model.left_one_out(&self.run.in_memory(), &sample, &folded)?;
         for (&at, verdict) in folded.iter().zip(now) {
             let (said, now) = (score[sample.sources[at] as usize], verdict.scored.score);
             sample.optimism[at] = model.lacks(said, now);

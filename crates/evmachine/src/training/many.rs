@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::{Data, FEW_FOR_ONE_FIT};
-use crate::error::{FitError, RunError};
+use crate::error::FitError;
 use crate::holdout::Division;
 use crate::model::Evm;
 use crate::params::CheckedParams;
@@ -67,9 +67,9 @@ impl Data<'_> {
         let probe = Probe::refit(run, metric, data, learned, Some(&choice), None)?;
         let logits = self.logit_machine(params, &probe, &points, (learned, &[]))?;
         let features = self.features.select(choosing);
-        let g = model.supports(run, &features, None).map_err(RunError::from)?;
+        let g = model.supports(run, &features, None)?;
         let l = match &logits {
-            Some(logits) => Some(logits.supports(run, &points, choosing, None).map_err(RunError::from)?),
+            Some(logits) => Some(logits.supports(run, &points, choosing, None)?),
             None => None,
         };
         let z = probe.logits_of(&points, choosing);
@@ -126,7 +126,7 @@ impl Data<'_> {
         let truth: Vec<u32> = order.iter().map(|&at| sample.classes[at]).collect();
         let weights: Vec<f64> = order.iter().map(|&at| weights[at]).collect();
         let run = &self.run.in_memory();
-        model.adopt_answers(run, &features, &truth, &weights).map_err(RunError::from)?;
+        model.adopt_answers(run, &features, &truth, &weights)?;
         model.sample = Some(Arc::new(sample));
         Ok(())
     }

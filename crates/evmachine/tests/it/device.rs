@@ -7,8 +7,7 @@ use evmachine::device::{
     CoverWork, Deliver, Device, DeviceError, SupportModel, SupportWork, Supports, TailWork, Tails, Vectors,
 };
 use evmachine::{
-    Evm, Features, FitError, Labels, Metric, Params, PredictError, PsiModel, Run, TailMemory, TailModel,
-    TailSize,
+    Evm, Features, FitError, Labels, Metric, Params, PsiModel, Run, RunError, TailMemory, TailModel, TailSize,
 };
 
 /// Does everything the slow way, in `f64`.
@@ -289,9 +288,9 @@ fn a_device_that_fails_ends_the_call_or_gives_way() {
     let broken = Broken { gives_way: false };
     let run = Run::new().device(&broken);
     let failed = Evm::fit_with(&run, &params, &features, &labels).unwrap_err();
-    assert_eq!(failed, FitError::Device(Broken::error()));
+    assert_eq!(failed, FitError::Run(RunError::Device(Broken::error())));
     assert_eq!(failed.to_string(), "broken failed: it is broken");
-    assert_eq!(here.decide_with(&run, &features).unwrap_err(), PredictError::Device(Broken::error()));
+    assert_eq!(here.decide_with(&run, &features).unwrap_err(), RunError::Device(Broken::error()));
 
     let giving = Broken { gives_way: true };
     let run = Run::new().device(&giving);
@@ -306,7 +305,10 @@ fn whoever_watches_can_stop_a_device() {
     let slow = Slow::default();
     let stop = |_: evmachine::Stage, _: u64, _: u64| std::ops::ControlFlow::Break(());
     let run = Run::new().device(&slow).observer(&stop);
-    assert_eq!(Evm::fit_with(&run, &Params::paper(), &features, &labels).unwrap_err(), FitError::Stopped);
+    assert_eq!(
+        Evm::fit_with(&run, &Params::paper(), &features, &labels).unwrap_err(),
+        FitError::Run(RunError::Stopped)
+    );
 }
 
 /// Runs out of memory at the call of a number; predictions, after their first queries.
@@ -383,7 +385,7 @@ fn a_device_that_fails_half_way_leaves_nothing_half_done() {
         let failing = Failing::new(fails_at, false);
         let mut model = first.clone();
         let failed = model.update_with(&Run::new().device(&failing), &more, &more_labels).unwrap_err();
-        assert_eq!(failed, FitError::Device(Failing::error()), "call {fails_at}");
+        assert_eq!(failed, FitError::Run(RunError::Device(Failing::error())), "call {fails_at}");
         assert_eq!(model, first, "call {fails_at}");
         let giving = Failing::new(fails_at, true);
         model.update_with(&Run::new().device(&giving), &more, &more_labels).unwrap();
@@ -391,7 +393,7 @@ fn a_device_that_fails_half_way_leaves_nothing_half_done() {
     }
     let failing = Failing::new(0, false);
     let failed = second.decide_with(&Run::new().device(&failing), &queries).unwrap_err();
-    assert_eq!(failed, PredictError::Device(Failing::error()));
+    assert_eq!(failed, RunError::Device(Failing::error()));
     let giving = Failing::new(0, true);
     let run = Run::new().device(&giving);
     assert_eq!(second.decide_with(&run, &queries).unwrap(), second.decide(&queries).unwrap());

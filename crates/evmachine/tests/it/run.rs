@@ -5,8 +5,8 @@ use std::sync::Mutex;
 
 use evmachine::tuning::{DeriveError, DistanceTable, TailFits};
 use evmachine::{
-    CalibrateError, Evm, Features, FitError, ForgetError, Labels, Metric, Observer, Params, PoolError,
-    PredictError, Probe, ReduceError, Run, Stage, Strategy, UnknownPool,
+    CalibrateError, Evm, Features, FitError, ForgetError, Labels, Metric, Observer, Params, PoolError, Probe,
+    ReduceError, Run, RunError, Stage, Strategy, UnknownPool,
 };
 
 use crate::common::Random;
@@ -42,40 +42,49 @@ fn every_long_call_stops_and_changes_nothing() {
     let (features, labels, queries) = data();
     let run = Run::new().observer(&Stop);
     let fitted = Evm::fit_with(&run, &Params::default(), &features, &labels);
-    assert_eq!(fitted.unwrap_err(), FitError::Stopped);
+    assert_eq!(fitted.unwrap_err(), FitError::Run(RunError::Stopped));
     for params in [Params::default(), Params::robust()] {
         let evm = model(&params);
-        assert_eq!(evm.decide_with(&run, &queries), Err(PredictError::Stopped));
-        assert_eq!(evm.probabilities_with(&run, &queries), Err(PredictError::Stopped));
-        assert_eq!(evm.explain_with(&run, &queries, 2), Err(PredictError::Stopped));
+        assert_eq!(evm.decide_with(&run, &queries), Err(RunError::Stopped));
+        assert_eq!(evm.probabilities_with(&run, &queries), Err(RunError::Stopped));
+        assert_eq!(evm.explain_with(&run, &queries, 2), Err(RunError::Stopped));
         let measured = DistanceTable::measure(&run, &evm, &queries);
-        assert_eq!(measured.unwrap_err(), PredictError::Stopped);
+        assert_eq!(measured.unwrap_err(), RunError::Stopped);
 
         let mut changed = evm.clone();
-        assert_eq!(changed.calibrate_with(&run, &features, &labels), Err(CalibrateError::Stopped));
-        assert_eq!(changed.calibrate_unknowns_with(&run, &queries), Err(CalibrateError::Stopped));
-        assert_eq!(changed.reduce_with(&run, &Params::default()), Err(ReduceError::Stopped));
-        assert_eq!(changed.forget_class_with(&run, "a"), Err(ForgetError::Stopped));
-        assert_eq!(changed.update_with(&run, &features, &labels), Err(FitError::Stopped));
+        assert_eq!(
+            changed.calibrate_with(&run, &features, &labels),
+            Err(CalibrateError::Run(RunError::Stopped))
+        );
+        assert_eq!(
+            changed.calibrate_unknowns_with(&run, &queries),
+            Err(CalibrateError::Run(RunError::Stopped))
+        );
+        assert_eq!(changed.reduce_with(&run, &Params::default()), Err(ReduceError::Run(RunError::Stopped)));
+        assert_eq!(changed.forget_class_with(&run, "a"), Err(ForgetError::Run(RunError::Stopped)));
+        assert_eq!(changed.update_with(&run, &features, &labels), Err(FitError::Run(RunError::Stopped)));
         assert_eq!(changed, evm);
 
         let mut pool = UnknownPool::new(2);
-        assert_eq!(pool.add_unknown_with(&run, &evm, &queries), Err(PoolError::Stopped));
+        assert_eq!(pool.add_unknown_with(&run, &evm, &queries), Err(PoolError::Run(RunError::Stopped)));
         assert!(pool.is_empty());
         pool.add(&queries).unwrap();
         for strategy in [Strategy::Coverage, Strategy::LowestPsi] {
-            assert_eq!(pool.suggest_with(&run, &evm, strategy, 3), Err(PoolError::Stopped));
+            assert_eq!(pool.suggest_with(&run, &evm, strategy, 3), Err(PoolError::Run(RunError::Stopped)));
         }
     }
     let base = Params { cover_threshold: 1.0, ..Params::paper() };
     let whole = model(&base);
-    assert_eq!(TailFits::new(&run, &whole, &base).unwrap_err(), DeriveError::Stopped);
+    assert_eq!(TailFits::new(&run, &whole, &base).unwrap_err(), DeriveError::Run(RunError::Stopped));
     let fits = TailFits::new(&Run::new(), &whole, &base).unwrap();
     let smaller = Params { cover_threshold: 0.5, ..base };
-    assert_eq!(fits.derive(&run, &whole, &smaller, &features), Err(DeriveError::Stopped));
+    assert_eq!(fits.derive(&run, &whole, &smaller, &features), Err(DeriveError::Run(RunError::Stopped)));
     let probe = Probe::fit_at(&Run::new(), &Metric::Euclidean, &features, &labels, 0.01).unwrap();
-    assert_eq!(probe.logits_with(&run, &queries), Err(PredictError::Stopped));
-    assert_eq!(Probe::fit(&run, &Metric::Euclidean, &features, &labels), Err(FitError::Stopped));
+    assert_eq!(probe.logits_with(&run, &queries), Err(RunError::Stopped));
+    assert_eq!(
+        Probe::fit(&run, &Metric::Euclidean, &features, &labels),
+        Err(FitError::Run(RunError::Stopped))
+    );
 }
 
 #[test]
@@ -85,7 +94,7 @@ fn an_explanation_that_is_stopped_half_way_stops() {
         if stage == Stage::Explain && done >= 10 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
     let found = model(&Params::default()).explain_with(&Run::new().observer(&stop), &queries, 1);
-    assert_eq!(found, Err(PredictError::Stopped));
+    assert_eq!(found, Err(RunError::Stopped));
 }
 
 /// The last that was said of each stage.

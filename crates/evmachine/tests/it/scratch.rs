@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use evmachine::scratch::{FolderError, Scratch, ScratchFolder, ScratchRoom};
 use evmachine::{
-    Budget, Evm, Executor, Features, FitError, Labels, Metric, Params, Run, Stage, TailMemory, TailModel,
-    TailSize,
+    Budget, Evm, Executor, Features, FitError, Labels, Metric, Params, Run, RunError, Stage, TailMemory,
+    TailModel, TailSize,
 };
 
 use crate::common::Random;
@@ -189,7 +189,7 @@ fn damage_is_found_out_and_mended_and_a_stop_stops() {
     };
     let run = Run::new().memory(1 << 18).scratch(&folder);
     let stopped = Evm::fit_with(&run.observer(&stop), &params, &features, &labels);
-    assert_eq!(stopped.map(|_| ()), Err(FitError::Stopped));
+    assert_eq!(stopped.map(|_| ()), Err(FitError::Run(RunError::Stopped)));
     let results: Vec<_> = std::fs::read_dir(&path)
         .unwrap()
         .map(|entry| entry.unwrap().path())

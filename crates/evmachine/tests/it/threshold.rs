@@ -1,6 +1,8 @@
 //! Promises about mistakes, and what probabilities mean.
 
-use evmachine::{Basis, CalibrateError, Evm, FeatureError, Features, Labels, Metric, Params, Rejection, Run};
+use evmachine::{
+    Basis, CalibrateError, Evm, FeatureError, Features, Labels, Metric, Params, Rejection, Run, RunError,
+};
 
 use crate::data;
 
@@ -157,6 +159,6 @@ fn an_error_of_calibration_names_the_row_as_it_was_given() {
     let rows = Features::from_rows([[1.0, 2.0], [0.0, 0.0], [2.0, 9.0], [0.0, 0.0]]).unwrap();
     let names = Labels::new(["strange", "strange", "low", "high"]).unwrap();
     let refused = evm.calibrate(&rows, &names).unwrap_err();
-    assert_eq!(refused, CalibrateError::Features(FeatureError::ZeroVector { row: 3 }));
+    assert_eq!(refused, CalibrateError::Run(RunError::Features(FeatureError::ZeroVector { row: 3 })));
     assert_eq!(evm, before);
 }

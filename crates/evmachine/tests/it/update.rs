@@ -2,8 +2,8 @@
 
 use crate::common::Random;
 use evmachine::{
-    Budget, Evm, Features, FitError, ForgetError, Labels, Params, ReduceWhen, Refit, Run, Stage, TailMemory,
-    TailSize,
+    Budget, Evm, Features, FitError, ForgetError, Labels, Params, ReduceWhen, Refit, Run, RunError, Stage,
+    TailMemory, TailSize,
 };
 use std::ops::ControlFlow;
 
@@ -260,13 +260,16 @@ fn a_stopped_or_failed_update_leaves_the_model_as_it_was() {
             if at == stage { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
         let result = evm.update_with(&Run::new().observer(&stop), &new, &new_labels);
-        assert_eq!(result, Err(FitError::Stopped), "{stage}");
+        assert_eq!(result, Err(FitError::Run(RunError::Stopped)), "{stage}");
         assert_eq!(evm, before);
     }
     evm.update(&new, &new_labels).unwrap();
     let three = evm.clone();
     let stop = |_: Stage, _: u64, _: u64| ControlFlow::Break(());
-    assert_eq!(evm.forget_class_with(&Run::new().observer(&stop), "b"), Err(ForgetError::Stopped));
+    assert_eq!(
+        evm.forget_class_with(&Run::new().observer(&stop), "b"),
+        Err(ForgetError::Run(RunError::Stopped))
+    );
     assert_eq!(evm, three);
     let mut evm = before.clone();
     let narrow = Features::new(vec![1.0], 1).unwrap();

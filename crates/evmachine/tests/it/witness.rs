@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use evmachine::{
-    Budget, Distance, Evm, Features, Labels, Metric, Params, PredictError, Rejection, Run, TailModel,
-    Testimony, Weight,
+    Budget, Distance, Evm, Features, Labels, Metric, Params, Rejection, Run, RunError, TailModel, Testimony,
+    Weight,
 };
 use proptest::prelude::*;
 
@@ -233,5 +233,5 @@ fn a_metric_that_cannot_tell_how_far_the_model_reaches_is_an_error_and_not_ignor
     let error = evm.reach().unwrap_err();
     assert!(error.name == "fragile" && error.value.is_nan(), "{error}");
     let found = evm.decide(&Features::new(vec![1e6], 1).unwrap());
-    assert!(matches!(found, Err(PredictError::Metric(_))), "{found:?}");
+    assert!(matches!(found, Err(RunError::Metric(_))), "{found:?}");
 }

@@ -68,54 +68,20 @@
 //! input is an error that names its row and column; nothing panics on it. Far from all data everything is unknown,
 //! whatever the parameters ([`Evm::reach`]).
 
-mod alone;
-mod aside;
-mod batch;
-mod beta;
-mod calibration;
+mod answer;
+mod correct;
 mod cover;
-mod decision;
-mod derive;
-mod discovery;
-mod doubt;
-mod edit;
 mod error;
-mod explain;
-mod fill;
-mod fit;
-mod forget;
-mod format;
-mod holdout;
-mod ignored;
-mod job;
-pub mod labels;
+mod heldout;
+mod input;
 #[cfg(test)]
 mod laws;
+mod learn;
+mod machine;
 mod model;
-mod origin;
 mod params;
 mod pool;
-mod probe;
-mod promise;
-mod reach;
-mod reduce;
-mod refit;
-mod rejection;
-mod report;
-mod sample;
-mod smoothing;
-mod stacking;
-mod standard;
-mod support;
-mod suspects;
-mod sweep;
-mod table;
-mod tail_memory;
-mod threshold;
-mod training;
 pub mod tuning;
-mod update;
-mod whitening;
 mod witness;
 
 pub use evmachine_engine::device;
@@ -125,39 +91,39 @@ pub use evmachine_engine::{
     PsiModel, Run, Search, Stage, TailRecall,
 };
 
-pub use aside::{RowAside, RowHeldOut};
-pub use calibration::{CalibrationInfo, PValueSteps};
-pub use decision::{ClassScore, Decision};
-pub use discovery::{Discoveries, UnknownShare};
-pub use doubt::{Difference, Doubt};
-pub use edit::{Edit, EditReport};
+pub use answer::decision::{ClassScore, Decision};
+pub use answer::doubt::{Difference, Doubt};
+pub use answer::explain::{ClassEvidence, Explanation, Speaker};
+pub use correct::edit::{Edit, EditReport};
+pub use correct::suspects::{Claim, CoverPlace, Suspect, suspects};
 pub use error::{
     EditError, FeatureError, FitError, ForgetError, LabelError, ParamsError, ReduceError, RunError,
 };
-pub use explain::{ClassEvidence, Explanation, Speaker};
-pub use fill::{Fill, fill};
-pub use format::{FORMAT_VERSION, FormatError};
-pub use ignored::IgnoredNearby;
-pub use labels::{Labels, UNKNOWN};
+pub use heldout::calibration::{CalibrationInfo, PValueSteps};
+pub use heldout::discovery::{Discoveries, UnknownShare};
+pub use heldout::promise::{Basis, Promise};
+pub use heldout::threshold::CalibrateError;
+pub use input::fill::{Fill, fill};
+pub use input::labels::{self, Labels, UNKNOWN};
+pub use learn::report::{Concern, Report, StageTimes, StatusCounts, TuneAgain};
+pub use machine::ignored::IgnoredNearby;
+pub use machine::sweep::DecisionRecall;
+pub use model::aside::{RowAside, RowHeldOut};
+pub use model::format::{FORMAT_VERSION, FormatError};
+pub use model::origin::{NamesError, RowNames, RowOrigin};
 pub use model::{ClassInfo, Evm, ExtremeVector};
-pub use origin::{NamesError, RowNames, RowOrigin};
+pub use params::rejection::Rejection;
 pub use params::{
     Budget, CheckedParams, Params, ReduceWhen, Reduction, Refit, SHAPE_CAP, TailMemory, TailModel, TailSize,
     Weight,
 };
 pub use pool::{Grouping, Membership, PoolError, SampleId, Strategy, Suggestion, UnknownPool};
-pub use probe::Probe;
-pub use promise::{Basis, Promise};
-pub use rejection::Rejection;
-pub use report::{Concern, Report, StageTimes, StatusCounts, TuneAgain};
-pub use suspects::{Claim, CoverPlace, Suspect, suspects};
-pub use sweep::DecisionRecall;
-pub use threshold::CalibrateError;
+pub use witness::probe::Probe;
 pub use witness::{Shares, Testimony, WitnessInfo};
 
 /// Room on a disk for what does not fit the memory, and for what an interrupted run has found already.
 pub mod scratch {
     pub use evmachine_engine::scratch::*;
 
-    pub use crate::job::job;
+    pub use crate::model::job::job;
 }

@@ -1,24 +1,28 @@
 //! The model: classes, their extreme vectors, and the Psi-model of each.
 
+pub(crate) mod aside;
+pub(crate) mod format;
+pub(crate) mod job;
+pub(crate) mod origin;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use rayon::prelude::*;
 use serde::Serialize;
 
-use crate::aside::Aside;
-use crate::calibration::Calibration;
 use crate::error::FeatureError;
-use crate::ignored::Ignored;
-use crate::labels;
-use crate::origin::Origins;
+use crate::heldout::calibration::Calibration;
+use crate::heldout::sample::Sample;
+use crate::input::labels;
+use crate::input::standard::Standard;
+use crate::machine::ignored::Ignored;
+use crate::machine::reach::Reach;
+use crate::machine::support::{Estimates, Search};
+use crate::machine::sweep::NearVectors;
+use crate::machine::whitening::Whitening;
+use crate::model::aside::Aside;
+use crate::model::origin::Origins;
 use crate::params::{CheckedParams, TailMemory};
-use crate::reach::Reach;
-use crate::sample::Sample;
-use crate::standard::Standard;
-use crate::support::{Estimates, Search};
-use crate::sweep::NearVectors;
-use crate::whitening::Whitening;
 use crate::witness::Witnesses;
 use evmachine_engine::device::SupportModel;
 use evmachine_engine::distance::{Columns, Kept};

@@ -1,5 +1,6 @@
 //! Every choice a user can make; the rules about them are in `rules`.
 
+pub(crate) mod rejection;
 mod rules;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -8,7 +9,7 @@ use evmachine_engine::FitRule;
 pub use evmachine_engine::{SHAPE_CAP, TailMemory, TailModel};
 
 pub use self::rules::CheckedParams;
-use crate::rejection::Rejection;
+use crate::params::rejection::Rejection;
 use evmachine_engine::metric::Metric;
 use evmachine_engine::search::Search;
 

@@ -11,10 +11,10 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::answer::decision::{ClassScore, Decision};
 use crate::cover::{self, Candidates, Target};
-use crate::decision::{ClassScore, Decision};
 use crate::error::{FeatureError, RunError, ends_with_run};
-use crate::labels::Labels;
+use crate::input::labels::Labels;
 use crate::model::Evm;
 use crate::params::Reduction;
 use evmachine_engine::features::Features;

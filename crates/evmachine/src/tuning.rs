@@ -28,6 +28,8 @@
 //! [`Probe::features`](crate::Probe::features) and [`Evm::strangers_of`](crate::Evm::strangers_of) are there for tuners, and
 //! [`Run::tile`](crate::Run::tile) is there for benchmarks.
 
-pub use crate::derive::{DeriveError, TailFits, derive};
-pub use crate::stacking::{stack, weigh};
-pub use crate::table::DistanceTable;
+pub(crate) mod derive;
+pub(crate) mod table;
+pub use crate::tuning::derive::{DeriveError, TailFits, derive};
+pub use crate::tuning::table::DistanceTable;
+pub use crate::witness::stacking::{stack, weigh};

@@ -12,16 +12,17 @@
 //! rows, so that far from all data, where a logit grows without bound, g decides. The offset leaves the typical score of a
 //! known row where g has it.
 
+pub(crate) mod probe;
+pub(crate) mod stacking;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{FitError, ForgetError, RunError};
-use crate::fit::{self, Lesson};
-use crate::labels::Labels;
+use crate::input::labels::Labels;
+use crate::machine::fit::{self, Lesson};
 use crate::model::Evm;
+use crate::params::rejection::Rejection;
 use crate::params::{MOST_WEIGHT, Params, TailMemory, Weight};
-use crate::probe::Probe;
-use crate::rejection::Rejection;
-use crate::stacking;
+use crate::witness::probe::Probe;
 use evmachine_engine::features::Features;
 use evmachine_engine::metric::Metric;
 use evmachine_engine::points::Points;

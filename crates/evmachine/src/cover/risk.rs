@@ -53,7 +53,7 @@ pub(crate) fn claims(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::labels::Labels;
+    use crate::input::labels::Labels;
     use crate::model::Evm;
     use crate::params::{Params, TailSize};
     use evmachine_engine::features::Features;

@@ -8,7 +8,7 @@ use super::{
     Budget, MOST_STRANGE, MOST_WEIGHT, Params, ReduceWhen, Reduction, SHAPE_CAP, TailModel, TailSize, Weight,
 };
 use crate::error::ParamsError;
-use crate::rejection::Rejection;
+use crate::params::rejection::Rejection;
 
 /// Parameters that passed [`Params::check`]. Whoever fits many models with the same ones checks them once:
 ///

@@ -1,0 +1,5 @@
+//! What the model says of a query, and why.
+
+pub(crate) mod decision;
+pub(crate) mod doubt;
+pub(crate) mod explain;

@@ -1,0 +1,447 @@
+//! Psi of the extreme vectors to a decision: a known class, or unknown (Eq. 3).
+
+use serde::Serialize;
+
+use crate::error::{FeatureError, ParamsError, RunError};
+use crate::heldout::threshold::CalibrateError;
+use crate::machine::ignored;
+use crate::machine::support::{Best, Scratch, keep_largest};
+use crate::machine::sweep::{Part, Sweep};
+use crate::model::{ClassModel, Evm};
+use crate::params::{Params, TailModel};
+use evmachine_engine::device::Supports;
+use evmachine_engine::features::Features;
+use evmachine_engine::points::Points;
+use evmachine_engine::psi::curve::{ln_psi, support_of_ln};
+use evmachine_engine::run::Run;
+use evmachine_engine::search::Search;
+
+/// Queries that witnesses are asked about at once.
+const QUERIES: usize = 4096;
+
+/// What the model says of a query.
+///
+/// ```
+/// # use evmachine::{Evm, Features, Labels, Params};
+/// # let features = Features::new(vec![0.0, 0.1, 0.2, 5.0, 5.1, 5.2], 1)?;
+/// # let labels = Labels::new(["low", "low", "low", "high", "high", "high"])?;
+/// # let (evm, _) = Evm::fit(&Params::default(), &features, &labels)?;
+/// let decisions = evm.decide(&Features::new(vec![5.1, 100.0], 1)?)?;
+/// let written = serde_json::to_value(&decisions)?;
+/// assert_eq!(written[0]["verdict"], "known");
+/// assert_eq!(written[0]["class"], 1);
+/// assert_eq!(written[1]["verdict"], "unknown");
+/// assert_eq!(written[1]["best"], decisions[1].best());
+/// assert_eq!(written[1]["score"]["support"], decisions[1].score().support);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[serde(tag = "verdict", rename_all = "snake_case")]
+pub enum Decision {
+    /// A class supports the query.
+    Known {
+        /// The class, by position in [`Evm::classes`].
+        class: usize,
+        /// How far its score lies above the threshold: 0 or more. Infinite at an extreme vector, which JSON writes as null.
+        support: f64,
+        /// The conformal p-value: the share of known queries that score no higher. `None` without calibration.
+        p_value: Option<f64>,
+        /// Its score, raised by its lead where there is a [`contrast`](crate::Params::contrast), and by that of the median
+        /// class where there is a [`background`](crate::Params::background).
+        score: ClassScore,
+    },
+    /// No class reaches the rejection threshold.
+    Unknown {
+        /// The class of highest support. Far out that is the one whose curve falls slowest, which need not be the nearest.
+        best: usize,
+        /// How far its score lies above the threshold: below 0.
+        support: f64,
+        /// As above.
+        p_value: Option<f64>,
+        /// Its score, raised as above.
+        score: ClassScore,
+    },
+}
+
+impl Decision {
+    /// The class, unless unknown.
+    pub fn class(&self) -> Option<usize> {
+        match *self {
+            Decision::Known { class, .. } => Some(class),
+            Decision::Unknown { .. } => None,
+        }
+    }
+
+    /// The class of highest support, known or not.
+    pub fn best(&self) -> usize {
+        match *self {
+            Decision::Known { class, .. } => class,
+            Decision::Unknown { best, .. } => best,
+        }
+    }
+
+    /// The number that decides: how far the best class lies above the threshold. Known at 0 and above; it never saturates.
+    pub fn support(&self) -> f64 {
+        match *self {
+            Decision::Known { support, .. } | Decision::Unknown { support, .. } => support,
+        }
+    }
+
+    /// The conformal p-value: the share of known queries that score no higher. Uniform for known queries, small for unknown
+    /// ones. `None` without calibration.
+    pub fn p_value(&self) -> Option<f64> {
+        match *self {
+            Decision::Known { p_value, .. } | Decision::Unknown { p_value, .. } => p_value,
+        }
+    }
+
+    /// The score of the best class.
+    pub fn score(&self) -> ClassScore {
+        match *self {
+            Decision::Known { score, .. } | Decision::Unknown { score, .. } => score,
+        }
+    }
+
+    /// Psi of the best class, the paper's probability. Decisions compare [`support`](Self::support) instead: far from other classes
+    /// psi rounds to 1, and far from all data to 0.
+    pub fn psi(&self) -> f64 {
+        self.score().psi()
+    }
+}
+
+/// P(class | query), in two forms that do not underflow with it. Either may be infinite, which JSON writes as null.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct ClassScore {
+    /// ln P: of the mean of the `n_fused` largest psi.
+    pub ln_probability: f64,
+    /// Rises with P, and orders queries so far out that ln P has underflowed too. Scores are compared by it.
+    pub support: f64,
+}
+
+impl ClassScore {
+    /// P itself.
+    pub fn psi(&self) -> f64 {
+        self.ln_probability.exp()
+    }
+}
+
+impl Evm {
+    /// Decides for each query. Ties go to the class that was learned first.
+    pub fn decide(&self, queries: &Features<'_>) -> Result<Vec<Decision>, RunError> {
+        self.decide_with(&Run::new(), queries)
+    }
+
+    /// As [`decide`](Self::decide), watched and sized by `run`.
+    pub fn decide_with(&self, run: &Run<'_>, queries: &Features<'_>) -> Result<Vec<Decision>, RunError> {
+        let plain = self.params.contrast == 0.0 && self.params.background == 0.0;
+        if self.fused() > 1 || !plain || self.witnesses.is_some() {
+            return self.for_each_query(run, queries, |_, scores| self.decision(scores));
+        }
+        // The best class alone counts, and with it the one extreme vector of largest support.
+        let sweep = Sweep {
+            start: Best { support: f64::NEG_INFINITY, class: 0 },
+            offer: |part: &Part<'_>, first, ranks: &[f32], best: &mut Best, scratch: &mut Scratch| {
+                part.offer_best(first, ranks, &self.params.metric, best, scratch);
+            },
+            merge: |best: &mut Best, other: &Best| best.take(*other),
+            fused: None,
+            found: |supports: &Supports, query: usize| {
+                let place = supports.places[query] as usize;
+                let class = self.lookup().ranges.partition_point(|range| range.end <= place);
+                Best { support: supports.values[query], class }
+            },
+        };
+        self.sweep(run, queries, &sweep, |_, fall, best| {
+            self.accepted(
+                best.class,
+                fallen(self.params.tail_model, score(self.params.tail_model, &[best.support]), fall),
+            )
+        })
+    }
+
+    /// P of every class for every query: `queries.rows()` rows of one value for each class. Rows do not sum to 1.
+    pub fn probabilities(&self, queries: &Features<'_>) -> Result<Vec<f64>, RunError> {
+        self.probabilities_with(&Run::new(), queries)
+    }
+
+    /// As [`probabilities`](Self::probabilities), watched and sized by `run`.
+    pub fn probabilities_with(&self, run: &Run<'_>, queries: &Features<'_>) -> Result<Vec<f64>, RunError> {
+        let rows = self.for_each_query(run, queries, |_, scores| {
+            scores.iter().map(ClassScore::psi).collect::<Vec<f64>>()
+        })?;
+        Ok(rows.concat())
+    }
+
+    /// Calls `each(row, scores by class)` for every query, on many threads, and collects what it returns.
+    ///
+    /// This is what all answers are made of, for whoever wants more than one of them from a single pass.
+    pub fn for_each_query<R: Send>(
+        &self,
+        run: &Run<'_>,
+        queries: &Features<'_>,
+        each: impl Fn(usize, &[ClassScore]) -> R + Sync,
+    ) -> Result<Vec<R>, RunError> {
+        let Some(witnesses) = &self.witnesses else {
+            return self.feature_scores(run, queries, each);
+        };
+        self.check_columns(queries)?;
+        let classes = self.classes.len();
+        let mut results = Vec::with_capacity(queries.rows());
+        for first in (0..queries.rows()).step_by(QUERIES) {
+            let rows: Vec<usize> = (first..(first + QUERIES).min(queries.rows())).collect();
+            let part = queries.part(rows[0]..first + rows.len());
+            let points = Points::prepare(&part, &self.params.metric)
+                .map_err(|error| error.map_row(|row| first + row))?;
+            let all: Vec<usize> = (0..rows.len()).collect();
+            let additions = witnesses.additions(run, &points, &all, None)?;
+            let found = self.feature_scores(run, &part, |row, scores| {
+                let additions = &additions[row * classes..(row + 1) * classes];
+                each(first + row, &self.mixed(scores, additions))
+            });
+            results.extend(found.map_err(|error| match error {
+                RunError::Features(error) => RunError::Features(error.map_row(|row| first + row)),
+                other => other,
+            })?);
+        }
+        Ok(results)
+    }
+
+    /// Scores in feature space, with what other witnesses add.
+    pub(crate) fn mixed(&self, scores: &[ClassScore], additions: &[f64]) -> Vec<ClassScore> {
+        let share = self.witnesses.as_ref().map_or(1.0, |witnesses| witnesses.mixture.feature);
+        let mixed = scores.iter().zip(additions).map(|(score, addition)| {
+            let support = share * score.support + addition;
+            ClassScore { ln_probability: ln_psi(self.params.tail_model, support), support }
+        });
+        mixed.collect()
+    }
+
+    /// As [`for_each_query`](Self::for_each_query), for the support in feature space alone.
+    pub(crate) fn feature_scores<R: Send>(
+        &self,
+        run: &Run<'_>,
+        queries: &Features<'_>,
+        each: impl Fn(usize, &[ClassScore]) -> R + Sync,
+    ) -> Result<Vec<R>, RunError> {
+        let (fused, classes) = (self.fused(), self.classes.len());
+        let sweep = Sweep {
+            start: vec![f64::NEG_INFINITY; classes * fused],
+            offer: |part: &Part<'_>, first, ranks: &[f32], best: &mut Vec<f64>, scratch: &mut Scratch| {
+                part.offer(first, ranks, &self.params.metric, best, scratch);
+            },
+            merge: |best: &mut Vec<f64>, other: &Vec<f64>| {
+                for (best, other) in best.chunks_exact_mut(fused).zip(other.chunks_exact(fused)) {
+                    keep_largest(best, other);
+                }
+            },
+            fused: Some(fused),
+            found: |supports: &Supports, query: usize| {
+                supports.values[query * classes * fused..(query + 1) * classes * fused].to_vec()
+            },
+        };
+        self.sweep(run, queries, &sweep, |row, fall, best| {
+            let supports = best.chunks_exact(fused).zip(&self.classes);
+            let scores: Vec<ClassScore> = supports
+                .map(|(supports, class)| {
+                    let found = score(self.params.tail_model, &supports[..fused.min(class.len())]);
+                    fallen(self.params.tail_model, found, fall)
+                })
+                .collect();
+            each(row, &scores)
+        })
+    }
+
+    pub(crate) fn query_points<'a>(&self, queries: &'a Features<'_>) -> Result<Points<'a>, FeatureError> {
+        self.check_columns(queries)?;
+        self.whitened(self.standardized(queries)?)
+    }
+
+    fn check_columns(&self, queries: &Features<'_>) -> Result<(), FeatureError> {
+        if queries.columns() == self.dimensions {
+            return Ok(());
+        }
+        Err(FeatureError::Dimensions { expected: self.dimensions, found: queries.columns() })
+    }
+
+    /// k, or the size of the largest class where that is less.
+    pub(crate) fn fused(&self) -> usize {
+        self.params.n_fused.min(self.classes.iter().map(ClassModel::len).max().unwrap_or(1))
+    }
+
+    /// Changes k, how many of a class's largest psi are averaged ([`Params::n_fused`]). A calibrated threshold is set anew on the rows
+    /// that the model keeps for that; [`calibrate`](Self::calibrate) on fresh rows is more exact.
+    ///
+    /// ```
+    /// # use evmachine::{Evm, Features, Labels, Params};
+    /// # let features = Features::new(vec![0.0, 0.1, 0.2, 5.0, 5.1, 5.2], 1)?;
+    /// # let labels = Labels::new(["low", "low", "low", "high", "high", "high"])?;
+    /// let all = Params { cover_threshold: 1.0, ..Params::paper() };
+    /// let (mut evm, _) = Evm::fit(&all, &features, &labels)?;
+    /// evm.set_n_fused(2)?;
+    /// let (trained, _) = Evm::fit(&Params { n_fused: 2, ..all }, &features, &labels)?;
+    /// assert_eq!(evm, trained);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn set_n_fused(&mut self, n_fused: usize) -> Result<(), CalibrateError> {
+        self.set_n_fused_with(&Run::new(), n_fused)
+    }
+
+    /// As [`set_n_fused`](Self::set_n_fused), watched and sized by `run`. On an error the model is as it was.
+    pub fn set_n_fused_with(&mut self, run: &Run<'_>, n_fused: usize) -> Result<(), CalibrateError> {
+        let params = Params { n_fused, ..Params::clone(&self.params) }.check()?;
+        let mut model = Evm { params, ..self.clone() };
+        model.cache.forget_near();
+        model.recalibrate(run)?;
+        *self = model;
+        Ok(())
+    }
+
+    /// Changes whether queries meet all extreme vectors, and how updates find tails ([`Params::search`]).
+    ///
+    /// ```
+    /// # use evmachine::{Evm, Features, Labels, Params, Search};
+    /// # let features = Features::new(vec![0.0, 0.1, 0.2, 5.0, 5.1, 5.2], 1)?;
+    /// # let labels = Labels::new(["low", "low", "low", "high", "high", "high"])?;
+    /// let params = Params { search: Search::Approximate(0.99), ..Params::default() };
+    /// let (mut evm, _) = Evm::fit(&params, &features, &labels)?;
+    /// evm.set_search(Search::Exact)?;
+    /// assert_eq!(evm, Evm::fit(&Params::default(), &features, &labels)?.0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn set_search(&mut self, search: Search) -> Result<(), ParamsError> {
+        self.params = Params { search, ..Params::clone(&self.params) }.check()?;
+        self.cache.forget_near();
+        Ok(())
+    }
+
+    /// The decision that follows from the scores of one query, one for each class.
+    ///
+    /// # Panics
+    ///
+    /// Without any score.
+    pub fn decision(&self, scores: &[ClassScore]) -> Decision {
+        let mut best = 0;
+        let mut second = f64::NEG_INFINITY;
+        for (class, score) in scores.iter().enumerate().skip(1) {
+            if score.support > scores[best].support {
+                second = scores[best].support;
+                best = class;
+            } else {
+                second = second.max(score.support);
+            }
+        }
+        let &Params { contrast, background, .. } = &*self.params;
+        let mut raise = raised(contrast, scores[best].support - second);
+        if background > 0.0 && scores.len() > 1 {
+            let mut supports: Vec<f64> = scores.iter().map(|score| score.support).collect();
+            let middle = supports.len() / 2;
+            raise += raised(background, *supports.select_nth_unstable_by(middle, f64::total_cmp).1);
+        }
+        self.accepted(best, fallen(self.params.tail_model, scores[best], -raise))
+    }
+
+    /// Known if the score of the best class reaches its threshold.
+    fn accepted(&self, class: usize, score: ClassScore) -> Decision {
+        let (threshold, p_value) = (self.threshold_of(class), self.p_value(score));
+        let support = above(score.support, threshold);
+        // The cover tests support too, so that rounding cannot come between it and the decision.
+        if score.support >= threshold {
+            Decision::Known { class, support: support.max(0.0), p_value, score }
+        } else {
+            Decision::Unknown { best: class, support: support.min(-f64::MIN_POSITIVE), p_value, score }
+        }
+    }
+
+    /// Supports of all classes as a decision shows them, from the scores of one query: the largest is that of the decision, 0 is at the
+    /// threshold, so that the sign of the largest is the decision.
+    pub fn supports_of(&self, scores: &[ClassScore]) -> Vec<f64> {
+        let decision = self.decision(scores);
+        let (best, lead) = (scores[decision.best()].support, decision.support());
+        let threshold = self.threshold_of(decision.best());
+        let support = |score: &ClassScore| {
+            if score.support == best {
+                lead
+            } else if lead.is_infinite() {
+                above(score.support, threshold)
+            } else {
+                lead + (score.support - best)
+            }
+        };
+        scores.iter().map(support).collect()
+    }
+
+    /// The support of every class for every query: `queries.rows()` rows of one value for each class. 0 is at the threshold, and the sign
+    /// of the largest of a row is the decision.
+    ///
+    /// ```
+    /// # use evmachine::{Evm, Features, Labels, Params};
+    /// # let features = Features::new(vec![0.0, 0.1, 0.2, 5.0, 5.1, 5.2], 1)?;
+    /// # let labels = Labels::new(["low", "low", "low", "high", "high", "high"])?;
+    /// # let (evm, _) = Evm::fit(&Params::default(), &features, &labels)?;
+    /// let queries = Features::new(vec![5.05, 100.0], 1)?;
+    /// let supports = evm.class_supports(&queries)?;
+    /// assert!(supports[1] >= 0.0 && supports[0] < supports[1], "high");
+    /// assert!(supports[2] < 0.0 && supports[3] < 0.0, "unknown");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn class_supports(&self, queries: &Features<'_>) -> Result<Vec<f64>, RunError> {
+        self.class_supports_with(&Run::new(), queries)
+    }
+
+    /// As [`class_supports`](Self::class_supports), watched and sized by `run`.
+    pub fn class_supports_with(&self, run: &Run<'_>, queries: &Features<'_>) -> Result<Vec<f64>, RunError> {
+        Ok(self.for_each_query(run, queries, |_, scores| self.supports_of(scores))?.concat())
+    }
+}
+
+/// How far a value lies above another; 0 where both are the same infinity.
+fn above(value: f64, other: f64) -> f64 {
+    if value == other { 0.0 } else { value - other }
+}
+
+/// Weight times value; nothing where the value is not finite (one class in all, or a query that is an extreme vector).
+fn raised(weight: f64, value: f64) -> f64 {
+    if weight == 0.0 || !value.is_finite() { 0.0 } else { weight * value }
+}
+
+/// The score less so much support.
+pub(crate) fn fallen(model: TailModel, score: ClassScore, fall: f64) -> ClassScore {
+    if fall == 0.0 {
+        return score;
+    }
+    let support = score.support.min(ignored::MOST_SUPPORT) - fall;
+    ClassScore { ln_probability: ln_psi(model, support), support }
+}
+
+/// The mean of psi over supports sorted from the largest down.
+pub(crate) fn score(model: TailModel, supports: &[f64]) -> ClassScore {
+    let support = supports[0];
+    let largest = ln_psi(model, support);
+    if supports.len() == 1 || largest == f64::NEG_INFINITY {
+        return ClassScore { ln_probability: largest, support };
+    }
+    let sum: f64 = supports.iter().map(|&support| (ln_psi(model, support) - largest).exp()).sum();
+    let ln_probability = largest + (sum / supports.len() as f64).ln();
+    ClassScore { ln_probability, support: support_of_ln(model, ln_probability) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use evmachine_engine::psi::curve::support_of;
+
+    #[test]
+    fn the_score_is_the_mean_of_psi() {
+        let supports: Vec<f64> = [0.9, 0.5, 0.1].iter().map(|&p| support_of(TailModel::Weibull, p)).collect();
+        let found = score(TailModel::Weibull, &supports).ln_probability.exp();
+        assert!((found - 0.5).abs() < 1e-12, "{found}");
+    }
+
+    #[test]
+    fn far_out_the_mean_does_not_underflow() {
+        let found = score(TailModel::Weibull, &[-7.0, -8.0]).ln_probability;
+        let expected = -(7.0f64.exp()) - 2.0f64.ln();
+        assert!((found - expected).abs() < 1e-9, "{found} {expected}");
+    }
+}

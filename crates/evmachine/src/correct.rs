@@ -1,0 +1,4 @@
+//! Corrections of what was learned, and what to correct.
+
+pub(crate) mod edit;
+pub(crate) mod suspects;

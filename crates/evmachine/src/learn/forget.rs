@@ -1,0 +1,60 @@
+//! Forgetting a class: its extreme vectors go, and the others take their margins to it back.
+
+use std::sync::Arc;
+
+use crate::correct::edit::margins::{self, Moving};
+use crate::error::ForgetError;
+use crate::model::{Cache, Evm};
+use evmachine_engine::run::Run;
+
+impl Evm {
+    /// Removes a class, and the margins to its extreme vectors from the tails of the others, which are filled up
+    /// from the extreme vectors that remain and fitted again. The last class stays.
+    ///
+    /// With every point kept, whole tails and no whitening, what remains has the Psi-models of a fit without the class. Where the
+    /// model refits nothing ([`Refit::New`](crate::Refit::New)), the others stay as they are.
+    pub fn forget_class(&mut self, name: &str) -> Result<(), ForgetError> {
+        self.forget_class_with(&Run::new(), name)
+    }
+
+    /// As [`forget_class`](Self::forget_class), watched and sized by `run`. On an error the model is as it was.
+    pub fn forget_class_with(&mut self, run: &Run<'_>, name: &str) -> Result<(), ForgetError> {
+        let Some(position) = self.class_index(name) else {
+            return Err(ForgetError::UnknownClass { name: name.to_owned(), known: self.class_names() });
+        };
+        if self.classes.len() < 2 {
+            return Err(ForgetError::LastClass { name: name.to_owned() });
+        }
+        let mut model = self.clone();
+        let gone = model.classes.remove(position);
+        model.cache = Cache::default();
+        // Its fits stay part of the pooling means, which are taken over all training points.
+        for psi in &gone.psi {
+            model.dropped.add(psi);
+        }
+        let apart = vec![0..0; model.classes.len()];
+        let moving = Moving::new(&model, &gone.vectors, apart);
+        margins::lose(run, &mut model, None, &moving)?;
+        if model.is_alone() {
+            model.fit_alone(run)?;
+        }
+        model.cache = Cache::default();
+        model.witnesses = match &self.witnesses {
+            Some(witnesses) if model.classes.len() > 1 => {
+                Some(Arc::new(witnesses.without(run, position, &gone.name)?))
+            }
+            _ => None,
+        };
+        if let Some(sample) = &self.sample {
+            model.sample = Some(Arc::new(sample.without(position)));
+        }
+        model.recalibrate(run)?;
+        *self = model;
+        Ok(())
+    }
+
+    /// The names of all classes.
+    pub(crate) fn class_names(&self) -> Vec<String> {
+        self.classes.iter().map(|class| class.name.clone()).collect()
+    }
+}

@@ -57,7 +57,7 @@ impl Neighbors {
         let mut all = Vec::with_capacity(rows);
         for first in (0..rows).step_by(CHUNK) {
             let part = queries.part(first..(first + CHUNK).min(rows));
-            let table = DistanceTable::measure(&Run::new(), &self.model, &part)?;
+            let table = DistanceTable::measure(&Run::new(), self.model.machine(), &part)?;
             all.extend(rivals::class_distances(&self.model, &table, k));
         }
         Ok(all)

@@ -172,7 +172,7 @@ impl<'a> Arena<'a> {
             ..Params::paper()
         };
         let (base, _) = Evm::fit(&params, features, labels)?;
-        let table = DistanceTable::measure(&Run::new(), &base, &fold.queries)?;
+        let table = DistanceTable::measure(&Run::new(), base.machine(), &fold.queries)?;
         Ok(Measured { base, table, fits: Vec::new() })
     }
 
@@ -212,7 +212,7 @@ impl<'a> Arena<'a> {
         let folds = self.cache[0].1.iter_mut().zip(&self.folds).zip(&self.voices[voices].voices);
         for ((fold, data), voices) in folds {
             let model = fold.derive(&params, &data.train.0)?;
-            let supports = fold.table.for_each_query(&model, |_, scores| {
+            let supports = fold.table.for_each_query(model.machine(), |_, scores| {
                 scores.iter().map(|score| score.support).collect::<Vec<f64>>()
             })?;
             votes.push(voices.votes(&supports.concat(), &data.truth, data.known, weights));

@@ -1,6 +1,6 @@
 //! Distances of every query to every extreme vector and then every ignored sample, as `f64` of shape (rows, both).
 
-use evmachine::{Evm, Metric};
+use evmachine::{Machine, Metric};
 
 use crate::ExportError;
 use crate::builder::{Builder, Name};
@@ -13,21 +13,25 @@ const ROUNDING: f64 = 1e-13;
 /// As in the library: below this cosine distance, the pair is measured by its difference.
 const NEAR: f64 = 1.0 / 64.0;
 
-pub(crate) fn distances(builder: &mut Builder, evm: &Evm, features: &str) -> Result<Name, ExportError> {
-    let vectors = evm.extreme_vectors().map(|vector| vector.vector).chain(evm.ignored_vectors());
+pub(crate) fn distances(
+    builder: &mut Builder,
+    machine: &Machine,
+    features: &str,
+) -> Result<Name, ExportError> {
+    let vectors = machine.extreme_vectors().map(|vector| vector.vector).chain(machine.ignored_vectors());
     let values: Vec<f32> = vectors.flatten().copied().collect();
-    let shape = vec![values.len() / evm.dimensions(), evm.dimensions()];
-    let metric = &evm.params().metric;
+    let shape = vec![values.len() / machine.dimensions(), machine.dimensions()];
+    let metric = &machine.params().metric;
     if !matches!(metric, Metric::Euclidean | Metric::Cosine | Metric::Manhattan) {
         return Err(ExportError::CustomMetric { name: metric.name() });
     }
-    let centre = centre(&values, evm.dimensions());
+    let centre = centre(&values, machine.dimensions());
     let vectors = builder.constant("vectors", shape, Data::Floats(values));
     let vectors = builder.cast(&vectors, Kind::Double);
-    let queries = space::of_machine(builder, evm, features);
+    let queries = space::of_machine(builder, machine, features);
     Ok(match metric {
         Metric::Cosine => cosine(builder, &queries, &vectors),
-        Metric::Manhattan => manhattan(builder, evm, &queries, &vectors),
+        Metric::Manhattan => manhattan(builder, machine, &queries, &vectors),
         _ => {
             let centre = builder.row("centre", centre);
             let queries = builder.apply("Sub", &[&queries, &centre]);
@@ -79,18 +83,18 @@ fn cosine(builder: &mut Builder, queries: &str, vectors: &str) -> Name {
 }
 
 /// Query by query, because no product of matrices gives it: a step takes as much memory as the extreme vectors.
-fn manhattan(builder: &mut Builder, evm: &Evm, queries: &str, vectors: &str) -> Name {
+fn manhattan(builder: &mut Builder, machine: &Machine, queries: &str, vectors: &str) -> Name {
     let mut step = Builder::new("step_");
     let difference = step.apply("Sub", &[vectors, "query"]);
     let magnitude = step.apply("Abs", &[&difference]);
     let sum = step.sum(&magnitude, 1);
     let body = Graph {
         name: "manhattan".to_owned(),
-        inputs: vec![Value::new("query", Kind::Double, vec![evm.dimensions().to_string()])],
+        inputs: vec![Value::new("query", Kind::Double, vec![machine.dimensions().to_string()])],
         outputs: vec![Value::new(
             sum,
             Kind::Double,
-            vec![(evm.extreme_vector_count() + evm.ignored_count()).to_string()],
+            vec![(machine.extreme_vector_count() + machine.ignored_count()).to_string()],
         )],
         nodes: step.nodes,
         tensors: step.tensors,

@@ -1,6 +1,6 @@
 //! Ignored samples: a query that is nearest to one of them is unknown, as in the library's `ignored`.
 
-use evmachine::Evm;
+use evmachine::Machine;
 
 use crate::builder::{Builder, Name};
 use crate::message::{Attribute, Data, Kind};
@@ -12,11 +12,11 @@ const FALL: f64 = 1e9;
 const MOST_SUPPORT: f64 = 1e8;
 
 /// Distances to extreme vectors, and to ignored samples where there are any, of those to both.
-pub(crate) fn apart(builder: &mut Builder, evm: &Evm, distances: Name) -> (Name, Option<Name>) {
-    if evm.ignored_count() == 0 {
+pub(crate) fn apart(builder: &mut Builder, machine: &Machine, distances: Name) -> (Name, Option<Name>) {
+    if machine.ignored_count() == 0 {
         return (distances, None);
     }
-    let sizes = vec![evm.extreme_vector_count(), evm.ignored_count()];
+    let sizes = vec![machine.extreme_vector_count(), machine.ignored_count()];
     let sizes = builder.constant("apart", vec![2], Data::Integers(sizes));
     let axis = vec![Attribute::Integer("axis", 1)];
     let mut parts = builder.apply_many("Split", &[&distances, &sizes], axis, 2);
@@ -27,7 +27,7 @@ pub(crate) fn apart(builder: &mut Builder, evm: &Evm, distances: Name) -> (Name,
 /// The scores, fallen where no extreme vector is nearer than an ignored sample.
 pub(crate) fn beside(
     builder: &mut Builder,
-    evm: &Evm,
+    machine: &Machine,
     distances: &str,
     ignored: Option<Name>,
     scores: Scores,
@@ -43,7 +43,7 @@ pub(crate) fn beside(
     let (fall, most) = (builder.number(FALL), builder.number(MOST_SUPPORT));
     let bounded = builder.apply("Min", &[&scores.support, &most]);
     let fallen = builder.apply("Sub", &[&bounded, &fall]);
-    let fallen_ln = score::ln_psi(builder, evm.params().tail_model, &fallen);
+    let fallen_ln = score::ln_psi(builder, machine.params().tail_model, &fallen);
     Scores {
         support: builder.apply("Where", &[&decides, &fallen, &scores.support]),
         ln_probability: builder.apply("Where", &[&decides, &fallen_ln, &scores.ln_probability]),

@@ -113,7 +113,7 @@ pub fn to_onnx_in_order(evm: &Evm, unknown_label: &str, order: &[usize]) -> Resu
     let mut builder = Builder::new("");
     let filled = space::filled(&mut builder, evm, "features");
     let features = builder.cast(&filled, Kind::Double);
-    let alone = score::machine(&mut builder, evm, &features)?;
+    let alone = score::machine(&mut builder, evm.machine(), &features)?;
     let scores = witness::heard(&mut builder, evm, &features, alone)?;
     decision::decision(&mut builder, evm, &scores, unknown_label, order);
     let is_calibrated = evm.calibration().is_some();

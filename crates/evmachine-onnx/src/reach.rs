@@ -1,6 +1,6 @@
 //! How far a machine reaches: beyond, all supports of a query fall, as in the library's `reach`.
 
-use evmachine::Evm;
+use evmachine::Machine;
 
 use crate::ExportError;
 use crate::builder::{Builder, Name};
@@ -13,15 +13,15 @@ const FALL: f64 = 1e6;
 /// The scores, fallen where the query is out of reach of the first extreme vector.
 pub(crate) fn within(
     builder: &mut Builder,
-    evm: &Evm,
+    machine: &Machine,
     distances: &str,
     scores: Scores,
 ) -> Result<Scores, ExportError> {
-    let reach = evm.reach().map_err(|error| ExportError::CustomMetric { name: error.name })?;
+    let reach = machine.reach().map_err(|error| ExportError::CustomMetric { name: error.name })?;
     let Some(limit) = reach else { return Ok(scores) };
     let fall = fall(builder, limit, distances);
     let support = builder.apply("Sub", &[&scores.support, &fall]);
-    let fallen = score::ln_psi(builder, evm.params().tail_model, &support);
+    let fallen = score::ln_psi(builder, machine.params().tail_model, &support);
     let zero = builder.number(0.0);
     let near = builder.apply("Equal", &[&fall, &zero]);
     let ln_probability = builder.apply("Where", &[&near, &scores.ln_probability, &fallen]);

@@ -1,6 +1,6 @@
 //! Support and ln P of every class, from distances: the formulas of the library's `psi` and `decision`.
 
-use evmachine::{Evm, PsiModel, TailModel};
+use evmachine::{Machine, PsiModel, TailModel};
 
 use crate::ExportError;
 use crate::builder::{Builder, Name};
@@ -17,22 +17,26 @@ pub(crate) struct Scores {
 const SMALL: f64 = -15.0;
 
 /// The scores of one machine by itself, in the space of its extreme vectors.
-pub(crate) fn machine(builder: &mut Builder, evm: &Evm, features: &str) -> Result<Scores, ExportError> {
-    let distances = distance::distances(builder, evm, features)?;
-    let (distances, strangers) = ignored::apart(builder, evm, distances);
-    let scores = scores(builder, evm, &distances);
-    let scores = reach::within(builder, evm, &distances, scores)?;
-    Ok(ignored::beside(builder, evm, &distances, strangers, scores))
+pub(crate) fn machine(
+    builder: &mut Builder,
+    machine: &Machine,
+    features: &str,
+) -> Result<Scores, ExportError> {
+    let distances = distance::distances(builder, machine, features)?;
+    let (distances, strangers) = ignored::apart(builder, machine, distances);
+    let scores = scores(builder, machine, &distances);
+    let scores = reach::within(builder, machine, &distances, scores)?;
+    Ok(ignored::beside(builder, machine, &distances, strangers, scores))
 }
 
-fn scores(builder: &mut Builder, evm: &Evm, distances: &str) -> Scores {
-    let model = evm.params().tail_model;
-    let support = support(builder, model, &evm.pooled_psi().collect::<Vec<_>>(), distances);
-    let sizes: Vec<usize> = evm.classes().map(|class| class.extreme_vectors).collect();
+fn scores(builder: &mut Builder, machine: &Machine, distances: &str) -> Scores {
+    let model = machine.params().tail_model;
+    let support = support(builder, model, &machine.pooled_psi().collect::<Vec<_>>(), distances);
+    let sizes: Vec<usize> = machine.classes().map(|class| class.extreme_vectors).collect();
     let split = builder.constant("sizes", vec![sizes.len()], Data::Integers(sizes.clone()));
     let axis = || vec![Attribute::Integer("axis", 1)];
     let parts = builder.apply_many("Split", &[&support, &split], axis(), sizes.len());
-    let fused = evm.params().n_fused.min(sizes.iter().copied().max().unwrap_or(1));
+    let fused = machine.params().n_fused.min(sizes.iter().copied().max().unwrap_or(1));
     if fused > 1 {
         return mean(builder, model, &parts, &sizes, fused);
     }

@@ -1,7 +1,7 @@
 //! Queries on their way into the space of the extreme vectors, and into that of a probe; as `f64`, rounded to `f32`
 //! wherever the library keeps `f32`.
 
-use evmachine::{Evm, Metric, Probe};
+use evmachine::{Evm, Machine, Metric, Probe};
 
 use crate::builder::{Builder, Name};
 use crate::message::{Attribute, Data, Kind};
@@ -20,9 +20,9 @@ pub(crate) fn filled(builder: &mut Builder, evm: &Evm, features: &str) -> Name {
 }
 
 /// Standardised and whitened, as far as the model does so. Not yet of unit length for cosine.
-pub(crate) fn of_machine(builder: &mut Builder, evm: &Evm, features: &str) -> Name {
-    let standardized = standardized(builder, evm, features);
-    whitened(builder, evm, standardized)
+pub(crate) fn of_machine(builder: &mut Builder, machine: &Machine, features: &str) -> Name {
+    let standardized = standardized(builder, machine, features);
+    whitened(builder, machine, standardized)
 }
 
 /// What a probe of the model is asked: the features themselves, of unit length for cosine.
@@ -48,21 +48,21 @@ pub(crate) fn of_logits(builder: &mut Builder, logits: &str, columns: usize) -> 
     directed(builder, &bounded, columns)
 }
 
-fn standardized(builder: &mut Builder, evm: &Evm, features: &str) -> Name {
-    let Some((mean, deviation)) = evm.standard_columns() else { return features.to_owned() };
+fn standardized(builder: &mut Builder, machine: &Machine, features: &str) -> Name {
+    let Some((mean, deviation)) = machine.standard_columns() else { return features.to_owned() };
     let mean = builder.row("mean", mean.to_vec());
     let deviation = builder.row("deviation", deviation.to_vec());
     let centred = builder.apply("Sub", &[features, &mean]);
     let scaled = builder.apply("Div", &[&centred, &deviation]);
     let scaled = rounded(builder, &scaled);
-    directed(builder, &scaled, evm.dimensions())
+    directed(builder, &scaled, machine.dimensions())
 }
 
 /// `W x`, x being of unit length for cosine, where the model whitens.
-fn whitened(builder: &mut Builder, evm: &Evm, queries: Name) -> Name {
-    let Some(matrix) = evm.whitening_matrix() else { return queries };
-    let queries = if evm.params().metric == Metric::Cosine { unit(builder, &queries) } else { queries };
-    let d = evm.dimensions();
+fn whitened(builder: &mut Builder, machine: &Machine, queries: Name) -> Name {
+    let Some(matrix) = machine.whitening_matrix() else { return queries };
+    let queries = if machine.params().metric == Metric::Cosine { unit(builder, &queries) } else { queries };
+    let d = machine.dimensions();
     let matrix = builder.constant("whitening", vec![d, d], Data::Floats(matrix));
     let matrix = builder.cast(&matrix, Kind::Double);
     let whitened = product(builder, &queries, &matrix);

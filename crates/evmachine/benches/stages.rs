@@ -45,7 +45,7 @@ fn distances(criterion: &mut Criterion) {
             let name = BenchmarkId::new(metric.name(), format!("{rows}x{rows}x{d}"));
             let run = Run::new();
             group.bench_function(name, |bencher| {
-                bencher.iter(|| DistanceTable::measure(&run, &evm, black_box(&features)).unwrap());
+                bencher.iter(|| DistanceTable::measure(&run, evm.machine(), black_box(&features)).unwrap());
             });
         }
     }

@@ -8,7 +8,6 @@ mod greedy;
 mod memory;
 mod neighbors;
 mod queue;
-pub(crate) mod reduce;
 mod risk;
 mod sets;
 mod weighted;

@@ -7,3 +7,16 @@ pub(crate) mod holdout;
 pub(crate) mod promise;
 pub(crate) mod sample;
 pub(crate) mod threshold;
+
+use std::sync::Arc;
+
+use self::calibration::Calibration;
+use self::sample::Sample;
+
+/// What a model holds of rows that it did not learn, and what they told it.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) struct HeldOut {
+    /// Rows as they came, where the threshold is set on held-out ones or there is a probe.
+    pub(crate) sample: Option<Arc<Sample>>,
+    pub(crate) calibration: Option<Arc<Calibration>>,
+}

@@ -91,7 +91,7 @@ pub use evmachine_engine::{
     PsiModel, Run, Search, Stage, TailRecall,
 };
 
-pub use answer::decision::{ClassScore, Decision};
+pub use answer::decision::Decision;
 pub use answer::doubt::{Difference, Doubt};
 pub use answer::explain::{ClassEvidence, Explanation, Speaker};
 pub use correct::edit::{Edit, EditReport};
@@ -105,13 +105,16 @@ pub use heldout::promise::{Basis, Promise};
 pub use heldout::threshold::CalibrateError;
 pub use input::fill::{Fill, fill};
 pub use input::labels::{self, Labels, UNKNOWN};
-pub use learn::report::{Concern, Report, StageTimes, StatusCounts, TuneAgain};
+pub use machine::Machine;
+pub use machine::class::{ClassInfo, ExtremeVector};
 pub use machine::ignored::IgnoredNearby;
+pub use machine::report::{Concern, Report, StageTimes, StatusCounts, TuneAgain};
+pub use machine::score::ClassScore;
 pub use machine::sweep::DecisionRecall;
+pub use model::Evm;
 pub use model::aside::{RowAside, RowHeldOut};
 pub use model::format::{FORMAT_VERSION, FormatError};
 pub use model::origin::{NamesError, RowNames, RowOrigin};
-pub use model::{ClassInfo, Evm, ExtremeVector};
 pub use params::rejection::Rejection;
 pub use params::{
     Budget, CheckedParams, Params, ReduceWhen, Reduction, Refit, SHAPE_CAP, TailMemory, TailModel, TailSize,

@@ -11,10 +11,11 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::answer::decision::{ClassScore, Decision};
+use crate::answer::decision::Decision;
 use crate::cover::{self, Candidates, Target};
 use crate::error::{FeatureError, RunError, ends_with_run};
 use crate::input::labels::Labels;
+use crate::machine::score::ClassScore;
 use crate::model::Evm;
 use crate::params::Reduction;
 use evmachine_engine::features::Features;
@@ -277,7 +278,7 @@ impl UnknownPool {
         let candidates = candidates(run, model, &features)?;
         let chosen: Vec<usize> = match strategy {
             Strategy::Groups | Strategy::Coverage => {
-                let metric = &model.params.metric;
+                let metric = &model.machine.params.metric;
                 let target = Target::Threshold(COVERAGE_THRESHOLD);
                 let class = std::slice::from_ref(&candidates);
                 let cover = cover::choose(run, metric, Reduction::SetCover, target, class)?;
@@ -286,12 +287,12 @@ impl UnknownPool {
             }
             Strategy::LowestPsi => sorted_by(open.len(), |i| scores[i].support),
             Strategy::ClosestToThreshold => {
-                let delta = model.params.tail_model.probability_at(model.threshold());
+                let delta = model.machine.params.tail_model.probability_at(model.threshold());
                 sorted_by(open.len(), |i| (scores[i].psi() - delta).abs())
             }
             Strategy::Random(seed) => shuffled(open.len(), seed),
         };
-        let metric = &model.params.metric;
+        let metric = &model.machine.params.metric;
         let groups = cover::group_by_coverage(run, metric, &candidates, COVERAGE_THRESHOLD, &chosen, count)?;
         Ok(groups.into_iter().map(suggestion).collect())
     }
@@ -366,26 +367,26 @@ const COVERAGE_THRESHOLD: f64 = 0.5;
 
 /// The unknowns as one class, its Psi-models fitted against all known extreme vectors.
 fn candidates(run: &Run<'_>, model: &Evm, features: &Features<'_>) -> Result<Candidates<'static>, RunError> {
-    let params = &model.params;
-    let points = model.query_points(features)?;
+    let params = &model.machine.params;
+    let points = model.machine.query_points(features)?;
     let all: Vec<usize> = (0..points.len()).collect();
-    let negatives = model.columns().len();
-    let size = params.tail_size.resolve(model.dimensions, model.classes.len() + 1, negatives);
+    let negatives = model.machine.columns().len();
+    let size = params.tail_size.resolve(model.machine.dimensions, model.machine.classes.len() + 1, negatives);
     let classes = vec![0; all.len()];
     let none = 0..0;
-    let against = [Against { columns: model.columns(), own: std::slice::from_ref(&none) }];
+    let against = [Against { columns: model.machine.columns(), own: std::slice::from_ref(&none) }];
     let rows = Rows::new(&points, &all, &classes);
     let sizes = [size];
     let problem = Problem::new((run, Stage::Tails), &params.metric, rows, &against, &sizes);
     let fits: Vec<PsiModel> =
         problem.tails(|_, tail, workspace: &mut Workspace| fit_tail(tail, &params.fit_rule(), workspace))?;
-    let sums = model.pool_sums();
+    let sums = model.machine.pool_sums();
     let curves = fits
         .iter()
         .map(|psi| Curve::new(params.tail_model, &sums.pooled(params.tail_model, psi, params.pooling)))
         .collect();
     Ok(Candidates {
-        points: Points::ready(points.gather(&all), model.dimensions),
+        points: Points::ready(points.gather(&all), model.machine.dimensions),
         curves,
         originals: None,
         strangers: None,

@@ -14,11 +14,11 @@
 //! let base = Params { cover_threshold: 1.0, ..Params::paper() };
 //! let (evm, _) = Evm::fit(&base, &features, &labels)?;
 //! let queries = Features::new(vec![0.05, 3.0], 1)?;
-//! let table = DistanceTable::measure(&Run::new(), &evm, &queries)?;
+//! let table = DistanceTable::measure(&Run::new(), evm.machine(), &queries)?;
 //!
 //! let other = Params { pooling: 0.5, distance_multiplier: 0.7, ..base };
 //! let derived = tuning::derive(&Run::new(), &evm, &other, &features)?;
-//! let found = table.for_each_query(&derived, |_, scores| derived.decision(scores))?;
+//! let found = table.for_each_query(derived.machine(), |_, scores| derived.decision(scores))?;
 //! let (fitted, _) = Evm::fit(&other, &features, &labels)?;
 //! assert_eq!(found, fitted.decide(&queries)?);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -29,7 +29,6 @@
 //! [`Run::tile`](crate::Run::tile) is there for benchmarks.
 
 pub(crate) mod derive;
-pub(crate) mod table;
+pub use crate::machine::table::DistanceTable;
 pub use crate::tuning::derive::{DeriveError, TailFits, derive};
-pub use crate::tuning::table::DistanceTable;
 pub use crate::witness::stacking::{stack, weigh};

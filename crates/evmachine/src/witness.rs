@@ -16,8 +16,9 @@ pub(crate) mod probe;
 pub(crate) mod stacking;
 use serde::{Deserialize, Serialize};
 
-use crate::error::{FitError, ForgetError, RunError};
+use crate::error::{FitError, RunError};
 use crate::input::labels::Labels;
+use crate::machine::Machine;
 use crate::machine::fit::{self, Lesson};
 use crate::model::Evm;
 use crate::params::rejection::Rejection;
@@ -46,7 +47,7 @@ pub(crate) struct Witnesses {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct LogitMachine {
     pub(crate) projection: Probe,
-    pub(crate) machine: Evm,
+    pub(crate) machine: Machine,
 }
 
 /// How supports are put together.
@@ -199,7 +200,7 @@ impl LogitMachine {
         labels: &Labels,
         (rows, negatives): (&[usize], &[usize]),
     ) -> Result<Self, FitError> {
-        let nothing = Evm::empty(params.over_logits().check()?, projection.classes());
+        let nothing = Machine::empty(params.over_logits().check()?, projection.classes());
         let machine = learned(run, &projection, &nothing, points, labels, (rows, negatives, 0))?;
         Ok(Self { projection, machine })
     }
@@ -233,11 +234,11 @@ impl LogitMachine {
 fn learned(
     run: &Run<'_>,
     projection: &Probe,
-    old: &Evm,
+    old: &Machine,
     points: &Points<'_>,
     labels: &Labels,
     (rows, negatives, first): (&[usize], &[usize], u64),
-) -> Result<Evm, FitError> {
+) -> Result<Machine, FitError> {
     let both = [rows, negatives].concat();
     let features = projection.project(points, &both);
     let labels = labels.of_rows(&both);
@@ -345,10 +346,10 @@ impl Witnesses {
     }
 
     /// Without a class.
-    pub(crate) fn without(&self, run: &Run<'_>, class: usize, name: &str) -> Result<Self, ForgetError> {
+    pub(crate) fn without(&self, run: &Run<'_>, class: usize) -> Result<Self, RunError> {
         let mut logits = self.logits.clone();
         if let Some(logits) = &mut logits {
-            logits.machine.forget_class_with(run, name)?;
+            logits.machine.forget(run, class)?;
         }
         Ok(Self { probe: self.probe.without(class), logits, mixture: self.mixture })
     }
@@ -361,7 +362,7 @@ pub struct WitnessInfo<'a> {
     /// The linear probe z.
     pub probe: &'a Probe,
     /// The machine over logits l, with the probe whose logits are its features.
-    pub logits: Option<(&'a Probe, &'a Evm)>,
+    pub logits: Option<(&'a Probe, &'a Machine)>,
     /// What the support in feature space is multiplied with.
     pub feature: f64,
     /// What `min(l, logit_cap)` is multiplied with.

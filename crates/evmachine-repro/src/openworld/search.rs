@@ -89,7 +89,7 @@ impl Ground {
         };
         let (base, _) = Evm::fit(&whole, &train.0, &train.1)?;
         let queries = [&fold.known[..], &fold.unknown].concat();
-        let table = DistanceTable::measure(&Run::new(), &base, &features.select(&queries))
+        let table = DistanceTable::measure(&Run::new(), base.machine(), &features.select(&queries))
             .map_err(|error| ReproError::System(error.into()))?;
         let truth = queries.iter().map(|&row| base.class_index(labels.name(row))).collect();
         let known = train.1.names().len() as f64;
@@ -103,7 +103,7 @@ impl Ground {
         let model = fits.derive(&Run::new(), &self.base, params, &self.train.0)?;
         let decisions = self
             .table
-            .for_each_query(&model, |_, scores| model.decision(scores))
+            .for_each_query(model.machine(), |_, scores| model.decision(scores))
             .map_err(|error| ReproError::System(error.into()))?;
         let mut answers = Answers::default();
         for (truth, decision) in self.truth.iter().zip(&decisions) {

@@ -2,17 +2,17 @@
 
 use serde::Serialize;
 
-use crate::error::{FeatureError, ParamsError, RunError};
+use crate::error::{ParamsError, RunError};
 use crate::heldout::threshold::CalibrateError;
-use crate::machine::ignored;
-use crate::machine::support::{Best, Scratch, keep_largest};
+use crate::machine::score::{ClassScore, fallen, score};
+use crate::machine::support::{Best, Scratch};
 use crate::machine::sweep::{Part, Sweep};
-use crate::model::{ClassModel, Evm};
-use crate::params::{Params, TailModel};
+use crate::model::Evm;
+use crate::params::Params;
 use evmachine_engine::device::Supports;
 use evmachine_engine::features::Features;
 use evmachine_engine::points::Points;
-use evmachine_engine::psi::curve::{ln_psi, support_of_ln};
+use evmachine_engine::psi::curve::ln_psi;
 use evmachine_engine::run::Run;
 use evmachine_engine::search::Search;
 
@@ -109,23 +109,6 @@ impl Decision {
     }
 }
 
-/// P(class | query), in two forms that do not underflow with it. Either may be infinite, which JSON writes as null.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-#[non_exhaustive]
-pub struct ClassScore {
-    /// ln P: of the mean of the `n_fused` largest psi.
-    pub ln_probability: f64,
-    /// Rises with P, and orders queries so far out that ln P has underflowed too. Scores are compared by it.
-    pub support: f64,
-}
-
-impl ClassScore {
-    /// P itself.
-    pub fn psi(&self) -> f64 {
-        self.ln_probability.exp()
-    }
-}
-
 impl Evm {
     /// Decides for each query. Ties go to the class that was learned first.
     pub fn decide(&self, queries: &Features<'_>) -> Result<Vec<Decision>, RunError> {
@@ -134,28 +117,33 @@ impl Evm {
 
     /// As [`decide`](Self::decide), watched and sized by `run`.
     pub fn decide_with(&self, run: &Run<'_>, queries: &Features<'_>) -> Result<Vec<Decision>, RunError> {
-        let plain = self.params.contrast == 0.0 && self.params.background == 0.0;
-        if self.fused() > 1 || !plain || self.witnesses.is_some() {
+        let plain = self.machine.params.contrast == 0.0 && self.machine.params.background == 0.0;
+        if self.machine.fused() > 1 || !plain || self.witnesses.is_some() {
             return self.for_each_query(run, queries, |_, scores| self.decision(scores));
         }
         // The best class alone counts, and with it the one extreme vector of largest support.
         let sweep = Sweep {
             start: Best { support: f64::NEG_INFINITY, class: 0 },
             offer: |part: &Part<'_>, first, ranks: &[f32], best: &mut Best, scratch: &mut Scratch| {
-                part.offer_best(first, ranks, &self.params.metric, best, scratch);
+                part.offer_best(first, ranks, &self.machine.params.metric, best, scratch);
             },
             merge: |best: &mut Best, other: &Best| best.take(*other),
             fused: None,
             found: |supports: &Supports, query: usize| {
                 let place = supports.places[query] as usize;
-                let class = self.lookup().ranges.partition_point(|range| range.end <= place);
+                let class = self.machine.lookup().ranges.partition_point(|range| range.end <= place);
                 Best { support: supports.values[query], class }
             },
         };
-        self.sweep(run, queries, &sweep, |_, fall, best| {
+        let near = || self.near_vectors(run);
+        self.machine.sweep(run, (queries, &near), &sweep, |_, fall, best| {
             self.accepted(
                 best.class,
-                fallen(self.params.tail_model, score(self.params.tail_model, &[best.support]), fall),
+                fallen(
+                    self.machine.params.tail_model,
+                    score(self.machine.params.tail_model, &[best.support]),
+                    fall,
+                ),
             )
         })
     }
@@ -182,20 +170,21 @@ impl Evm {
         queries: &Features<'_>,
         each: impl Fn(usize, &[ClassScore]) -> R + Sync,
     ) -> Result<Vec<R>, RunError> {
+        let near = || self.near_vectors(run);
         let Some(witnesses) = &self.witnesses else {
-            return self.feature_scores(run, queries, each);
+            return self.machine.feature_scores(run, (queries, &near), each);
         };
-        self.check_columns(queries)?;
-        let classes = self.classes.len();
+        self.machine.check_columns(queries)?;
+        let classes = self.machine.classes.len();
         let mut results = Vec::with_capacity(queries.rows());
         for first in (0..queries.rows()).step_by(QUERIES) {
             let rows: Vec<usize> = (first..(first + QUERIES).min(queries.rows())).collect();
             let part = queries.part(rows[0]..first + rows.len());
-            let points = Points::prepare(&part, &self.params.metric)
+            let points = Points::prepare(&part, &self.machine.params.metric)
                 .map_err(|error| error.map_row(|row| first + row))?;
             let all: Vec<usize> = (0..rows.len()).collect();
             let additions = witnesses.additions(run, &points, &all, None)?;
-            let found = self.feature_scores(run, &part, |row, scores| {
+            let found = self.machine.feature_scores(run, (&part, &near), |row, scores| {
                 let additions = &additions[row * classes..(row + 1) * classes];
                 each(first + row, &self.mixed(scores, additions))
             });
@@ -212,61 +201,9 @@ impl Evm {
         let share = self.witnesses.as_ref().map_or(1.0, |witnesses| witnesses.mixture.feature);
         let mixed = scores.iter().zip(additions).map(|(score, addition)| {
             let support = share * score.support + addition;
-            ClassScore { ln_probability: ln_psi(self.params.tail_model, support), support }
+            ClassScore { ln_probability: ln_psi(self.machine.params.tail_model, support), support }
         });
         mixed.collect()
-    }
-
-    /// As [`for_each_query`](Self::for_each_query), for the support in feature space alone.
-    pub(crate) fn feature_scores<R: Send>(
-        &self,
-        run: &Run<'_>,
-        queries: &Features<'_>,
-        each: impl Fn(usize, &[ClassScore]) -> R + Sync,
-    ) -> Result<Vec<R>, RunError> {
-        let (fused, classes) = (self.fused(), self.classes.len());
-        let sweep = Sweep {
-            start: vec![f64::NEG_INFINITY; classes * fused],
-            offer: |part: &Part<'_>, first, ranks: &[f32], best: &mut Vec<f64>, scratch: &mut Scratch| {
-                part.offer(first, ranks, &self.params.metric, best, scratch);
-            },
-            merge: |best: &mut Vec<f64>, other: &Vec<f64>| {
-                for (best, other) in best.chunks_exact_mut(fused).zip(other.chunks_exact(fused)) {
-                    keep_largest(best, other);
-                }
-            },
-            fused: Some(fused),
-            found: |supports: &Supports, query: usize| {
-                supports.values[query * classes * fused..(query + 1) * classes * fused].to_vec()
-            },
-        };
-        self.sweep(run, queries, &sweep, |row, fall, best| {
-            let supports = best.chunks_exact(fused).zip(&self.classes);
-            let scores: Vec<ClassScore> = supports
-                .map(|(supports, class)| {
-                    let found = score(self.params.tail_model, &supports[..fused.min(class.len())]);
-                    fallen(self.params.tail_model, found, fall)
-                })
-                .collect();
-            each(row, &scores)
-        })
-    }
-
-    pub(crate) fn query_points<'a>(&self, queries: &'a Features<'_>) -> Result<Points<'a>, FeatureError> {
-        self.check_columns(queries)?;
-        self.whitened(self.standardized(queries)?)
-    }
-
-    fn check_columns(&self, queries: &Features<'_>) -> Result<(), FeatureError> {
-        if queries.columns() == self.dimensions {
-            return Ok(());
-        }
-        Err(FeatureError::Dimensions { expected: self.dimensions, found: queries.columns() })
-    }
-
-    /// k, or the size of the largest class where that is less.
-    pub(crate) fn fused(&self) -> usize {
-        self.params.n_fused.min(self.classes.iter().map(ClassModel::len).max().unwrap_or(1))
     }
 
     /// Changes k, how many of a class's largest psi are averaged ([`Params::n_fused`]). A calibrated threshold is set anew on the rows
@@ -289,9 +226,10 @@ impl Evm {
 
     /// As [`set_n_fused`](Self::set_n_fused), watched and sized by `run`. On an error the model is as it was.
     pub fn set_n_fused_with(&mut self, run: &Run<'_>, n_fused: usize) -> Result<(), CalibrateError> {
-        let params = Params { n_fused, ..Params::clone(&self.params) }.check()?;
-        let mut model = Evm { params, ..self.clone() };
-        model.cache.forget_near();
+        let params = Params { n_fused, ..Params::clone(&self.machine.params) }.check()?;
+        let mut model = self.clone();
+        model.machine.params = params;
+        model.machine.cache.forget_near();
         model.recalibrate(run)?;
         *self = model;
         Ok(())
@@ -310,8 +248,8 @@ impl Evm {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn set_search(&mut self, search: Search) -> Result<(), ParamsError> {
-        self.params = Params { search, ..Params::clone(&self.params) }.check()?;
-        self.cache.forget_near();
+        self.machine.params = Params { search, ..Params::clone(&self.machine.params) }.check()?;
+        self.machine.cache.forget_near();
         Ok(())
     }
 
@@ -331,14 +269,14 @@ impl Evm {
                 second = second.max(score.support);
             }
         }
-        let &Params { contrast, background, .. } = &*self.params;
+        let &Params { contrast, background, .. } = &*self.machine.params;
         let mut raise = raised(contrast, scores[best].support - second);
         if background > 0.0 && scores.len() > 1 {
             let mut supports: Vec<f64> = scores.iter().map(|score| score.support).collect();
             let middle = supports.len() / 2;
             raise += raised(background, *supports.select_nth_unstable_by(middle, f64::total_cmp).1);
         }
-        self.accepted(best, fallen(self.params.tail_model, scores[best], -raise))
+        self.accepted(best, fallen(self.machine.params.tail_model, scores[best], -raise))
     }
 
     /// Known if the score of the best class reaches its threshold.
@@ -403,45 +341,4 @@ fn above(value: f64, other: f64) -> f64 {
 /// Weight times value; nothing where the value is not finite (one class in all, or a query that is an extreme vector).
 fn raised(weight: f64, value: f64) -> f64 {
     if weight == 0.0 || !value.is_finite() { 0.0 } else { weight * value }
-}
-
-/// The score less so much support.
-pub(crate) fn fallen(model: TailModel, score: ClassScore, fall: f64) -> ClassScore {
-    if fall == 0.0 {
-        return score;
-    }
-    let support = score.support.min(ignored::MOST_SUPPORT) - fall;
-    ClassScore { ln_probability: ln_psi(model, support), support }
-}
-
-/// The mean of psi over supports sorted from the largest down.
-pub(crate) fn score(model: TailModel, supports: &[f64]) -> ClassScore {
-    let support = supports[0];
-    let largest = ln_psi(model, support);
-    if supports.len() == 1 || largest == f64::NEG_INFINITY {
-        return ClassScore { ln_probability: largest, support };
-    }
-    let sum: f64 = supports.iter().map(|&support| (ln_psi(model, support) - largest).exp()).sum();
-    let ln_probability = largest + (sum / supports.len() as f64).ln();
-    ClassScore { ln_probability, support: support_of_ln(model, ln_probability) }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use evmachine_engine::psi::curve::support_of;
-
-    #[test]
-    fn the_score_is_the_mean_of_psi() {
-        let supports: Vec<f64> = [0.9, 0.5, 0.1].iter().map(|&p| support_of(TailModel::Weibull, p)).collect();
-        let found = score(TailModel::Weibull, &supports).ln_probability.exp();
-        assert!((found - 0.5).abs() < 1e-12, "{found}");
-    }
-
-    #[test]
-    fn far_out_the_mean_does_not_underflow() {
-        let found = score(TailModel::Weibull, &[-7.0, -8.0]).ln_probability;
-        let expected = -(7.0f64.exp()) - 2.0f64.ln();
-        assert!((found - expected).abs() < 1e-9, "{found} {expected}");
-    }
 }

@@ -2,9 +2,10 @@
 
 use serde::Serialize;
 
-use crate::answer::decision::{ClassScore, Decision};
+use crate::answer::decision::Decision;
 use crate::answer::explain::Speaker;
 use crate::error::RunError;
+use crate::machine::score::ClassScore;
 use crate::model::Evm;
 use evmachine_engine::features::Features;
 use evmachine_engine::psi::curve::ln_psi;
@@ -63,9 +64,11 @@ impl Evm {
         let carriers: Vec<Speaker> = reasons.iter().map(|reason| reason.classes[0].speakers[0]).collect();
         let sources: Vec<u64> = carriers.iter().map(|carrier| carrier.source).collect();
         let supports = self.supports(run, queries, Some(&sources))?;
-        let score =
-            |&support: &f64| ClassScore { ln_probability: ln_psi(self.params.tail_model, support), support };
-        let rows = supports.chunks_exact(self.classes.len()).zip(reasons.iter().zip(carriers));
+        let score = |&support: &f64| ClassScore {
+            ln_probability: ln_psi(self.machine.params.tail_model, support),
+            support,
+        };
+        let rows = supports.chunks_exact(self.machine.classes.len()).zip(reasons.iter().zip(carriers));
         let doubts = rows.map(|(supports, (reason, carrier))| Doubt {
             decision: reason.decision,
             carrier,

@@ -3,9 +3,10 @@
 use rayon::prelude::*;
 use serde::Serialize;
 
-use crate::answer::decision::{ClassScore, Decision};
+use crate::answer::decision::Decision;
 use crate::error::RunError;
 use crate::machine::ignored::IgnoredNearby;
+use crate::machine::score::ClassScore;
 use crate::model::Evm;
 use crate::witness::Testimony;
 use evmachine_engine::distance::Tile;
@@ -85,10 +86,10 @@ impl Evm {
         queries: &Features<'_>,
         classes: usize,
     ) -> Result<Vec<Explanation>, RunError> {
-        let points = self.query_points(queries)?;
+        let points = self.machine.query_points(queries)?;
         let scores = self.for_each_query(run, queries, |_, scores| scores.to_vec())?;
         let testimony = self.testimony(run, queries)?;
-        let lookup = self.lookup();
+        let lookup = self.machine.lookup();
         lookup.columns.prepare();
         let sources: Vec<u64> = self.extreme_vectors().map(|vector| vector.source).collect();
         let meter = run.meter(Stage::Explain, points.len());
@@ -96,14 +97,14 @@ impl Evm {
             meter.check()?;
             let block = lookup.columns.block(&points, &[row]);
             lookup.columns.ranks(&block, 0..lookup.columns.len(), tile)?;
-            let ignored = self.nearest_ignored(&points, &[row], run.tile_columns())?;
-            let ignored = ignored.map(|found| self.ignored_nearby(found[0], tile.row(0)));
+            let ignored = self.machine.nearest_ignored(&points, &[row], run.tile_columns())?;
+            let ignored = ignored.map(|found| self.machine.ignored_nearby(found[0], tile.row(0)));
             let reasons = Reasons {
                 evm: self,
                 sources: &sources,
                 ranks: tile.row(0),
                 scores: &scores[row],
-                testimony: testimony.as_ref().map(|parts| &parts[row * self.classes.len()..]),
+                testimony: testimony.as_ref().map(|parts| &parts[row * self.machine.classes.len()..]),
             };
             let explanation = Explanation { ignored, ..reasons.explanation(classes) };
             meter.advance(1)?;
@@ -117,7 +118,7 @@ impl Evm {
     /// What the witnesses beside the features say: rows x classes.
     fn testimony(&self, run: &Run<'_>, queries: &Features<'_>) -> Result<Option<Vec<Testimony>>, RunError> {
         let Some(witnesses) = &self.witnesses else { return Ok(None) };
-        let points = Points::prepare(queries, &self.params.metric)?;
+        let points = Points::prepare(queries, &self.machine.params.metric)?;
         let rows: Vec<usize> = (0..points.len()).collect();
         witnesses.parts(run, &points, &rows, None).map(Some)
     }
@@ -156,12 +157,12 @@ impl Reasons<'_> {
     }
 
     fn evidence(&self, class: usize) -> ClassEvidence {
-        let lookup = self.evm.lookup();
+        let lookup = self.evm.machine.lookup();
         let support = |index: usize| lookup.curves.get(index).support(self.distance(index));
         let mut ranked: Vec<(f64, usize)> =
             lookup.ranges[class].clone().map(|index| (support(index), index)).collect();
         ranked.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-        let loudest = ranked.iter().take(self.evm.params.n_fused);
+        let loudest = ranked.iter().take(self.evm.machine.params.n_fused);
         let score = self.scores[class];
         let testimony = self.testimony.map(|parts| {
             let part = parts[class];
@@ -181,19 +182,19 @@ impl Reasons<'_> {
             extreme_vector: index,
             source: self.sources[index],
             distance,
-            psi: self.evm.lookup().curves.get(index).psi(distance),
+            psi: self.evm.machine.lookup().curves.get(index).psi(distance),
             radius: self.radius(index),
         }
     }
 
     /// The distance at which psi falls below the threshold of the extreme vector's class.
     fn radius(&self, index: usize) -> f64 {
-        let lookup = self.evm.lookup();
+        let lookup = self.evm.machine.lookup();
         let class = lookup.ranges.partition_point(|range| range.end <= index);
         f64::from(lookup.curves.get(index).radius_at(self.evm.threshold_of(class)))
     }
 
     fn distance(&self, index: usize) -> f64 {
-        f64::from(self.evm.params.metric.distance_of_rank(self.ranks[index]))
+        f64::from(self.evm.machine.params.metric.distance_of_rank(self.ranks[index]))
     }
 }

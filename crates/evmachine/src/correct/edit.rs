@@ -6,8 +6,6 @@
 //! against what the model holds.
 
 mod follow;
-mod here;
-pub(crate) mod margins;
 mod moves;
 
 use std::collections::HashSet;
@@ -18,11 +16,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::EditError;
 use crate::heldout::sample::Role;
+use crate::machine::class::ClassModel;
+use crate::machine::here::Laid;
+use crate::machine::lookup::Cache;
+use crate::model::Evm;
 use crate::model::aside::Aside;
-use crate::model::{Cache, ClassModel, Evm};
 use evmachine_engine::features::Features;
 use evmachine_engine::run::Run;
-use here::Laid;
 use moves::{Place, Row, positions_at};
 
 /// A correction. Rows are given by their source, counted from 0 over all rows ever given to the model
@@ -194,18 +194,18 @@ impl Evm {
             return Err(EditError::NoRows);
         }
         let mut editor = Editor::new(run, self);
-        let points = editor.model.query_points(features)?;
+        let points = editor.model.machine.query_points(features)?;
         let all: Vec<usize> = (0..points.len()).collect();
-        let first = editor.model.points_seen;
+        let first = editor.model.machine.points_seen;
         let rows: Vec<Row> = points
             .gather(&all)
-            .chunks_exact(self.dimensions)
+            .chunks_exact(self.machine.dimensions)
             .zip(first..)
             .map(|(vector, source)| Row { vector: vector.to_vec(), source })
             .collect();
-        editor.model.points_seen += rows.len() as u64;
+        editor.model.machine.points_seen += rows.len() as u64;
         editor.report.rows = rows.len();
-        let everyone = vec![0..0; editor.model.classes.len()];
+        let everyone = vec![0..0; editor.model.machine.classes.len()];
         editor.come(&rows, everyone)?;
         editor.become_ignored(&rows);
         let (model, report) = editor.settle(self, &[], None)?;
@@ -240,11 +240,11 @@ struct HeldOut {
 impl<'a> Editor<'a> {
     fn new(run: &'a Run<'a>, before: &'a Evm) -> Self {
         let mut model = before.clone();
-        model.cache = Cache::default();
+        model.machine.cache = Cache::default();
         Self {
             run,
             model,
-            laid: Some(Laid::new(before)),
+            laid: Some(Laid::new(&before.machine)),
             report: EditReport::default(),
             held_out: HeldOut::default(),
         }
@@ -258,7 +258,7 @@ impl<'a> Editor<'a> {
         if self.model.class_index(to).is_some_and(|other| other != at) {
             return Err(EditError::NameTaken { name: to.to_owned() });
         }
-        let name = std::mem::replace(&mut self.model.classes[at].name, to.to_owned());
+        let name = std::mem::replace(&mut self.model.machine.classes[at].name, to.to_owned());
         self.rename_aside(&name, to);
         if let Some(witnesses) = &mut self.model.witnesses
             && let Some(logits) = &mut Arc::make_mut(witnesses).logits
@@ -269,7 +269,7 @@ impl<'a> Editor<'a> {
     }
 
     fn rename_aside(&mut self, class: &str, to: &str) {
-        for row in Arc::make_mut(&mut self.model.aside).iter_mut().filter(|row| row.class == class) {
+        for row in Arc::make_mut(&mut self.model.ledger.aside).iter_mut().filter(|row| row.class == class) {
             to.clone_into(&mut row.class);
         }
     }
@@ -280,11 +280,11 @@ impl<'a> Editor<'a> {
         if from == into {
             return Err(EditError::SameClass { name: class.to_owned() });
         }
-        let ClassModel { name: old, sources, points_seen, .. } = self.model.classes[from].clone();
-        let name = self.model.classes[into].name.clone();
+        let ClassModel { name: old, sources, points_seen, .. } = self.model.machine.classes[from].clone();
+        let name = self.model.machine.classes[into].name.clone();
         self.change_sides(Place::Class(from), &(0..sources.len()).collect::<Vec<_>>(), &name)?;
         let into = self.class(&name)?;
-        self.model.classes[into].points_seen += points_seen - sources.len() as u64;
+        self.model.machine.classes[into].points_seen += points_seen - sources.len() as u64;
         self.rename_aside(&old, &name);
         self.held_out.merged = Some(old);
         Ok(sources)
@@ -305,7 +305,7 @@ impl<'a> Editor<'a> {
         if !others.is_empty() {
             return Err(EditError::OtherClass { rows: others, class: class.to_owned() });
         }
-        if found.len() == self.model.classes[from].len() {
+        if found.len() == self.model.machine.classes[from].len() {
             return Err(EditError::NothingLeft { class: class.to_owned() });
         }
         if !found.is_empty() {
@@ -336,7 +336,7 @@ impl<'a> Editor<'a> {
     fn unlearn(&mut self, rows: &[u64]) -> Result<(), EditError> {
         let found = self.find(rows)?;
         let (mut gone, mut apart) = (Vec::new(), Vec::new());
-        for class in 0..self.model.classes.len() {
+        for class in 0..self.model.machine.classes.len() {
             let start = gone.len();
             gone.extend(self.take(Place::Class(class), &positions_at(&found, Place::Class(class))));
             apart.push(start..gone.len());
@@ -350,27 +350,27 @@ impl<'a> Editor<'a> {
         let found = self.find(rows)?;
         let strangers = positions_at(&found, Place::Ignored);
         if !strangers.is_empty() {
-            let rows = strangers.iter().map(|&at| self.model.ignored.sources[at]).collect();
+            let rows = strangers.iter().map(|&at| self.model.machine.ignored.sources[at]).collect();
             return Err(EditError::Strangers { rows });
         }
-        let d = self.model.dimensions;
+        let d = self.model.machine.dimensions;
         let aside = found.iter().filter_map(|(place, at, source)| match place {
             Place::Class(class) => {
-                let class = &self.model.classes[*class];
+                let class = &self.model.machine.classes[*class];
                 let vector = class.vectors[at * d..(at + 1) * d].to_vec();
                 Some(Aside { class: class.name.clone(), source: *source, vector })
             }
             Place::Ignored => None,
         });
         let aside: Vec<Aside> = aside.collect();
-        Arc::make_mut(&mut self.model.aside).extend(aside);
+        Arc::make_mut(&mut self.model.ledger.aside).extend(aside);
         self.held_out.set_aside = true;
         self.unlearn(rows)
     }
 
     fn ignore(&mut self, rows: &[u64]) -> Result<(), EditError> {
         let found = self.find(rows)?;
-        for class in 0..self.model.classes.len() {
+        for class in 0..self.model.machine.classes.len() {
             let positions = positions_at(&found, Place::Class(class));
             let rows = self.take(Place::Class(class), &positions);
             let count = rows.len();
@@ -380,11 +380,11 @@ impl<'a> Editor<'a> {
         }
         let held_out = self.take_held_out(rows)?;
         if !held_out.is_empty() {
-            let everyone = vec![0..0; self.model.classes.len()];
+            let everyone = vec![0..0; self.model.machine.classes.len()];
             self.come(&held_out, everyone)?;
             self.become_ignored(&held_out);
         }
-        self.end_empty_classes(vec![(); self.model.classes.len()]);
+        self.end_empty_classes(vec![(); self.model.machine.classes.len()]);
         Ok(())
     }
 
@@ -394,9 +394,9 @@ impl<'a> Editor<'a> {
         }
         let asked: HashSet<u64> = rows.iter().copied().collect();
         let (back, stay): (Vec<Aside>, Vec<Aside>) =
-            self.model.aside.iter().cloned().partition(|row| asked.contains(&row.source));
+            self.model.ledger.aside.iter().cloned().partition(|row| asked.contains(&row.source));
         let there: HashSet<u64> = back.iter().map(|row| row.source).collect();
-        let held_out: HashSet<u64> = match &self.model.sample {
+        let held_out: HashSet<u64> = match &self.model.held.sample {
             Some(sample) => {
                 let aside = sample.positions(|role| role == Role::Aside);
                 aside.into_iter().map(|at| sample.sources[at]).filter(|row| asked.contains(row)).collect()
@@ -408,7 +408,7 @@ impl<'a> Editor<'a> {
         if !missing.is_empty() {
             return Err(EditError::NotAside { rows: missing });
         }
-        self.model.aside = Arc::new(stay);
+        self.model.ledger.aside = Arc::new(stay);
         self.report.rows += held_out.len();
         self.held_out.restored = held_out;
         let mut names: Vec<&str> = back.iter().map(|row| &row.class[..]).collect();
@@ -426,7 +426,7 @@ impl<'a> Editor<'a> {
     /// Adds rows that are in no place to a class.
     fn join(&mut self, class: &str, rows: &[Row]) -> Result<(), EditError> {
         let class = self.class_or_new(class);
-        let mut apart = vec![0..0; self.model.classes.len()];
+        let mut apart = vec![0..0; self.model.machine.classes.len()];
         apart[class] = 0..rows.len();
         self.report.rows += rows.len();
         self.come(rows, apart)?;
@@ -444,7 +444,7 @@ impl<'a> Editor<'a> {
             let apart = self.concerning(from, rows.len());
             self.come(&rows, apart)?;
         }
-        self.end_empty_classes(vec![(); self.model.classes.len()]);
+        self.end_empty_classes(vec![(); self.model.machine.classes.len()]);
         let into = self.class_or_new(class);
         Ok(self.put(into, &rows)?)
     }
@@ -459,10 +459,14 @@ impl<'a> Editor<'a> {
             return class;
         }
         self.report.new_classes.push(name.to_owned());
-        self.model.classes.push(ClassModel { name: name.to_owned(), tail_size: 1, ..ClassModel::default() });
+        self.model.machine.classes.push(ClassModel {
+            name: name.to_owned(),
+            tail_size: 1,
+            ..ClassModel::default()
+        });
         self.laid.iter_mut().for_each(Laid::begins);
-        self.model.cache = Cache::default();
-        self.model.classes.len() - 1
+        self.model.machine.cache = Cache::default();
+        self.model.machine.classes.len() - 1
     }
 
     /// Where each of the rows is, with its position there, in order of place and position. Rows that were held out of training are in no
@@ -471,16 +475,16 @@ impl<'a> Editor<'a> {
         if rows.is_empty() {
             return Err(EditError::NoRows);
         }
-        let seen = self.model.points_seen;
+        let seen = self.model.machine.points_seen;
         let never: Vec<u64> = rows.iter().copied().filter(|&row| row >= seen).collect();
         if !never.is_empty() {
             return Err(EditError::NeverGiven { rows: never, seen });
         }
         let asked: HashSet<u64> = rows.iter().copied().collect();
-        let classes = self.model.classes.iter().enumerate();
+        let classes = self.model.machine.classes.iter().enumerate();
         let lists = classes
             .map(|(class, model)| (Place::Class(class), &model.sources))
-            .chain(std::iter::once((Place::Ignored, &self.model.ignored.sources)));
+            .chain(std::iter::once((Place::Ignored, &self.model.machine.ignored.sources)));
         let found: Vec<(Place, usize, u64)> = lists
             .flat_map(|(place, sources)| {
                 sources.iter().enumerate().map(move |(position, &source)| (place, position, source))
@@ -500,7 +504,7 @@ impl<'a> Editor<'a> {
 
     /// Of the rows, those that were held out of training, of classes that are wanted.
     fn held_out_rows(&self, rows: &[u64], wanted: impl Fn(usize) -> bool) -> Vec<u64> {
-        let Some(sample) = &self.model.sample else { return Vec::new() };
+        let Some(sample) = &self.model.held.sample else { return Vec::new() };
         let asked: HashSet<u64> = rows.iter().copied().collect();
         let held = sample.positions(|role| matches!(role, Role::Held | Role::Idle)).into_iter();
         held.filter(|&at| asked.contains(&sample.sources[at]) && wanted(sample.classes[at] as usize))
@@ -511,15 +515,15 @@ impl<'a> Editor<'a> {
     /// Takes rows that were held out of training as ones to be learned or ignored.
     fn take_held_out(&mut self, rows: &[u64]) -> Result<Vec<Row>, EditError> {
         let sources = self.held_out_rows(rows, |_| true);
-        let Some(sample) = self.model.sample.clone().filter(|_| !sources.is_empty()) else {
+        let Some(sample) = self.model.held.sample.clone().filter(|_| !sources.is_empty()) else {
             return Ok(Vec::new());
         };
         let at: Vec<usize> = (0..sample.len()).filter(|&at| sources.contains(&sample.sources[at])).collect();
         let features = sample.features().select(&at);
-        let points = self.model.query_points(&features)?;
+        let points = self.model.machine.query_points(&features)?;
         let vectors = points.gather(&(0..at.len()).collect::<Vec<_>>());
         self.held_out.leave.extend(&sources);
-        let rows = vectors.chunks_exact(self.model.dimensions).zip(&at);
+        let rows = vectors.chunks_exact(self.model.machine.dimensions).zip(&at);
         Ok(rows.map(|(vector, &at)| Row { vector: vector.to_vec(), source: sample.sources[at] }).collect())
     }
 
@@ -539,7 +543,9 @@ impl<'a> Editor<'a> {
 
     /// By class, which of `count` rows do not concern it where they concern one alone.
     fn concerning(&self, class: usize, count: usize) -> Vec<Range<usize>> {
-        (0..self.model.classes.len()).map(|other| if other == class { 0..0 } else { 0..count }).collect()
+        (0..self.model.machine.classes.len())
+            .map(|other| if other == class { 0..0 } else { 0..count })
+            .collect()
     }
 
     /// Brings everything beside the extreme vectors up to rows that went to `class`, or to no class.
@@ -549,7 +555,7 @@ impl<'a> Editor<'a> {
         rows: &[u64],
         class: Option<&str>,
     ) -> Result<(Evm, EditReport), EditError> {
-        if self.model.classes.is_empty() {
+        if self.model.machine.classes.is_empty() {
             return Err(EditError::LastClass);
         }
         self.report.rows += self.held_out_rows(rows, |_| true).len();
@@ -558,9 +564,9 @@ impl<'a> Editor<'a> {
             return Ok((before.clone(), self.report));
         }
         if self.model.is_alone() {
-            self.model.be_alone(self.run)?;
+            self.model.machine.be_alone(self.run)?;
         }
-        self.model.cache = Cache::default();
+        self.model.machine.cache = Cache::default();
         self.follow(before, rows, class)?;
         self.report.extreme_vectors = self.model.extreme_vector_count();
         Ok((self.model, self.report))

@@ -5,11 +5,11 @@
 
 use serde::Serialize;
 
-use crate::answer::decision::ClassScore;
 use crate::error::{FitError, LabelError, ReduceError, RunError};
 use crate::heldout::calibration::class_probabilities;
 use crate::input::labels::Labels;
 use crate::learn::training;
+use crate::machine::score::ClassScore;
 use crate::params::rejection::Rejection;
 use crate::params::{Params, Reduction, TailMemory};
 use evmachine_engine::features::Features;
@@ -192,7 +192,7 @@ fn ask(
     let known = Labels::with_names(labels.names().to_vec(), ids);
     let (evm, _) = training::fit(run, params.check()?, &features.select(rest), &known, None)
         .map_err(|error| of_rows(error, rest))?;
-    let sharpness = evm.calibration.as_ref().map_or(1.0, |calibration| calibration.sharpness);
+    let sharpness = evm.held.calibration.as_ref().map_or(1.0, |calibration| calibration.sharpness);
     let judge = |position: usize, scores: &[ClassScore]| {
         let row = held[position];
         let own = labels.ids()[row] as usize;
@@ -270,7 +270,7 @@ impl Places {
         let (mut evm, _) = training::fit(run, all.check()?, features, labels, None)?;
         let mut margins = vec![1.0; labels.len()];
         let mut statuses = vec![FitStatus::Converged; labels.len()];
-        for class in &evm.classes {
+        for class in &evm.machine.classes {
             let mut scales: Vec<f64> = class.psi.iter().map(|psi| psi.scale).collect();
             scales.sort_unstable_by(f64::total_cmp);
             let median = scales[scales.len() / 2];
@@ -283,7 +283,7 @@ impl Places {
         }
         evm.reduce_with(run, &Params { reduction: Reduction::SetCover, ..paper }).map_err(reduced)?;
         let mut covers = vec![None; labels.len()];
-        for class in &evm.classes {
+        for class in &evm.machine.classes {
             let chosen = class.sources.iter().zip(&class.gains).zip(1..);
             for ((&source, &gain), position) in chosen {
                 covers[source as usize] =

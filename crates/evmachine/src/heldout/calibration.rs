@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::answer::decision::ClassScore;
 use crate::heldout::beta::Beta;
 use crate::heldout::promise;
+use crate::machine::score::ClassScore;
 use crate::params::TailModel;
 use crate::params::rejection::Rejection;
 use evmachine_engine::psi::curve::support_of;

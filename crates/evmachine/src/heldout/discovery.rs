@@ -93,7 +93,7 @@ impl Evm {
     }
 
     fn smallest_p_value(&self) -> Result<f64, CalibrateError> {
-        let calibration = self.calibration.as_ref().ok_or(CalibrateError::NotCalibrated)?;
+        let calibration = self.held.calibration.as_ref().ok_or(CalibrateError::NotCalibrated)?;
         Ok(calibration.p_value(f64::NEG_INFINITY))
     }
 }

@@ -115,7 +115,7 @@ impl Evm {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn promise(&self) -> Promise {
-        let (rule, confidence) = (self.params.rejection_threshold, self.params.confidence);
+        let (rule, confidence) = (self.machine.params.rejection_threshold, self.machine.params.confidence);
         let mut promise = Promise {
             rule,
             confidence,
@@ -129,7 +129,7 @@ impl Evm {
         };
         let rate = rule.value();
         let needed = rows_needed(rate, confidence);
-        let Some(scores) = self.calibration.as_deref().filter(|_| rule.is_calibrated()) else {
+        let Some(scores) = self.held.calibration.as_deref().filter(|_| rule.is_calibrated()) else {
             promise.rows_needed = rule.is_calibrated().then_some(needed);
             return promise;
         };
@@ -140,7 +140,7 @@ impl Evm {
                     0 => (scores.left_out().len(), Basis::ClassesHidden),
                     rows => (rows, Basis::ClassesLeftOut),
                 };
-                let shares = scores.left_out_accepted(self.threshold(), self.classes.len());
+                let shares = scores.left_out_accepted(self.threshold(), self.machine.classes.len());
                 let at = |share: f64| shares[(share * (shares.len() - 1) as f64).round() as usize];
                 promise.spread = (!shares.is_empty()).then(|| (at(0.1), at(0.9)));
                 return promise;
@@ -157,7 +157,7 @@ impl Evm {
                 let told = if confidence == 0.0 { 1 } else { self.rows_that_tell_as_one() };
                 calibration::effective(&own) / told < needed
             };
-            promise.classes_without = (0..self.classes.len() as u32).filter(too_few).count();
+            promise.classes_without = (0..self.machine.classes.len() as u32).filter(too_few).count();
             promise.rows_needed = (promise.classes_without > 0).then_some(needed);
         }
         // On average folded rows keep the share as others do; how far a training may be off, they tell less well.
@@ -191,7 +191,7 @@ impl Evm {
     }
 
     pub(crate) fn calibration_basis(&self) -> Basis {
-        let has = |role: Role| self.sample.as_ref().is_some_and(|sample| sample.roles.contains(&role));
+        let has = |role: Role| self.held.sample.as_ref().is_some_and(|sample| sample.roles.contains(&role));
         if has(Role::Folded) {
             Basis::Folds
         } else if has(Role::Fresh) {

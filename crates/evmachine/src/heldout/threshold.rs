@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use thiserror::Error;
 
-use crate::answer::decision::ClassScore;
 use crate::error::{LabelError, ParamsError, RunError, ends_with_run};
 use crate::heldout::beta::Beta;
 use crate::heldout::calibration::{self, Calibration, CalibrationInfo, LeftOut, PValueSteps, Rule, Scored};
@@ -12,6 +11,7 @@ use crate::heldout::holdout;
 use crate::heldout::promise;
 use crate::heldout::sample::{NOT_LEARNED, NewRow, Role, Sample};
 use crate::input::labels::Labels;
+use crate::machine::score::ClassScore;
 use crate::model::Evm;
 use crate::params::Params;
 use crate::params::rejection::{Rejection, percent};
@@ -105,11 +105,11 @@ impl Evm {
 
     /// The support from which on a query whose best class is this one is accepted.
     pub fn threshold_of(&self, class: usize) -> f64 {
-        let (model, rule) = (self.params.tail_model, self.params.rejection_threshold);
-        match (rule, &self.calibration) {
+        let (model, rule) = (self.machine.params.tail_model, self.machine.params.rejection_threshold);
+        match (rule, &self.held.calibration) {
             (Rejection::Probability(delta), _) => support_of(model, delta),
             (Rejection::Support(support), _) => support,
-            (_, Some(calibration)) if self.ignored.is_empty() => calibration.thresholds[class],
+            (_, Some(calibration)) if self.machine.ignored.is_empty() => calibration.thresholds[class],
             // However few rows it rests on, it stays above what is nearest to an ignored sample.
             (_, Some(calibration)) => calibration.thresholds[class].max(FALLEN),
             // Nothing could be held out.
@@ -120,8 +120,9 @@ impl Evm {
     /// Changes delta, below which a query is unknown. Nothing else depends on it.
     pub fn set_rejection_threshold(&mut self, delta: f64) -> Result<(), ParamsError> {
         let rejection_threshold = Rejection::Probability(delta);
-        self.params = Params { rejection_threshold, ..Params::clone(&self.params) }.check()?;
-        self.cache.forget_near();
+        self.machine.params =
+            Params { rejection_threshold, ..Params::clone(&self.machine.params) }.check()?;
+        self.machine.cache.forget_near();
         Ok(())
     }
 
@@ -139,38 +140,38 @@ impl Evm {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn set_rejection(&mut self, rule: Rejection) -> Result<(), CalibrateError> {
-        self.set_rule(rule, self.params.confidence)
+        self.set_rule(rule, self.machine.params.confidence)
     }
 
     /// As [`set_rejection`](Self::set_rejection), with another confidence ([`Params::confidence`]).
     pub fn set_rule(&mut self, rule: Rejection, confidence: f64) -> Result<(), CalibrateError> {
-        if rule.is_calibrated() && self.calibration.is_none() {
+        if rule.is_calibrated() && self.held.calibration.is_none() {
             return Err(CalibrateError::NotCalibrated);
         }
-        let params =
-            Params { rejection_threshold: rule, confidence, ..Params::clone(&self.params) }.check()?;
-        if let (Rejection::FalseKnown(share), Some(calibration)) = (rule, &self.calibration) {
+        let params = Params { rejection_threshold: rule, confidence, ..Params::clone(&self.machine.params) }
+            .check()?;
+        if let (Rejection::FalseKnown(share), Some(calibration)) = (rule, &self.held.calibration) {
             enough_strangers(calibration.strangers().len(), share, confidence)?;
         }
-        self.params = params;
+        self.machine.params = params;
         self.set_thresholds();
         Ok(())
     }
 
     /// What the threshold rests on; `None` where nothing was held out.
     pub fn calibration(&self) -> Option<CalibrationInfo> {
-        self.calibration.as_ref().map(|calibration| calibration.info())
+        self.held.calibration.as_ref().map(|calibration| calibration.info())
     }
 
     /// The conformal p-value of a decision's score: the share of known queries that score no higher. Uniform for known
     /// queries, small for unknown ones. `None` without calibration.
     pub fn p_value(&self, score: ClassScore) -> Option<f64> {
-        self.calibration.as_ref().map(|calibration| calibration.p_value(score.support))
+        self.held.calibration.as_ref().map(|calibration| calibration.p_value(score.support))
     }
 
     /// What p-values are made of, for exports that compute them elsewhere. `None` without calibration.
     pub fn p_value_steps(&self) -> Option<PValueSteps> {
-        self.calibration.as_ref().map(|calibration| calibration.steps())
+        self.held.calibration.as_ref().map(|calibration| calibration.steps())
     }
 
     /// P(known) of a decision's score, `prior` being the share of known queries to be expected. `None` without calibration.
@@ -188,7 +189,7 @@ impl Evm {
 
     /// P(class | known) of the scores of a query, which sums to 1. `None` without calibration.
     pub fn class_probabilities(&self, scores: &[ClassScore]) -> Option<Vec<f64>> {
-        let calibration = self.calibration.as_ref()?;
+        let calibration = self.held.calibration.as_ref()?;
         Some(calibration::class_probabilities(scores, calibration.sharpness))
     }
 
@@ -223,11 +224,12 @@ impl Evm {
         let truth: Vec<u32> = known.iter().map(|(_, class)| *class).collect();
         let features = features.select(&rows);
         let mut model = self.clone();
-        let mut sample = self.sample.as_deref().cloned().unwrap_or_else(|| Sample::empty(self.dimensions));
-        sample.calibrate_on(&features, &truth, self.classes.len(), self.witnesses.is_some());
-        sample.weight = self.points_held() as f64 / rows.len() as f64;
+        let mut sample =
+            self.held.sample.as_deref().cloned().unwrap_or_else(|| Sample::empty(self.machine.dimensions));
+        sample.calibrate_on(&features, &truth, self.machine.classes.len(), self.witnesses.is_some());
+        sample.weight = self.machine.points_held() as f64 / rows.len() as f64;
         let weights = vec![sample.weight; rows.len()];
-        model.sample = Some(Arc::new(sample));
+        model.held.sample = Some(Arc::new(sample));
         let asked = model.adopt_answers(run, &features, &truth, &weights);
         let info = asked.map_err(|error| match error {
             RunError::Features(error) => error.map_row(|row| rows[row]).into(),
@@ -251,13 +253,13 @@ impl Evm {
         let some = self.sharpening_rows(features.rows());
         let part = features.part(0..some);
         let supports = self.supports(run, &part, None)?;
-        let sharpness = sharpness(&supports, self.classes.len(), &truth[..some]);
+        let sharpness = sharpness(&supports, self.machine.classes.len(), &truth[..some]);
         Ok(self.adopt(verdicts, sharpness))
     }
 
     /// Of so many rows, how many the sharpness is found on.
     pub(crate) fn sharpening_rows(&self, rows: usize) -> usize {
-        (MOST_SUPPORTS / self.classes.len().max(1)).max(200).min(rows)
+        (MOST_SUPPORTS / self.machine.classes.len().max(1)).max(200).min(rows)
     }
 
     /// Learns from rows that are known to be unknown how strangers score: [`Rejection::FalseKnown`] is then set on them, and P(known)
@@ -272,26 +274,27 @@ impl Evm {
         run: &Run<'_>,
         features: &Features<'_>,
     ) -> Result<(), CalibrateError> {
-        if self.calibration.is_none() {
+        if self.held.calibration.is_none() {
             return Err(CalibrateError::NotCalibrated);
         }
         if features.rows() == 0 {
             return Err(CalibrateError::NoRows);
         }
-        let most = (MOST_STRANGE_VALUES / self.dimensions.max(1)).clamp(1, MOST_STRANGERS);
+        let most = (MOST_STRANGE_VALUES / self.machine.dimensions.max(1)).clamp(1, MOST_STRANGERS);
         let all: Vec<usize> = (0..features.rows()).collect();
         let kept = holdout::some_of(&all, most);
-        if let Rejection::FalseKnown(share) = self.params.rejection_threshold {
-            enough_strangers(kept.len(), share, self.params.confidence)?;
+        if let Rejection::FalseKnown(share) = self.machine.params.rejection_threshold {
+            enough_strangers(kept.len(), share, self.machine.params.confidence)?;
         }
         // All of them are looked at, so that a bad row is named by its number.
-        self.query_points(features)?;
+        self.machine.query_points(features)?;
         let mut model = self.clone();
-        let mut sample = self.sample.as_deref().cloned().unwrap_or_else(|| Sample::empty(self.dimensions));
+        let mut sample =
+            self.held.sample.as_deref().cloned().unwrap_or_else(|| Sample::empty(self.machine.dimensions));
         sample.strangers = features.select(&kept).values().to_vec();
-        model.sample = Some(Arc::new(sample));
+        model.held.sample = Some(Arc::new(sample));
         model.score_strangers(run)?;
-        let scores = model.calibration.as_ref().map_or(&[][..], |calibration| calibration.strangers());
+        let scores = model.held.calibration.as_ref().map_or(&[][..], |calibration| calibration.strangers());
         let p_values: Vec<f64> = scores
             .iter()
             .filter_map(|&support| self.p_value(ClassScore { ln_probability: 0.0, support }))
@@ -303,13 +306,13 @@ impl Evm {
 
     /// Scores the strangers that were given in the model as it is now, and sets the thresholds.
     fn score_strangers(&mut self, run: &Run<'_>) -> Result<(), RunError> {
-        let Some(sample) = self.sample.clone().filter(|sample| !sample.strangers.is_empty()) else {
+        let Some(sample) = self.held.sample.clone().filter(|sample| !sample.strangers.is_empty()) else {
             return Ok(());
         };
         let strangers = Features::checked_view(&sample.strangers, sample.columns);
         let decisions = self.decide_with(run, &strangers)?;
         let scores = decisions.iter().map(|decision| bounded(decision.score().support)).collect();
-        if let Some(calibration) = &mut self.calibration {
+        if let Some(calibration) = &mut self.held.calibration {
             Arc::make_mut(calibration).set_strangers(scores);
         }
         self.set_thresholds();
@@ -324,25 +327,25 @@ impl Evm {
 
     /// Sets the distribution of p-values of unknown queries ([`Params::strangers`]).
     pub fn set_strangers(&mut self, strangers: [f64; 2]) -> Result<(), ParamsError> {
-        self.params = Params { strangers, ..Params::clone(&self.params) }.check()?;
+        self.machine.params = Params { strangers, ..Params::clone(&self.machine.params) }.check()?;
         self.set_thresholds();
         Ok(())
     }
 
     fn strangers(&self) -> Beta {
-        let [a, b] = self.params.strangers;
+        let [a, b] = self.machine.params.strangers;
         Beta { a, b }
     }
 
     pub(crate) fn set_thresholds(&mut self) {
-        self.cache.forget_near();
+        self.machine.cache.forget_near();
         let rule = Rule {
-            rejection: self.params.rejection_threshold,
-            confidence: self.params.confidence,
+            rejection: self.machine.params.rejection_threshold,
+            confidence: self.machine.params.confidence,
             told_as_one: self.rows_that_tell_as_one(),
         };
-        let (model, classes) = (self.params.tail_model, self.classes.len());
-        if let Some(calibration) = &mut self.calibration {
+        let (model, classes) = (self.machine.params.tail_model, self.machine.classes.len());
+        if let Some(calibration) = &mut self.held.calibration {
             Arc::make_mut(calibration).set_thresholds(rule, model, classes);
         }
     }
@@ -351,13 +354,14 @@ impl Evm {
     pub(crate) fn adopt(&mut self, verdicts: Vec<Verdict>, sharpness: f64) -> CalibrationInfo {
         let accuracy = accuracy(&verdicts);
         let (rows, left_out) = self.standing(verdicts);
-        let mut calibration = Calibration::new(rows, left_out, sharpness, accuracy, self.classes.len());
-        if let Some(old) = &self.calibration {
+        let mut calibration =
+            Calibration::new(rows, left_out, sharpness, accuracy, self.machine.classes.len());
+        if let Some(old) = &self.held.calibration {
             calibration.set_strangers(old.strangers().to_vec());
             calibration.set_apart(old.apart().to_vec());
         }
         let info = calibration.info();
-        self.calibration = Some(Arc::new(calibration));
+        self.held.calibration = Some(Arc::new(calibration));
         self.set_thresholds();
         info
     }
@@ -375,7 +379,7 @@ impl Evm {
 
     /// Whether a score is not that of a row nearest to an ignored sample.
     pub(crate) fn stands(&self, score: f64) -> bool {
-        self.ignored.is_empty() || score > FALLEN
+        self.machine.ignored.is_empty() || score > FALLEN
     }
 
     pub(crate) fn verdict(&self, scores: &[ClassScore], truth: u32, weight: f64) -> Verdict {
@@ -393,7 +397,7 @@ impl Evm {
     /// What the model as it is now says of the rows that calibrate: of those that it learned without their own extreme vector, corrected
     /// by what a model without them said.
     fn asked_again(&self, run: &Run<'_>) -> Result<Option<Vec<Verdict>>, RunError> {
-        let Some(sample) = &self.sample else { return Ok(None) };
+        let Some(sample) = &self.held.sample else { return Ok(None) };
         let unseen = sample.positions(|role| matches!(role, Role::Held | Role::Fresh));
         let folded = sample.positions(|role| role == Role::Folded);
         if unseen.is_empty() && folded.is_empty() {
@@ -430,13 +434,13 @@ impl Evm {
                 supports.iter().map(|&support| ClassScore { ln_probability: 0.0, support }).collect();
             self.verdict(&scores, sample.classes[row], 1.0)
         };
-        Ok(supports.chunks_exact(self.classes.len()).zip(rows).map(verdict).collect())
+        Ok(supports.chunks_exact(self.machine.classes.len()).zip(rows).map(verdict).collect())
     }
 
     /// How many queries each row of the sample stands for, if queries come as rows came. A row that was held out with chance p stands
     /// for 1 / p rows, and for the first row of its class, which is never held out, by its share.
     pub(crate) fn weights(&self, sample: &Sample) -> Vec<f64> {
-        let mut given: Vec<u64> = self.classes.iter().map(|class| class.points_seen).collect();
+        let mut given: Vec<u64> = self.machine.classes.iter().map(|class| class.points_seen).collect();
         for row in sample.positions(|role| role == Role::Held) {
             given[sample.classes[row] as usize] += 1;
         }
@@ -452,16 +456,16 @@ impl Evm {
 
     /// Sets the threshold anew, after the model changed. Returns the share of held-out rows that is right now.
     pub(crate) fn recalibrate(&mut self, run: &Run<'_>) -> Result<Option<f64>, RunError> {
-        if self.calibration.is_none() {
+        if self.held.calibration.is_none() {
             return Ok(None);
         }
         // One threshold for each class, however many there were before.
         self.set_thresholds();
         let found = self.asked_again(run)?;
         let right = found.as_ref().map(|verdicts| accuracy(verdicts));
-        let last = self.classes.len() as u32 - 1;
+        let last = self.machine.classes.len() as u32 - 1;
         let standing = found.map(|verdicts| self.standing(verdicts));
-        if let Some(calibration) = &mut self.calibration {
+        if let Some(calibration) = &mut self.held.calibration {
             let calibration = Arc::make_mut(calibration);
             let (rows, left_out) = standing.unwrap_or_else(|| {
                 // Nothing is left to ask; the scores stand, of classes that are still here.

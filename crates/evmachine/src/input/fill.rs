@@ -2,10 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::FeatureError;
-use crate::model::Evm;
-use evmachine_engine::features::LARGEST;
-
 /// How the number of a column is found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -78,32 +74,5 @@ pub fn fill(values: &mut [f32], numbers: &[f32]) {
                 *value = *number;
             }
         }
-    }
-}
-
-impl Evm {
-    /// What fills missing values, one number for each dimension; `None` where they are not filled.
-    pub fn fill_values(&self) -> Option<&[f32]> {
-        self.fill.as_deref().map(Vec::as_slice)
-    }
-
-    /// Keeps what fills missing values, so that whoever loads the model fills queries alike: one number for each dimension,
-    /// or none at all, which takes them away.
-    pub fn set_fill_values(&mut self, numbers: Option<Vec<f32>>) -> Result<(), FeatureError> {
-        if let Some(numbers) = &numbers {
-            if numbers.len() != self.dimensions {
-                let (expected, found) = (self.dimensions, numbers.len());
-                return Err(FeatureError::Dimensions { expected, found });
-            }
-            if let Some(column) = numbers.iter().position(|value| !value.is_finite()) {
-                return Err(FeatureError::NotFinite { row: 0, column, value: f64::from(numbers[column]) });
-            }
-            if let Some(column) = numbers.iter().position(|value| value.abs() > LARGEST) {
-                let (value, limit) = (numbers[column], LARGEST);
-                return Err(FeatureError::TooLarge { row: 0, column, value, limit });
-            }
-        }
-        self.fill = numbers.map(std::sync::Arc::new);
-        Ok(())
     }
 }

@@ -5,12 +5,7 @@
 
 use rayon::prelude::*;
 
-use crate::error::{FeatureError, RunError};
-use crate::model::Evm;
-use evmachine_engine::features::Features;
 use evmachine_engine::points::Points;
-use evmachine_engine::run::Run;
-use evmachine_engine::scratch;
 
 /// The least share of the median deviation that a column's own counts as.
 const LEAST_SHARE: f64 = 1e-3;
@@ -87,7 +82,7 @@ impl Standard {
     }
 
     /// Writes rows, standardised, over themselves. None is left without a direction.
-    fn apply_to_all(&self, rows: &mut [f32]) {
+    pub(crate) fn apply_to_all(&self, rows: &mut [f32]) {
         rows.par_chunks_exact_mut(self.mean.len()).for_each(|row| {
             self.apply(row);
             if row.iter().all(|&value| value == 0.0) {
@@ -101,43 +96,6 @@ impl Standard {
         for ((value, mean), deviation) in row.iter_mut().zip(&self.mean).zip(&self.deviation) {
             *value = (f64::from(*value) * deviation + mean) as f32;
         }
-    }
-}
-
-impl Evm {
-    /// Mean and deviation of each column, where [`Params::standardize`](crate::Params::standardize) is on: a query x becomes
-    /// `(x - mean) / deviation` before anything else.
-    pub fn standard_columns(&self) -> Option<(&[f64], &[f64])> {
-        self.standard.as_ref().map(|standard| (standard.mean(), standard.deviation()))
-    }
-
-    /// Queries standardised where the model does so, ready for the metric.
-    pub(crate) fn standardized<'a>(&self, queries: &'a Features<'_>) -> Result<Points<'a>, FeatureError> {
-        let Some(standard) = &self.standard else {
-            return Points::prepare(queries, &self.params.metric);
-        };
-        let mut values = queries.values().to_vec();
-        standard.apply_to_all(&mut values);
-        Points::whitened(values, self.dimensions, &self.params.metric)
-    }
-
-    /// As [`standardized`](Self::standardized), in the scratch of the run if it has one.
-    pub(crate) fn standardized_in<'a>(
-        &self,
-        run: &Run<'_>,
-        features: &'a Features<'_>,
-    ) -> Result<Points<'a>, RunError> {
-        let Some(scratch) = run.store() else { return Ok(self.standardized(features)?) };
-        let Some(standard) = &self.standard else {
-            return Ok(Points::prepare(features, &self.params.metric)?);
-        };
-        let d = self.dimensions;
-        let values = scratch::made(scratch, features.rows(), d, |rows, out| {
-            out.copy_from_slice(&features.values()[rows.start * d..rows.end * d]);
-            standard.apply_to_all(out);
-            Ok(())
-        })?;
-        Ok(Points::whitened_there(values, d, &self.params.metric)?)
     }
 }
 

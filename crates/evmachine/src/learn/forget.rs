@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::correct::edit::margins::{self, Moving};
 use crate::error::ForgetError;
-use crate::model::{Cache, Evm};
+use crate::model::Evm;
 use evmachine_engine::run::Run;
 
 impl Evm {
@@ -22,31 +21,19 @@ impl Evm {
         let Some(position) = self.class_index(name) else {
             return Err(ForgetError::UnknownClass { name: name.to_owned(), known: self.class_names() });
         };
-        if self.classes.len() < 2 {
+        if self.machine.classes.len() < 2 {
             return Err(ForgetError::LastClass { name: name.to_owned() });
         }
         let mut model = self.clone();
-        let gone = model.classes.remove(position);
-        model.cache = Cache::default();
-        // Its fits stay part of the pooling means, which are taken over all training points.
-        for psi in &gone.psi {
-            model.dropped.add(psi);
-        }
-        let apart = vec![0..0; model.classes.len()];
-        let moving = Moving::new(&model, &gone.vectors, apart);
-        margins::lose(run, &mut model, None, &moving)?;
-        if model.is_alone() {
-            model.fit_alone(run)?;
-        }
-        model.cache = Cache::default();
+        model.machine.forget(run, position)?;
         model.witnesses = match &self.witnesses {
-            Some(witnesses) if model.classes.len() > 1 => {
-                Some(Arc::new(witnesses.without(run, position, &gone.name)?))
+            Some(witnesses) if model.machine.classes.len() > 1 => {
+                Some(Arc::new(witnesses.without(run, position)?))
             }
             _ => None,
         };
-        if let Some(sample) = &self.sample {
-            model.sample = Some(Arc::new(sample.without(position)));
+        if let Some(sample) = &self.held.sample {
+            model.held.sample = Some(Arc::new(sample.without(position)));
         }
         model.recalibrate(run)?;
         *self = model;
@@ -55,6 +42,6 @@ impl Evm {
 
     /// The names of all classes.
     pub(crate) fn class_names(&self) -> Vec<String> {
-        self.classes.iter().map(|class| class.name.clone()).collect()
+        self.machine.classes.iter().map(|class| class.name.clone()).collect()
     }
 }

@@ -17,8 +17,9 @@ use crate::heldout::holdout::Division;
 use crate::heldout::promise::Basis;
 use crate::heldout::sample::{NewRow, Role, Sample};
 use crate::input::labels::Labels;
-use crate::learn::report::{Report, TuneAgain};
+use crate::machine::Machine;
 use crate::machine::fit::{self, Lesson};
+use crate::machine::report::{Report, TuneAgain};
 use crate::model::Evm;
 use crate::params::{CheckedParams, Params, Weight};
 use crate::witness::probe::{Classed, Probe};
@@ -83,10 +84,11 @@ impl Data<'_> {
         params: CheckedParams,
         (learned, negatives): (&[usize], &[usize]),
     ) -> Result<(Evm, Report), FitError> {
-        let nothing = Evm::empty(params, self.features.columns());
+        let nothing = Machine::empty(params, self.features.columns());
         let (features, labels) = (self.features, self.labels);
         let lesson = Lesson { features, labels, learned, negatives, ignored: self.ignored };
-        fit::learn(run, &nothing, &lesson)
+        let (machine, report) = fit::learn(run, &nothing, &lesson)?;
+        Ok((Evm::from(machine), report))
     }
 
     fn truth(&self, rows: &[usize]) -> Vec<u32> {
@@ -141,11 +143,11 @@ impl Evm {
         first: u64,
         report: &mut Report,
     ) -> Result<(), FitError> {
-        let Some(sample) = &self.sample else { return Ok(()) };
+        let Some(sample) = &self.held.sample else { return Ok(()) };
         let clock = Instant::now();
         let numbers: Vec<u32> =
             labels.names().iter().map(|name| self.class_index(name).expect("learned") as u32).collect();
-        let classes = self.classes.len();
+        let classes = self.machine.classes.len();
         let mut sample = Sample::clone(sample);
         let row = |index: usize, role: Role| {
             NewRow::new(index, numbers[labels.ids()[index] as usize], first + index as u64, role)
@@ -154,9 +156,9 @@ impl Evm {
         let learned = division.learned.iter().map(|&index| row(index, Role::Rehearsed));
         sample.extend(held.chain(learned), |index| features.row(index), self.witnesses.is_some(), classes);
         let sample = Arc::new(sample);
-        self.sample = Some(sample.clone());
+        self.held.sample = Some(sample.clone());
         if let Some(witnesses) = self.witnesses.clone() {
-            let metric = self.params.metric.clone();
+            let metric = self.machine.params.metric.clone();
             let points = Points::prepare(features, &metric)?;
             let logits = match &witnesses.logits {
                 Some(logits) => Some(logits.updated(run, &points, labels, &division.learned, first)?),
@@ -175,7 +177,7 @@ impl Evm {
 
     /// Has the machine over logits count its rows as the model does.
     fn number_logits_alike(&mut self) {
-        let points_seen = self.points_seen;
+        let points_seen = self.machine.points_seen;
         if let Some(witnesses) = &mut self.witnesses
             && let Some(logits) = &mut Arc::make_mut(witnesses).logits
         {
@@ -196,14 +198,14 @@ impl Evm {
         let features = sample.features().select(&learned);
         let points = Points::prepare(&features, metric)?;
         let class_of: Vec<u32> = learned.iter().map(|&row| sample.classes[row]).collect();
-        let classes = self.classes.len();
+        let classes = self.machine.classes.len();
         let mut counts = vec![0usize; classes];
         for &class in &class_of {
             counts[class as usize] += 1;
         }
         let weight = |&class: &u32| {
             let class = class as usize;
-            self.classes[class].points_seen as f64 / counts[class] as f64
+            self.machine.classes[class].points_seen as f64 / counts[class] as f64
         };
         let weights: Vec<f64> = class_of.iter().map(weight).collect();
         let rows: Vec<usize> = (0..learned.len()).collect();
@@ -217,8 +219,8 @@ impl Evm {
         const FALL: f64 = 0.03;
         /// Fewer rows tell nothing of so small a difference.
         const LEAST_ROWS: usize = 400;
-        let fitted = self.calibration.as_ref()?.info();
-        let classes = self.classes.len();
+        let fitted = self.held.calibration.as_ref()?.info();
+        let classes = self.machine.classes.len();
         if classes >= fitted.classes.saturating_mul(2) {
             return Some(TuneAgain::ClassesGrew { from: fitted.classes, to: classes });
         }

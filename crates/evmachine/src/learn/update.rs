@@ -6,18 +6,14 @@
 //! number of batches gives the very model of learning all at once; with smoothing too, as long as no class is
 //! spread over several batches. With whitening it does not hold: its matrix is that of the first batch.
 
-use crate::error::{FitError, RunError};
+use crate::error::FitError;
 use crate::heldout::holdout::Division;
 use crate::input::labels::Labels;
-use crate::learn::report::Report;
-use crate::machine::batch::Batch;
 use crate::machine::fit::{Lesson, learn};
-use crate::machine::refit;
+use crate::machine::report::Report;
 use crate::model::Evm;
-use crate::params::{Refit, TailMemory};
 use evmachine_engine::features::Features;
-use evmachine_engine::run::{Run, Stage};
-use evmachine_engine::tail::{self, Against, Executor, OtherEnd, Plan, Problem};
+use evmachine_engine::run::Run;
 
 impl Evm {
     /// Learns new points, of known classes or new ones. On an error the model is as it was.
@@ -62,8 +58,20 @@ impl Evm {
     ) -> Result<(Self, Report), FitError> {
         let division = self.divide(labels);
         let lesson = Lesson { features, labels, learned: &division.learned, negatives: &[], ignored: None };
-        let (mut model, mut report) = learn(run, self, &lesson)?;
-        model.follow(&run.in_memory(), (features, labels), &division, self.points_seen, &mut report)?;
+        let (machine, mut report) = learn(run, &self.machine, &lesson)?;
+        let mut model = Self {
+            machine,
+            witnesses: self.witnesses.clone(),
+            held: self.held.clone(),
+            ledger: self.ledger.clone(),
+        };
+        model.follow(
+            &run.in_memory(),
+            (features, labels),
+            &division,
+            self.machine.points_seen,
+            &mut report,
+        )?;
         Ok((model, report))
     }
 }
@@ -71,50 +79,11 @@ impl Evm {
 impl Evm {
     /// Which rows of a batch are learned: all but those that calibrate, where the model's threshold is set on rows that it never learned.
     fn divide(&self, labels: &Labels) -> Division {
-        if self.calibration.is_none() || self.sample.is_none() {
+        if self.held.calibration.is_none() || self.held.sample.is_none() {
             return Division::whole(labels.len());
         }
         let is_known: Vec<bool> =
             labels.names().iter().map(|name| self.class_index(name).is_some()).collect();
-        Division::new(self.points_seen, labels.ids(), |class| is_known[class as usize], false)
+        Division::new(self.machine.points_seen, labels.ids(), |class| is_known[class as usize], false)
     }
-}
-
-/// Distances between new points and extreme vectors of other classes, sorted.
-pub(crate) struct Exchanged {
-    /// For each new point, the smallest: as many as its tail has.
-    pub(crate) new: Vec<Vec<f32>>,
-    /// For each extreme vector, the smallest of those that lie within its tail. Most have none.
-    pub(crate) old: Vec<Vec<f32>>,
-}
-
-/// Distances between the batch and the extreme vectors, measured once where both sides need them and memory allows.
-pub(crate) fn exchange(
-    run: &Run<'_>,
-    model: &Evm,
-    batch: &Batch<'_>,
-    against: &[Against<'_>],
-    sizes: &[usize],
-    plans: &mut Vec<Plan>,
-) -> Result<Option<Exchanged>, RunError> {
-    // Ignored samples stand between the two where there are any.
-    let [old, _] = against else { return Ok(None) };
-    let both =
-        model.tail_memory == TailMemory::Full && model.params.refit != Refit::New && run.store().is_none();
-    if !both || !model.ignored.is_empty() {
-        return Ok(None);
-    }
-    let vectors = refit::Old::new(model, sizes);
-    let bounds = vectors.bounds_of(&vectors.all);
-    let old = [*old];
-    let problem = Problem::new((run, Stage::Refit), &model.params.metric, batch.rows(), &old, sizes)
-        .with_other_end(OtherEnd { classes: &vectors.classes, bounds: &bounds });
-    let plan = problem.plan();
-    if plan.executor != Executor::Exchange {
-        return Ok(None);
-    }
-    plans.push(plan);
-    let mut new = tail::execute(&plan, &problem, |_, tail, (): &mut ()| tail.to_vec())?;
-    let old = new.split_off(batch.order.len());
-    Ok(Some(Exchanged { new, old }))
 }

@@ -7,7 +7,7 @@
 use rayon::prelude::*;
 
 use crate::error::RunError;
-use crate::model::Evm;
+use crate::machine::Machine;
 use crate::params::TailSize;
 use evmachine_engine::distance;
 use evmachine_engine::math::spread;
@@ -22,7 +22,7 @@ const MEASURED: usize = 256;
 /// One in so many of the distances, the largest ones, stands for a margin.
 const SHARE: usize = 4;
 
-impl Evm {
+impl Machine {
     /// Whether there is nothing to measure margins against: one class, and no ignored sample.
     pub fn is_alone(&self) -> bool {
         self.classes.len() == 1 && self.ignored.is_empty()

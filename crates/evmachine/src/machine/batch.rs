@@ -7,9 +7,10 @@ use std::sync::Arc;
 use crate::error::{FeatureError, FitError, LabelError, RunError};
 use crate::input::labels::{self, Labels};
 use crate::input::standard::Standard;
+use crate::machine::Machine;
+use crate::machine::class::ClassModel;
 use crate::machine::smoothing::{self, ClassRows, Smoothing};
 use crate::machine::whitening::{self, Whitening};
-use crate::model::{ClassModel, Evm};
 use evmachine_engine::distance::{self, Columns};
 use evmachine_engine::features::Features;
 use evmachine_engine::metric::Metric;
@@ -58,7 +59,7 @@ pub(crate) fn check(
 }
 
 /// Class numbers of the labels in the model, which gets the new ones appended.
-pub(crate) fn class_ids(model: &mut Evm, labels: &Labels) -> (Vec<u32>, Vec<String>) {
+pub(crate) fn class_ids(model: &mut Machine, labels: &Labels) -> (Vec<u32>, Vec<String>) {
     let mut new = Vec::new();
     let known: HashMap<String, usize> = model
         .classes
@@ -96,7 +97,7 @@ impl<'a> Batch<'a> {
     }
 
     /// Whitens the rows, with the matrix of the first batch, which this may be.
-    pub(crate) fn whiten(self, run: &Run<'_>, model: &mut Evm, is_first: bool) -> Result<Self, FitError> {
+    pub(crate) fn whiten(self, run: &Run<'_>, model: &mut Machine, is_first: bool) -> Result<Self, FitError> {
         let amount = model.params.whitening;
         if amount == 0.0 {
             return Ok(self);
@@ -113,7 +114,7 @@ impl<'a> Batch<'a> {
     pub(crate) fn bystanders(
         &self,
         run: &Run<'_>,
-        model: &Evm,
+        model: &Machine,
         ids: &[u32],
         others: &[usize],
     ) -> Result<Option<Bystanders>, RunError> {
@@ -139,7 +140,7 @@ impl<'a> Batch<'a> {
     }
 
     /// Moves the rows towards their neighbours; where they were before, if they moved.
-    pub(crate) fn smooth(&mut self, run: &Run<'_>, model: &Evm) -> Result<Option<Points<'a>>, RunError> {
+    pub(crate) fn smooth(&mut self, run: &Run<'_>, model: &Machine) -> Result<Option<Points<'a>>, RunError> {
         let Some(smoothing) = smoothing_of(model) else { return Ok(None) };
         let rows: Vec<ClassRows<'_>> = model
             .classes
@@ -153,7 +154,7 @@ impl<'a> Batch<'a> {
     }
 }
 
-fn smoothing_of(model: &Evm) -> Option<Smoothing> {
+fn smoothing_of(model: &Machine) -> Option<Smoothing> {
     let (fraction, neighbors) = (model.params.smoothing, model.params.smoothing_neighbors);
     (fraction > 0.0 && neighbors > 1).then_some(Smoothing { fraction, neighbors })
 }
@@ -161,7 +162,7 @@ fn smoothing_of(model: &Evm) -> Option<Smoothing> {
 /// Standardises by the columns of the first batch, which this may be, and groups the rows that are learned.
 pub(crate) fn group<'a>(
     run: &Run<'_>,
-    model: &mut Evm,
+    model: &mut Machine,
     features: &'a Features<'_>,
     (ids, learned): (&[u32], &[usize]),
     is_first: bool,
@@ -176,7 +177,7 @@ pub(crate) fn group<'a>(
 
 /// Resolves the tail size of new classes; returns the classes with data whose size exceeds their negatives.
 pub(crate) fn set_tail_sizes(
-    model: &mut Evm,
+    model: &mut Machine,
     old_vectors: usize,
     batch: &Batch<'_>,
     bystanders: Option<&Bystanders>,

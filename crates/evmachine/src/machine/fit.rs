@@ -9,86 +9,24 @@ use std::time::Instant;
 
 use rayon::prelude::*;
 
-use crate::cover::reduce::{self, Originals};
 use crate::error::FitError;
 use crate::input::labels::Labels;
-use crate::learn::report::{Report, StageTimes};
-use crate::learn::training;
-use crate::learn::update::{self, Exchanged};
+use crate::machine::Machine;
 use crate::machine::batch::{self, Batch, Bystanders};
+use crate::machine::choose::{self, Originals};
+use crate::machine::class::ClassModel;
+use crate::machine::exchange::{self, Exchanged};
+use crate::machine::lookup::Cache;
 use crate::machine::refit;
+use crate::machine::report::{Report, StageTimes};
 use crate::machine::tail_memory::{NewTails, forget_tails, keeps_tails, remember_tails};
-use crate::model::{Cache, ClassModel, Evm};
-use crate::params::{CheckedParams, TailMemory};
+use crate::params::TailMemory;
 use evmachine_engine::distance::{self, Columns};
 use evmachine_engine::features::Features;
 use evmachine_engine::psi::{FitStatus, PsiModel};
 use evmachine_engine::run::{Run, Stage};
 use evmachine_engine::tail::fitted::{Fit, Whole, Wish};
 use evmachine_engine::tail::{Against, Problem, Rows};
-
-impl Evm {
-    /// Learns the classes of `labels` from `features`. Takes [`Params`](crate::Params), which it checks, or
-    /// [`CheckedParams`].
-    ///
-    /// Costs `rows^2 * dimensions` multiplications and additions, half of that where memory allows, and memory for a
-    /// packed copy of the features, which is let go before the model takes its own, beside tiles and what
-    /// [`Run::memory`] allows; rows are shared by the threads of the current rayon pool. If the threshold is set on
-    /// rows that are not learned, as by default, one row in ten is held out for good; of up to 2,000 rows none is, and ten more fits of nine
-    /// tenths come on top.
-    ///
-    /// ```
-    /// use evmachine::{Evm, Features, Labels, Params};
-    ///
-    /// let features = Features::new(vec![0.0, 0.1, 0.2, 5.0, 5.1, 5.2], 1)?;
-    /// let labels = Labels::new(["low", "low", "low", "high", "high", "high"])?;
-    /// let (evm, report) = Evm::fit(&Params::default(), &features, &labels)?;
-    /// assert_eq!(report.new_classes, ["low", "high"]);
-    ///
-    /// let queries = Features::new(vec![0.15, -9.0], 1)?;
-    /// let decisions = evm.decide(&queries)?;
-    /// assert_eq!(decisions[0].class(), Some(0));
-    /// assert_eq!(decisions[1].class(), None, "nothing is known out there");
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn fit<P>(params: P, features: &Features<'_>, labels: &Labels) -> Result<(Self, Report), FitError>
-    where
-        P: TryInto<CheckedParams>,
-        FitError: From<P::Error>,
-    {
-        Self::fit_with(&Run::new(), params, features, labels)
-    }
-
-    /// As [`fit`](Self::fit), watched and sized by `run`.
-    pub fn fit_with<P>(
-        run: &Run<'_>,
-        params: P,
-        features: &Features<'_>,
-        labels: &Labels,
-    ) -> Result<(Self, Report), FitError>
-    where
-        P: TryInto<CheckedParams>,
-        FitError: From<P::Error>,
-    {
-        training::fit(run, params.try_into()?, features, labels, None)
-    }
-
-    /// As [`fit_with`](Self::fit_with), with samples that are no class ([`Evm::ignore`]). With them, one class is enough to
-    /// measure margins.
-    pub fn fit_ignoring<P>(
-        run: &Run<'_>,
-        params: P,
-        features: &Features<'_>,
-        labels: &Labels,
-        ignored: &Features<'_>,
-    ) -> Result<(Self, Report), FitError>
-    where
-        P: TryInto<CheckedParams>,
-        FitError: From<P::Error>,
-    {
-        training::fit(run, params.try_into()?, features, labels, Some(ignored))
-    }
-}
 
 /// What a model learns from.
 #[derive(Clone, Copy)]
@@ -105,12 +43,16 @@ pub(crate) struct Lesson<'a> {
 }
 
 /// `old` with the lesson learned, as a model of its own.
-pub(crate) fn learn(run: &Run<'_>, old: &Evm, lesson: &Lesson<'_>) -> Result<(Evm, Report), FitError> {
+pub(crate) fn learn(
+    run: &Run<'_>,
+    old: &Machine,
+    lesson: &Lesson<'_>,
+) -> Result<(Machine, Report), FitError> {
     // On a thread of the pool from start to end: between its stages nobody has to be woken.
     rayon::scope(|_| learn_here(run, old, lesson))
 }
 
-fn learn_here(run: &Run<'_>, old: &Evm, lesson: &Lesson<'_>) -> Result<(Evm, Report), FitError> {
+fn learn_here(run: &Run<'_>, old: &Machine, lesson: &Lesson<'_>) -> Result<(Machine, Report), FitError> {
     let &Lesson { features, labels, learned, negatives, ignored } = lesson;
     let metric = &old.params.metric;
     batch::check(old.dimensions, metric, features, labels)?;
@@ -151,7 +93,7 @@ fn learn_here(run: &Run<'_>, old: &Evm, lesson: &Lesson<'_>) -> Result<(Evm, Rep
     let (fits, refitted) = if alone {
         (vec![(UNFITTED, Arc::default()); batch.order.len()], 0)
     } else {
-        let exchanged = update::exchange(run, &model, &batch, &met, &sizes, &mut plans)?;
+        let exchanged = exchange::exchange(run, &model, &batch, &met, &sizes, &mut plans)?;
         let wish = wish(&model, keep_tails, exchanged.as_ref());
         let problem =
             Problem::new((run, Stage::Tails), metric, rows, &met, &sizes).searched(model.params.search);
@@ -186,8 +128,8 @@ fn learn_here(run: &Run<'_>, old: &Evm, lesson: &Lesson<'_>) -> Result<(Evm, Rep
         report_fits = model.classes[0].psi.iter().rev().take(learned.len()).collect();
     }
     let counts: Vec<usize> = old_ranges.iter().map(Range::len).collect();
-    let covers = reduce::reduce_after(run, &mut model, &batch, originals.as_ref(), stored.is_some())?;
-    let (added, dropped) = reduce::count_changes(covers.as_deref(), &counts, &batch);
+    let covers = choose::reduce_after(run, &mut model, &batch, originals.as_ref(), stored.is_some())?;
+    let (added, dropped) = choose::count_changes(covers.as_deref(), &counts, &batch);
     let again = columns.as_deref().map(|columns| against(old, columns, &batch, &old_ranges, &strangers));
     let new = NewTails::new(again.as_deref(), stored, keep_tails);
     remember_tails(run, &mut model, &batch, &new, (&sizes, old.points_seen))?;
@@ -229,7 +171,7 @@ struct Strangers {
 }
 
 impl Strangers {
-    fn new(model: &Evm) -> Self {
+    fn new(model: &Machine) -> Self {
         let columns = model.ignored.columns(&model.params.metric, model.dimensions);
         Self { columns, own: vec![0..0; model.classes.len()] }
     }
@@ -237,7 +179,7 @@ impl Strangers {
 
 /// The old extreme vectors and the ignored samples, if any, and the batch.
 fn against<'a>(
-    old: &'a Evm,
+    old: &'a Machine,
     columns: &'a dyn Columns,
     batch: &'a Batch<'_>,
     old_ranges: &'a [Range<usize>],
@@ -264,7 +206,7 @@ fn meet_bystanders<'a>(
     }
 }
 
-fn wish<'a>(model: &Evm, keep_tails: bool, exchanged: Option<&'a Exchanged>) -> Wish<'a> {
+fn wish<'a>(model: &Machine, keep_tails: bool, exchanged: Option<&'a Exchanged>) -> Wish<'a> {
     Wish {
         rule: model.params.fit_rule(),
         memory: model.tail_memory,
@@ -277,7 +219,7 @@ fn wish<'a>(model: &Evm, keep_tails: bool, exchanged: Option<&'a Exchanged>) -> 
 const UNFITTED: PsiModel = PsiModel { shape: 1.0, scale: 0.0, shift: 0.0, status: FitStatus::WithinClass };
 
 /// Adds the new points to their classes, behind the extreme vectors, with their vectors or without.
-fn append(model: &mut Evm, batch: &Batch<'_>, fits: Vec<Fit>, points_before: u64, with_vectors: bool) {
+fn append(model: &mut Machine, batch: &Batch<'_>, fits: Vec<Fit>, points_before: u64, with_vectors: bool) {
     for ((position, &row), (psi, tail)) in batch.order.iter().enumerate().zip(fits) {
         let class = &mut model.classes[batch.classes[position] as usize];
         class.psi.push(psi);
@@ -293,7 +235,7 @@ fn append(model: &mut Evm, batch: &Batch<'_>, fits: Vec<Fit>, points_before: u64
 }
 
 /// Gives some classes, in order, the vectors of their new points.
-pub(crate) fn take_vectors(model: &mut Evm, batch: &Batch<'_>, classes: &[usize]) {
+pub(crate) fn take_vectors(model: &mut Machine, batch: &Batch<'_>, classes: &[usize]) {
     let wanted = |(number, _): &(usize, &mut ClassModel)| {
         !batch.ranges[*number].is_empty() && classes.binary_search(number).is_ok()
     };

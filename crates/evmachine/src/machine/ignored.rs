@@ -8,7 +8,7 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use crate::error::{FeatureError, RunError};
-use crate::model::Evm;
+use crate::machine::Machine;
 use evmachine_engine::distance::{self, Columns, Tile};
 use evmachine_engine::features::Features;
 use evmachine_engine::metric::{Metric, MetricError};
@@ -88,7 +88,7 @@ pub(crate) fn nearest(
     Ok(found)
 }
 
-impl Evm {
+impl Machine {
     /// Number of ignored samples.
     pub fn ignored_count(&self) -> usize {
         self.ignored.len()

@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use crate::model::Evm;
+use crate::machine::Machine;
 use evmachine_engine::distance::{self, Columns, Tile};
 use evmachine_engine::metric::{Metric, MetricError};
 use evmachine_engine::points::Points;
@@ -67,7 +67,7 @@ impl Reach {
     }
 }
 
-impl Evm {
+impl Machine {
     /// The distance of the first extreme vector from which on every query is unknown; `None` where there is none, as for
     /// cosine. At a multiple m of it, all supports of a query fall by `10^6 ln m`. An error comes of a metric of the user's
     /// own that gives no distance between two extreme vectors.

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use crate::error::RunError;
-use crate::model::{ClassModel, Evm};
+use crate::machine::Machine;
+use crate::machine::class::ClassModel;
 use crate::params::{Refit, TailMemory};
 use evmachine_engine::metric::Metric;
 use evmachine_engine::points::Points;
@@ -34,7 +35,7 @@ pub(crate) struct Change {
 /// the batch.
 pub(crate) fn refit(
     run: &Run<'_>,
-    model: &mut Evm,
+    model: &mut Machine,
     against: &[Against<'_>],
     sizes: &[usize],
     found: Option<&[Vec<f32>]>,
@@ -62,7 +63,7 @@ pub(crate) fn refit(
 }
 
 /// Puts the changes, in order of rows, into the model and returns how many there were.
-pub(crate) fn apply(model: &mut Evm, changes: Vec<Change>) -> usize {
+pub(crate) fn apply(model: &mut Machine, changes: Vec<Change>) -> usize {
     let count = changes.len();
     let ranges = model.ranges();
     let mut changes = changes.into_iter().peekable();
@@ -81,7 +82,7 @@ pub(crate) fn apply(model: &mut Evm, changes: Vec<Change>) -> usize {
 
 /// The extreme vectors of a model, all in a row.
 pub(crate) struct Old<'a> {
-    model: &'a Evm,
+    model: &'a Machine,
     /// By class, tau.
     pub(crate) sizes: &'a [usize],
     pub(crate) all: Vec<usize>,
@@ -92,7 +93,7 @@ pub(crate) struct Old<'a> {
 }
 
 impl<'a> Old<'a> {
-    pub(crate) fn new(model: &'a Evm, sizes: &'a [usize]) -> Self {
+    pub(crate) fn new(model: &'a Machine, sizes: &'a [usize]) -> Self {
         let numbered = || (0u32..).zip(&model.classes);
         Self {
             model,

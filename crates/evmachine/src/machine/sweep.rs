@@ -9,10 +9,11 @@ use std::ops::ControlFlow;
 use rayon::prelude::*;
 
 use crate::error::RunError;
+use crate::machine::Machine;
 use crate::machine::ignored;
+use crate::machine::lookup::Lookup;
 use crate::machine::reach::Reach;
 use crate::machine::support::{Best, Scratch, Search};
-use crate::model::{Evm, Lookup};
 use evmachine_engine::device::{Device, DeviceError, SupportWork, Supports, WorkKind, unless_given_way};
 use evmachine_engine::distance::{RowBlock, Tile};
 use evmachine_engine::features::Features;
@@ -21,7 +22,10 @@ use evmachine_engine::points::Points;
 use evmachine_engine::run::{Meter, Run, Stage};
 
 pub use self::near::DecisionRecall;
-pub(crate) use self::near::NearVectors;
+pub(crate) use self::near::{Caller, NearVectors};
+
+/// The extreme vectors in cells, if queries meet those of near cells alone; asked for if no device takes the queries.
+pub(crate) type Near<'a> = dyn Fn() -> Result<Option<&'a NearVectors>, RunError> + Sync + 'a;
 
 /// Extreme vectors on the way: all of them, or those of a cell.
 pub(crate) struct Part<'a> {
@@ -161,13 +165,13 @@ where
     }
 }
 
-impl Evm {
+impl Machine {
     /// Sweeps over all extreme vectors for each query, on many threads or on a device, and collects what `each` makes of a
     /// query's number, the support that it loses, and what was gathered.
     pub(crate) fn sweep<A, R, O, M, D>(
         &self,
         run: &Run<'_>,
-        queries: &Features<'_>,
+        (queries, near): (&Features<'_>, &Near<'_>),
         sweep: &Sweep<A, O, M, D>,
         each: impl Fn(usize, f64, &A) -> R + Sync,
     ) -> Result<Vec<R>, RunError>
@@ -193,7 +197,7 @@ impl Evm {
         }
         lookup.columns.prepare();
         let block_rows = run.block_rows(all.len());
-        if let Some(near) = self.near_vectors(run)? {
+        if let Some(near) = near()? {
             let order = near.order(&meter, &points, &all)?;
             let blocks: Result<Vec<Vec<(usize, R)>>, RunError> = order
                 .par_chunks(block_rows)
@@ -229,7 +233,7 @@ impl Evm {
 
 /// Queries on their way.
 struct Swept<'a> {
-    evm: &'a Evm,
+    evm: &'a Machine,
     run: &'a Run<'a>,
     points: &'a Points<'a>,
     reach: Option<&'a Reach>,
@@ -260,7 +264,7 @@ impl Swept<'_> {
             .collect())
     }
 
-    /// As [`Evm::sweep`], where a device gathers; `None` where it gave way.
+    /// As [`Machine::sweep`], where a device gathers; `None` where it gave way.
     fn by_device<A, R, O, M, D>(
         &self,
         device: &dyn Device,

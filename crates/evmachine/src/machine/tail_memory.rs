@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use crate::error::RunError;
+use crate::machine::Machine;
 use crate::machine::batch::Batch;
-use crate::model::{ClassModel, Evm};
+use crate::machine::class::ClassModel;
 use crate::params::TailMemory;
 use evmachine_engine::metric::Metric;
 use evmachine_engine::run::{Run, Stage};
@@ -12,7 +13,7 @@ use evmachine_engine::tail::memory::remembered;
 use evmachine_engine::tail::{Against, Problem, Rows, Stored};
 
 /// Whether the tails of all new points may be held until it is known which of them stay.
-pub(crate) fn keeps_tails(model: &Evm, old_vectors: usize, batch: &Batch<'_>) -> bool {
+pub(crate) fn keeps_tails(model: &Machine, old_vectors: usize, batch: &Batch<'_>) -> bool {
     let per_class = model.classes.iter().zip(&batch.ranges).map(|(class, range)| {
         let negatives = old_vectors - class.len() + batch.order.len() - range.len() + model.ignored.len();
         (range.len() as u64).saturating_mul(class.tail_size.min(negatives) as u64)
@@ -24,7 +25,7 @@ pub(crate) fn keeps_tails(model: &Evm, old_vectors: usize, batch: &Batch<'_>) ->
 const BYTES: u64 = size_of::<f32>() as u64;
 
 /// Remembers of all tails, which are whole, the largest value alone.
-pub(crate) fn forget_tails(model: &mut Evm) {
+pub(crate) fn forget_tails(model: &mut Machine) {
     model.tail_memory = TailMemory::Max;
     for class in &mut model.classes {
         for tail in &mut class.tails {
@@ -61,7 +62,7 @@ impl<'a> NewTails<'a> {
 /// Brings the tails of the model within the memory limit: all of them whole, or none. Rows of the batch are numbered from `first_new` on.
 pub(crate) fn remember_tails(
     run: &Run<'_>,
-    model: &mut Evm,
+    model: &mut Machine,
     batch: &Batch<'_>,
     new: &NewTails<'_>,
     (sizes, first_new): (&[usize], u64),
@@ -125,7 +126,7 @@ pub(crate) fn remember_tails(
     Ok(())
 }
 
-fn new_extreme_vectors(model: &Evm, first_new: u64) -> Vec<(usize, usize)> {
+fn new_extreme_vectors(model: &Machine, first_new: u64) -> Vec<(usize, usize)> {
     let classes = model.classes.iter().enumerate();
     classes
         .flat_map(|(number, class)| {

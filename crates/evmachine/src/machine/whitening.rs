@@ -17,12 +17,10 @@
 
 use rayon::prelude::*;
 
-use crate::error::{FeatureError, RunError};
-use crate::model::Evm;
+use crate::error::RunError;
 use evmachine_engine::matrix::{self, COLUMNS, Factor, ROWS, add_product};
 use evmachine_engine::points::Points;
 use evmachine_engine::run::{Run, Stage};
-use evmachine_engine::scratch;
 
 /// The share of I in S at least.
 const LEAST_SHARE: f64 = 1e-6;
@@ -101,7 +99,7 @@ impl Whitening {
     }
 
     /// The x of which `vector` is `W x`, by forward substitution.
-    fn undo(&self, vector: &[f32]) -> Vec<f32> {
+    pub(crate) fn undo(&self, vector: &[f32]) -> Vec<f32> {
         let mut rest: Vec<f64> = vector.iter().map(|&value| f64::from(value)).collect();
         for k in 0..self.dimensions {
             let column = &self.across[k * self.size + k..k * self.size + self.dimensions];
@@ -122,7 +120,7 @@ impl Whitening {
     }
 
     /// As [`apply`](Self::apply), for the rows from `first` on that `values` has room for.
-    fn apply_from(&self, points: &Points<'_>, first: usize, values: &mut [f32]) {
+    pub(crate) fn apply_from(&self, points: &Points<'_>, first: usize, values: &mut [f32]) {
         let d = self.dimensions;
         values.par_chunks_mut(BLOCK * d).enumerate().for_each(|(block, out)| {
             let count = out.len() / d;
@@ -150,51 +148,6 @@ impl Whitening {
                 }
             }
         });
-    }
-}
-
-impl Evm {
-    /// Where a vector of the model, such as that of an [`ExtremeVector`](crate::ExtremeVector), lies among the features:
-    /// the vector itself without whitening and standardising. Of unit length for cosine, before standardising is undone.
-    ///
-    /// # Panics
-    ///
-    /// If the vector is not of the model's dimension.
-    pub fn in_feature_space(&self, vector: &[f32]) -> Vec<f32> {
-        assert_eq!(vector.len(), self.dimensions, "a vector of the model has its dimension");
-        let mut values = match &self.whitening {
-            Some(whitening) => {
-                let points =
-                    Points::scaled(whitening.undo(vector).into(), self.dimensions, &self.params.metric);
-                points.gather(&[0])
-            }
-            None => vector.to_vec(),
-        };
-        if let Some(standard) = &self.standard {
-            standard.undo(&mut values);
-        }
-        values
-    }
-
-    /// As [`whitened`](Self::whitened), in the scratch of the run if it has one.
-    pub(crate) fn whitened_in<'a>(&self, run: &Run<'_>, points: Points<'a>) -> Result<Points<'a>, RunError> {
-        let Some(scratch) = run.store() else { return Ok(self.whitened(points)?) };
-        let Some(whitening) = &self.whitening else { return Ok(points) };
-        let values = scratch::made(scratch, points.len(), self.dimensions, |rows, out| {
-            whitening.apply_from(&points, rows.start, out);
-            Ok(())
-        })?;
-        Ok(Points::whitened_there(values, self.dimensions, &self.params.metric)?)
-    }
-
-    /// Points made ready for the metric, in the space that the model measures distances in.
-    pub(crate) fn whitened<'a>(&self, points: Points<'a>) -> Result<Points<'a>, FeatureError> {
-        match &self.whitening {
-            Some(whitening) => {
-                Points::whitened(whitening.apply(&points), self.dimensions, &self.params.metric)
-            }
-            None => Ok(points),
-        }
     }
 }
 

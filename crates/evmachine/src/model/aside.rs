@@ -42,7 +42,7 @@ pub struct RowHeldOut<'a> {
 impl Evm {
     /// Rows that were set aside, in the order in which that was done; then those of them that had been held out of training.
     pub fn rows_aside(&self) -> impl ExactSizeIterator<Item = RowAside<'_>> {
-        let learned = self.aside.iter().map(|row| RowAside {
+        let learned = self.ledger.aside.iter().map(|row| RowAside {
             class: &row.class,
             source: row.source,
             vector: &row.vector,
@@ -59,9 +59,9 @@ impl Evm {
     }
 
     fn held_out_as(&self, wanted: fn(Role) -> bool) -> impl Iterator<Item = RowHeldOut<'_>> {
-        self.sample.iter().flat_map(move |sample| {
+        self.held.sample.iter().flat_map(move |sample| {
             sample.positions(wanted).into_iter().map(|at| RowHeldOut {
-                class: &self.classes[sample.classes[at] as usize].name,
+                class: &self.machine.classes[sample.classes[at] as usize].name,
                 source: sample.sources[at],
                 features: sample.row(at),
             })

@@ -17,8 +17,10 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use xxhash_rust::xxh3::Xxh3;
 
+use crate::machine::Machine;
+use crate::machine::class::ClassModel;
 use crate::machine::whitening::Whitening;
-use crate::model::{ClassModel, Evm};
+use crate::model::Evm;
 use crate::params::{Params, TailMemory, TailSize};
 use beyond::Beyond;
 use evmachine_engine::metric::Metric;
@@ -157,15 +159,15 @@ impl Evm {
     }
 
     fn layout(&self) -> Result<Layout<'_>, FormatError> {
-        let mut params =
-            serde_json::to_value(Params::clone(&self.params)).map_err(|e| inconsistent(e.to_string()))?;
+        let mut params = serde_json::to_value(Params::clone(&self.machine.params))
+            .map_err(|e| inconsistent(e.to_string()))?;
         let version = if self.is_calibrated() {
             5
         } else if self.has_kept() {
             4
         } else if self.is_beyond() {
             3
-        } else if self.whitening.is_some() {
+        } else if self.machine.whitening.is_some() {
             2
         } else {
             1
@@ -180,13 +182,13 @@ impl Evm {
             format_version: version,
             library_version: env!("CARGO_PKG_VERSION").to_owned(),
             params,
-            dimensions: self.dimensions,
-            classes: self.classes.iter().map(|class| class.name.clone()).collect(),
-            points_seen: self.points_seen,
-            tail_memory: self.tail_memory,
-            dropped: self.dropped,
-            feature_names: self.feature_names.clone(),
-            label_type: self.label_type.clone(),
+            dimensions: self.machine.dimensions,
+            classes: self.machine.classes.iter().map(|class| class.name.clone()).collect(),
+            points_seen: self.machine.points_seen,
+            tail_memory: self.machine.tail_memory,
+            dropped: self.machine.dropped,
+            feature_names: self.ledger.feature_names.clone(),
+            label_type: self.ledger.label_type.clone(),
             beyond: self.beyond(),
             kept: self.kept(),
         };
@@ -260,8 +262,8 @@ impl Evm {
     }
 
     fn tensors(&self) -> Vec<(&'static str, Column<'_>)> {
-        let classes = &self.classes;
-        let (count, d) = (self.extreme_vector_count(), self.dimensions);
+        let classes = &self.machine.classes;
+        let (count, d) = (self.extreme_vector_count(), self.machine.dimensions);
         let psi = || classes.iter().flat_map(|class| &class.psi);
         let tails = || classes.iter().flat_map(|class| &class.tails);
         let tail_values: usize = tails().map(|tail| tail.len()).sum();
@@ -280,7 +282,7 @@ impl Evm {
             ("tails", f32s(vec![tail_values], tails().flat_map(|tail| &**tail).copied())),
             ("vectors", f32s(vec![count, d], classes.iter().flat_map(|class| class.vectors.iter().copied()))),
         ];
-        let whitening = self.whitening.iter();
+        let whitening = self.machine.whitening.iter();
         tensors.extend(whitening.map(|whitening| ("whitening", f32s(vec![d, d], whitening.rows()))));
         tensors
     }
@@ -422,16 +424,16 @@ fn model_of(header: Header, tensors: &Tensors<'_>, metric: Option<Metric>) -> Re
             return Err(inconsistent(detail));
         }
     }
-    let mut evm = Evm {
+    let mut evm = Evm::from(Machine {
         classes,
         points_seen: header.points_seen,
         dropped: header.dropped,
         tail_memory: header.tail_memory,
         whitening,
-        feature_names: header.feature_names,
-        label_type: header.label_type,
-        ..Evm::empty(params, d)
-    };
+        ..Machine::empty(params, d)
+    });
+    evm.ledger.feature_names = header.feature_names;
+    evm.ledger.label_type = header.label_type;
     if header.format_version >= 4 {
         evm.read_kept(tensors, header.kept)?;
     } else if !header.kept.is_nothing() || kept::is_in(tensors) {

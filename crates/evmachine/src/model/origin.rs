@@ -129,13 +129,13 @@ impl Evm {
                 return Err(NamesError::Count { what, expected: count, found });
             }
         }
-        let end = first.checked_add(count).filter(|end| *end <= self.points_seen);
+        let end = first.checked_add(count).filter(|end| *end <= self.machine.points_seen);
         let Some(end) = end else {
             let last = first.saturating_add(count).saturating_sub(1);
-            return Err(NamesError::NotGiven { first, last, seen: self.points_seen });
+            return Err(NamesError::NotGiven { first, last, seen: self.machine.points_seen });
         };
         let held = self.held_sources();
-        let origins = Arc::make_mut(&mut self.origins);
+        let origins = Arc::make_mut(&mut self.ledger.origins);
         origins.batches.retain(|other| other.first + other.rows <= first || other.first >= end);
         origins.rows.retain(|source, _| held.contains(source) && !(first..end).contains(source));
         let place = origins.batches.partition_point(|other| other.first < first);
@@ -152,7 +152,7 @@ impl Evm {
 
     /// Where a row came from. Without names, its number is that over all rows ever given.
     pub fn origin(&self, source: u64) -> RowOrigin<'_> {
-        let origins = &*self.origins;
+        let origins = &*self.ledger.origins;
         let behind = origins.batches.partition_point(|batch| batch.first <= source);
         let batch = behind.checked_sub(1).map(|at| (at, &origins.batches[at]));
         let batch = batch.filter(|(_, batch)| source - batch.first < batch.rows);
@@ -170,7 +170,7 @@ impl Evm {
 
     /// The rows with this id that the model holds, by source.
     pub fn sources_with_id(&self, id: &str) -> Vec<u64> {
-        let named = self.origins.rows.iter().filter(|(_, called)| called.id.as_deref() == Some(id));
+        let named = self.ledger.origins.rows.iter().filter(|(_, called)| called.id.as_deref() == Some(id));
         let held = self.held_sources();
         named.map(|(source, _)| *source).filter(|source| held.contains(source)).collect()
     }
@@ -189,7 +189,7 @@ impl Evm {
     /// ```
     pub fn row_ids(&self) -> Vec<&str> {
         let held = self.held_sources();
-        let named = self.origins.rows.iter().filter(|(source, _)| held.contains(source));
+        let named = self.ledger.origins.rows.iter().filter(|(source, _)| held.contains(source));
         named.filter_map(|(_, called)| called.id.as_deref()).collect()
     }
 
@@ -206,21 +206,22 @@ impl Evm {
 
     /// What a batch is called, by its number from 1; `None` where there is no such batch or it has no name.
     pub fn batch_name(&self, number: usize) -> Option<&str> {
-        let batch = self.origins.batches.get(number.checked_sub(1)?)?;
+        let batch = self.ledger.origins.batches.get(number.checked_sub(1)?)?;
         batch.name.as_deref()
     }
 
     /// Number of batches that were named.
     pub fn batch_count(&self) -> usize {
-        self.origins.batches.len()
+        self.ledger.origins.batches.len()
     }
 
     /// All rows of which there is a vector here: extreme vectors, ignored samples, rows set aside, rows held out.
     pub(crate) fn held_sources(&self) -> HashSet<u64> {
-        let mut held: HashSet<u64> = self.classes.iter().flat_map(|class| &class.sources).copied().collect();
-        held.extend(&self.ignored.sources);
-        held.extend(self.aside.iter().map(|row| row.source));
-        if let Some(sample) = &self.sample {
+        let mut held: HashSet<u64> =
+            self.machine.classes.iter().flat_map(|class| &class.sources).copied().collect();
+        held.extend(&self.machine.ignored.sources);
+        held.extend(self.ledger.aside.iter().map(|row| row.source));
+        if let Some(sample) = &self.held.sample {
             held.extend(sample.positions(Role::is_held_out).into_iter().map(|at| sample.sources[at]));
         }
         held

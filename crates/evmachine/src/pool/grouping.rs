@@ -85,7 +85,7 @@ impl std::fmt::Debug for Grouping {
 impl Grouping {
     /// No group yet; the first that is founded gets the number `first`.
     pub fn new(run: &Run<'_>, model: &Evm, first: u64) -> Result<Self, PoolError> {
-        let cells = Cells::new(model.params.metric.clone(), model.dimensions);
+        let cells = Cells::new(model.machine.params.metric.clone(), model.machine.dimensions);
         Ok(Self { cells, spread: spread(run, model)?, next: first })
     }
 
@@ -117,7 +117,7 @@ impl Grouping {
         radii: &[f32],
     ) -> Result<(), PoolError> {
         assert_eq!((groups.len(), radii.len()), (exemplars.rows(), exemplars.rows()), "one for each");
-        let points = model.query_points(exemplars)?;
+        let points = model.machine.query_points(exemplars)?;
         let rows: Vec<usize> = (0..points.len()).collect();
         let taken: Vec<Exemplar> =
             groups.iter().zip(radii).map(|(&group, &radius)| self.cells.exemplar(group, radius)).collect();
@@ -134,11 +134,12 @@ impl Grouping {
         model: &Evm,
         samples: &Features<'_>,
     ) -> Result<Vec<Membership>, PoolError> {
-        let metric = &model.params.metric;
+        let metric = &model.machine.params.metric;
         let mut memberships = Vec::with_capacity(samples.rows());
         for first in (0..samples.rows()).step_by(TOGETHER) {
             let part = samples.part(first..(first + TOGETHER).min(samples.rows()));
-            let points = model.query_points(&part).map_err(|error| error.map_row(|row| first + row))?;
+            let points =
+                model.machine.query_points(&part).map_err(|error| error.map_row(|row| first + row))?;
             let all: Vec<usize> = (0..points.len()).collect();
             let found = self.cells.find(&points, &all)?;
             let strangers: Vec<usize> = all.into_iter().filter(|&row| found[row].is_none()).collect();
@@ -169,7 +170,7 @@ impl Grouping {
         points: &Points<'_>,
         rows: &[usize],
     ) -> Result<Vec<Membership>, RunError> {
-        let metric = &model.params.metric;
+        let metric = &model.machine.params.metric;
         let margins = margins(run, model, points, rows)?;
         let radii: Vec<f32> = margins.iter().map(|margin| (REACH * margin).min(self.spread)).collect();
         let bounds: Vec<f32> = radii.iter().map(|&radius| metric.largest_rank_within(radius)).collect();
@@ -258,22 +259,22 @@ fn leaders(covered: &[Covered]) -> Vec<usize> {
 /// Mean distance of each row to the nearest extreme vectors.
 fn margins(run: &Run<'_>, model: &Evm, points: &Points<'_>, rows: &[usize]) -> Result<Vec<f32>, RunError> {
     let (classes, none, sizes) = (vec![0; rows.len()], 0..0, [NEIGHBORS]);
-    let against = [Against { columns: model.columns(), own: std::slice::from_ref(&none) }];
+    let against = [Against { columns: model.machine.columns(), own: std::slice::from_ref(&none) }];
     let rows = Rows::new(points, rows, &classes);
-    let problem = Problem::new((run, Stage::Tails), &model.params.metric, rows, &against, &sizes);
+    let problem = Problem::new((run, Stage::Tails), &model.machine.params.metric, rows, &against, &sizes);
     problem.tails(|_, tail, (): &mut ()| tail.iter().sum::<f32>() / tail.len().max(1) as f32)
 }
 
 /// The median distance between two rows of a class: of the rows as they came, where the model keeps some, else of its
 /// extreme vectors. Where every class has one of them, the median distance at which their psi falls to a half.
 fn spread(run: &Run<'_>, model: &Evm) -> Result<f32, RunError> {
-    let metric = &model.params.metric;
-    let sample = model.sample.as_deref().map(|sample| (sample.features(), &sample.classes));
+    let metric = &model.machine.params.metric;
+    let sample = model.held.sample.as_deref().map(|sample| (sample.features(), &sample.classes));
     let (points, classes): (Points<'_>, Vec<u32>) = if let Some((features, classes)) = &sample {
-        (model.query_points(features)?, (*classes).clone())
+        (model.machine.query_points(features)?, (*classes).clone())
     } else {
-        let sizes = model.classes.iter().enumerate();
-        (model.points(), sizes.flat_map(|(class, each)| vec![class as u32; each.len()]).collect())
+        let sizes = model.machine.classes.iter().enumerate();
+        (model.machine.points(), sizes.flat_map(|(class, each)| vec![class as u32; each.len()]).collect())
     };
     let step = classes.len().div_ceil(ROWS).max(1);
     let rows: Vec<usize> = (0..classes.len()).step_by(step).collect();
@@ -296,7 +297,7 @@ fn spread(run: &Run<'_>, model: &Evm) -> Result<f32, RunError> {
         .collect();
     let mut ranks = ranks?.concat();
     if ranks.is_empty() {
-        let curves = &model.lookup().curves;
+        let curves = &model.machine.lookup().curves;
         let mut radii =
             (0..model.extreme_vector_count()).map(|i| curves.get(i).radius(0.5)).collect::<Vec<_>>();
         return Ok(median(&mut radii));

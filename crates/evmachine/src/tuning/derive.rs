@@ -6,9 +6,10 @@ use rayon::prelude::*;
 use thiserror::Error;
 
 use crate::cover::Target;
-use crate::cover::reduce::Originals;
 use crate::error::{ParamsError, RunError, ends_with_run};
-use crate::model::{ClassModel, Evm};
+use crate::machine::choose::Originals;
+use crate::machine::class::ClassModel;
+use crate::model::Evm;
 use crate::params::{Params, ReduceWhen, TailMemory, TailModel};
 use evmachine_engine::features::Features;
 use evmachine_engine::psi::PsiModel;
@@ -60,14 +61,15 @@ impl TailFits {
     /// Fits the smallest margins of every point of `model`, as many as `params` says.
     pub fn new(run: &Run<'_>, model: &Evm, params: &Params) -> Result<Self, DeriveError> {
         let params = params.check()?;
-        if model.tail_memory != TailMemory::Full || model.vector_ratio() != 1.0 {
+        if model.machine.tail_memory != TailMemory::Full || model.vector_ratio() != 1.0 {
             return Err(DeriveError::NotDerivable);
         }
         let total = model.extreme_vector_count();
         let meter = run.meter(Stage::Tails, total);
-        let classes = model.classes.iter().map(|source| {
+        let classes = model.machine.classes.iter().map(|source| {
             let negatives = total - source.len();
-            let size = params.tail_size.resolve(model.dimensions, model.classes.len(), negatives);
+            let size =
+                params.tail_size.resolve(model.machine.dimensions, model.machine.classes.len(), negatives);
             if size > source.tail_size && source.tail_size < negatives {
                 return Err(DeriveError::NotDerivable);
             }
@@ -101,39 +103,41 @@ impl TailFits {
         features: &Features<'_>,
     ) -> Result<Evm, DeriveError> {
         let params = params.check()?;
-        let same = params.metric == model.params.metric
-            && params.standardize == model.params.standardize
-            && params.whitening == model.params.whitening
-            && params.smoothing == model.params.smoothing
-            && (params.smoothing_neighbors == model.params.smoothing_neighbors || params.smoothing == 0.0);
-        let same = same && features.rows() as u64 == model.points_seen;
-        let counts = model.classes.iter().map(ClassModel::len);
+        let same = params.metric == model.machine.params.metric
+            && params.standardize == model.machine.params.standardize
+            && params.whitening == model.machine.params.whitening
+            && params.smoothing == model.machine.params.smoothing
+            && (params.smoothing_neighbors == model.machine.params.smoothing_neighbors
+                || params.smoothing == 0.0);
+        let same = same && features.rows() as u64 == model.machine.points_seen;
+        let counts = model.machine.classes.iter().map(ClassModel::len);
         if !(same && self.serve(&params) && counts.eq(self.classes.iter().map(|(_, fits)| fits.len()))) {
             return Err(DeriveError::NotDerivable);
         }
         let mut derived = model.clone_without_tails();
         let factor = params.distance_multiplier / self.params.distance_multiplier;
-        for (class, (size, fits)) in derived.classes.iter_mut().zip(&self.classes) {
+        for (class, (size, fits)) in derived.machine.classes.iter_mut().zip(&self.classes) {
             class.tail_size = *size;
             class.psi = fits.iter().map(|psi| PsiModel { scale: psi.scale * factor, ..*psi }).collect();
         }
-        let reduces = match Target::new(&params, model.points_held()) {
+        let reduces = match Target::new(&params, model.machine.points_held()) {
             Target::Threshold(threshold) => threshold < 1.0,
             budget => {
-                let met = budget.is_met(model.classes.iter().map(ClassModel::len));
+                let met = budget.is_met(model.machine.classes.iter().map(ClassModel::len));
                 !(met && params.reduce_when == ReduceWhen::OverBudget)
             }
         };
-        derived.params = params;
+        derived.machine.params = params;
         if reduces {
-            let smoothed = derived.params.smoothing > 0.0 && derived.params.smoothing_neighbors > 1;
+            let smoothed =
+                derived.machine.params.smoothing > 0.0 && derived.machine.params.smoothing_neighbors > 1;
             let originals = if smoothed {
-                Some(Originals { points: model.query_points(features)?, first: 0 })
+                Some(Originals { points: model.machine.query_points(features)?, first: 0 })
             } else {
                 None
             };
-            let everything: Vec<usize> = (0..derived.classes.len()).collect();
-            derived.choose(run, &everything, originals.as_ref(), &derived.pool_sums())?;
+            let everything: Vec<usize> = (0..derived.machine.classes.len()).collect();
+            derived.machine.choose(run, &everything, originals.as_ref(), &derived.machine.pool_sums())?;
         }
         Ok(derived)
     }

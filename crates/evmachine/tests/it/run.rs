@@ -48,7 +48,7 @@ fn every_long_call_stops_and_changes_nothing() {
         assert_eq!(evm.decide_with(&run, &queries), Err(RunError::Stopped));
         assert_eq!(evm.probabilities_with(&run, &queries), Err(RunError::Stopped));
         assert_eq!(evm.explain_with(&run, &queries, 2), Err(RunError::Stopped));
-        let measured = DistanceTable::measure(&run, &evm, &queries);
+        let measured = DistanceTable::measure(&run, evm.machine(), &queries);
         assert_eq!(measured.unwrap_err(), RunError::Stopped);
 
         let mut changed = evm.clone();
@@ -122,7 +122,7 @@ fn watched_calls_count_their_queries_and_answer_as_others_do() {
     assert_eq!(*last.0.lock().unwrap(), [(Stage::Predict, 300, 300), (Stage::Explain, 300, 300)]);
     assert_eq!(evm.probabilities_with(&run, &queries), evm.probabilities(&queries));
     let last = Last::default();
-    let table = DistanceTable::measure(&Run::new().observer(&last), &evm, &queries).unwrap();
+    let table = DistanceTable::measure(&Run::new().observer(&last), evm.machine(), &queries).unwrap();
     assert_eq!((table.rows(), table.columns()), (300, evm.extreme_vector_count()));
     assert_eq!(*last.0.lock().unwrap(), [(Stage::Predict, 300, 300)]);
 }

@@ -29,8 +29,8 @@ proptest! {
         prop_assert_eq!(&derived, &trained);
         let queries: Vec<f32> = set.features.values().iter().map(|value| value + 0.3).collect();
         let queries = Features::new(queries, set.features.columns()).unwrap();
-        let table = DistanceTable::measure(&Run::new(), &base, &queries).unwrap();
-        let measured = table.for_each_query(&derived, |_, scores| derived.decision(scores)).unwrap();
+        let table = DistanceTable::measure(&Run::new(), base.machine(), &queries).unwrap();
+        let measured = table.for_each_query(derived.machine(), |_, scores| derived.decision(scores)).unwrap();
         prop_assert_eq!(measured, trained.decide(&queries).unwrap());
     }
 

@@ -26,7 +26,7 @@ impl Editor<'_> {
     ) -> Result<(), EditError> {
         let same_classes = self.model.class_names() == before.class_names();
         self.follow_sample(before, rows, class);
-        if self.model.classes.len() < 2 {
+        if self.model.machine.classes.len() < 2 {
             self.model.witnesses = None;
         } else if let Some(witnesses) = self.model.witnesses.clone() {
             self.follow_witnesses(before, &witnesses, rows, class)?;
@@ -35,8 +35,8 @@ impl Editor<'_> {
         // A class that chose its extreme vectors again may have dropped some that stood for many rows.
         let left = self.model.extreme_vector_count() + self.report.rows;
         let chose_again = left < before.extreme_vector_count();
-        let held = self.model.points_held() as f64;
-        let Some(calibration) = &mut self.model.calibration else { return Ok(()) };
+        let held = self.model.machine.points_held() as f64;
+        let Some(calibration) = &mut self.model.held.calibration else { return Ok(()) };
         let calibration = Arc::make_mut(calibration);
         calibration.edited += changed;
         if !same_classes || chose_again || calibration.edited * ONE_IN >= held {
@@ -51,7 +51,7 @@ impl Editor<'_> {
     fn rows_changed(&self, before: &Evm, rows: &[u64]) -> f64 {
         let asked: HashSet<u64> = rows.iter().copied().collect();
         let mut changed = self.report.rows as f64;
-        for class in &before.classes {
+        for class in &before.machine.classes {
             let gains = || class.gains.iter().map(|gain| f64::from(gain.max(0.0)));
             let own = class.sources.iter().zip(gains()).filter(|(source, _)| asked.contains(source));
             let own: f64 = own.map(|(_, gain)| gain).sum();
@@ -62,11 +62,11 @@ impl Editor<'_> {
 
     /// The sample with the rows under their new class or gone, and some rows of each class.
     fn follow_sample(&mut self, before: &Evm, rows: &[u64], class: Option<&str>) {
-        let Some(old) = &before.sample else { return };
+        let Some(old) = &before.held.sample else { return };
         let changed: HashSet<u64> = rows.iter().copied().collect();
         let target = class.and_then(|class| self.model.class_index(class));
         let numbers: Vec<Option<usize>> =
-            before.classes.iter().map(|class| self.model.class_index(&class.name)).collect();
+            before.machine.classes.iter().map(|class| self.model.class_index(&class.name)).collect();
         let merged = self.held_out.merged.as_deref().and_then(|name| before.class_index(name));
         let class_of = |row: usize| {
             let (source, own) = (old.sources[row], old.classes[row] as usize);
@@ -78,7 +78,7 @@ impl Editor<'_> {
             }
             if changed.contains(&source) || merged == Some(own) { target } else { numbers[own] }
         };
-        let classes = self.model.classes.len();
+        let classes = self.model.machine.classes.len();
         let mut sample = old.moved(classes, class_of);
         for (role, source) in sample.roles.iter_mut().zip(&sample.sources) {
             if self.held_out.set_aside && changed.contains(source) && *role == Role::Held {
@@ -101,7 +101,7 @@ impl Editor<'_> {
                 new.map(|(index, (class, source, _))| NewRow::new(index, *class, *source, Role::Rehearsed));
             sample.extend(new, |index| &raw[index].2, true, classes);
         }
-        self.model.sample = Some(Arc::new(sample));
+        self.model.held.sample = Some(Arc::new(sample));
     }
 
     /// Class, source and features of the extreme vectors of a class, as they came but for rounding.
@@ -124,15 +124,15 @@ impl Editor<'_> {
             None => None,
         };
         let mut probe = witnesses.probe.clone();
-        for (number, class) in before.classes.iter().enumerate().rev() {
+        for (number, class) in before.machine.classes.iter().enumerate().rev() {
             if self.model.class_index(&class.name).is_none() {
                 probe = probe.without(number);
             }
         }
-        if self.model.sample != before.sample
-            && let Some(sample) = self.model.sample.clone()
+        if self.model.held.sample != before.held.sample
+            && let Some(sample) = self.model.held.sample.clone()
         {
-            let metric = self.model.params.metric.clone();
+            let metric = self.model.machine.params.metric.clone();
             probe = self.model.probe_of(self.run, &metric, &sample, &probe)?;
         }
         self.model.witnesses = Some(Arc::new(Witnesses { probe, logits, mixture: witnesses.mixture }));
@@ -146,7 +146,7 @@ impl Editor<'_> {
         rows: &[u64],
         class: Option<&str>,
     ) -> Result<LogitMachine, EditError> {
-        let mut machine = logits.machine.clone();
+        let mut machine = Evm::from(logits.machine.clone());
         let held = machine.held_sources();
         let rows: Vec<u64> = rows.iter().copied().filter(|row| held.contains(row)).collect();
         let whole = |machine: &Evm, rows: &[u64]| rows.len() == machine.extreme_vector_count();
@@ -158,8 +158,8 @@ impl Editor<'_> {
             };
             machine.edit_with(self.run, &edit)?;
         }
-        machine.points_seen = self.model.points_seen;
-        for (number, class) in self.model.classes.iter().enumerate() {
+        machine.machine.points_seen = self.model.machine.points_seen;
+        for (number, class) in self.model.machine.classes.iter().enumerate() {
             if machine.class_index(&class.name).is_none() {
                 self.learn_logits(logits, &mut machine, number)?;
             }
@@ -170,24 +170,24 @@ impl Editor<'_> {
             }
         }
         let order = |name: &str| self.model.class_index(name);
-        machine.classes.sort_by_key(|class| order(&class.name));
-        machine.cache = crate::model::Cache::default();
-        Ok(LogitMachine { projection: logits.projection.clone(), machine })
+        machine.machine.classes.sort_by_key(|class| order(&class.name));
+        machine.machine.cache = crate::machine::lookup::Cache::default();
+        Ok(LogitMachine { projection: logits.projection.clone(), machine: machine.machine })
     }
 
     /// Has the machine over logits learn a class that it lacks, from the extreme vectors of the model.
     fn learn_logits(&self, logits: &LogitMachine, machine: &mut Evm, class: usize) -> Result<(), EditError> {
         let raw = self.raw_rows(class);
         let values: Vec<f32> = raw.iter().flat_map(|(_, _, values)| values).copied().collect();
-        let features = Features::checked(values, self.model.dimensions);
-        let points = Points::prepare(&features, &self.model.params.metric)?;
+        let features = Features::checked(values, self.model.machine.dimensions);
+        let points = Points::prepare(&features, &self.model.machine.params.metric)?;
         let all: Vec<usize> = (0..points.len()).collect();
         let features = logits.projection.project(&points, &all);
-        let points = machine.query_points(&features)?;
+        let points = machine.machine.query_points(&features)?;
         let rows = points.gather(&all);
         let rows = rows.chunks_exact(features.columns()).zip(&raw);
         let rows = rows.map(|(vector, (_, source, _))| Row { vector: vector.to_vec(), source: *source });
-        let name = self.model.classes[class].name.clone();
+        let name = self.model.machine.classes[class].name.clone();
         machine.insert(self.run, &name, &rows.collect::<Vec<_>>())
     }
 }

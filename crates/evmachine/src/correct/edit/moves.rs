@@ -5,9 +5,10 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::Editor;
-use super::margins::{self, Moving};
 use crate::error::{EditError, RunError};
-use crate::model::{Cache, ClassModel};
+use crate::machine::class::ClassModel;
+use crate::machine::lookup::Cache;
+use crate::machine::margins::{self, Moving};
 use evmachine_engine::psi::{FitStatus, PsiModel};
 
 /// Where a row is.
@@ -26,7 +27,7 @@ pub(super) struct Row {
 impl Editor<'_> {
     /// Takes rows out of their place.
     pub(super) fn take(&mut self, from: Place, positions: &[usize]) -> Vec<Row> {
-        let d = self.model.dimensions;
+        let d = self.model.machine.dimensions;
         let rows = |vectors: &[f32], sources: &[u64]| -> Vec<Row> {
             let row =
                 |&at: &usize| Row { vector: vectors[at * d..(at + 1) * d].to_vec(), source: sources[at] };
@@ -35,18 +36,18 @@ impl Editor<'_> {
         if positions.is_empty() {
             return Vec::new();
         }
-        self.model.cache = Cache::default();
+        self.model.machine.cache = Cache::default();
         self.report.rows += positions.len();
         match from {
             Place::Ignored => {
-                let ignored = Arc::make_mut(&mut self.model.ignored);
+                let ignored = Arc::make_mut(&mut self.model.machine.ignored);
                 let taken = rows(&ignored.vectors, &ignored.sources);
                 remove_rows(&mut ignored.vectors, positions, d);
                 remove(&mut ignored.sources, positions);
                 taken
             }
             Place::Class(number) => {
-                let class = &mut self.model.classes[number];
+                let class = &mut self.model.machine.classes[number];
                 let taken = rows(&class.vectors, &class.sources);
                 if let Some(laid) = &mut self.laid {
                     for row in &taken {
@@ -67,35 +68,39 @@ impl Editor<'_> {
     /// Has the classes that rows concern lose them as negatives.
     pub(super) fn go(&mut self, rows: &[Row], apart: Vec<Range<usize>>) -> Result<(), EditError> {
         let vectors = vectors_of(rows);
-        let moving = Moving::new(&self.model, &vectors, apart);
-        self.report.refitted += margins::lose(self.run, &mut self.model, self.laid.as_ref(), &moving)?;
+        let moving = Moving::new(&self.model.machine, &vectors, apart);
+        self.report.refitted +=
+            margins::lose(self.run, &mut self.model.machine, self.laid.as_ref(), &moving)?;
         Ok(())
     }
 
     /// Has the classes that rows concern gain them as negatives.
     pub(super) fn come(&mut self, rows: &[Row], apart: Vec<Range<usize>>) -> Result<(), EditError> {
-        self.model.have_company(rows.len());
+        self.model.machine.have_company(rows.len());
         let vectors = vectors_of(rows);
-        let moving = Moving::new(&self.model, &vectors, apart);
-        self.report.refitted += margins::gain(self.run, &mut self.model, self.laid.as_ref(), &moving)?;
+        let moving = Moving::new(&self.model.machine, &vectors, apart);
+        self.report.refitted +=
+            margins::gain(self.run, &mut self.model.machine, self.laid.as_ref(), &moving)?;
         Ok(())
     }
 
     pub(super) fn become_ignored(&mut self, rows: &[Row]) {
-        let ignored = Arc::make_mut(&mut self.model.ignored);
+        let ignored = Arc::make_mut(&mut self.model.machine.ignored);
         for row in rows {
             ignored.push(&row.vector, row.source);
         }
-        self.model.cache = Cache::default();
+        self.model.machine.cache = Cache::default();
     }
 
     /// Adds rows to a class, fits them, and has it choose its extreme vectors.
     pub(super) fn put(&mut self, class: usize, rows: &[Row]) -> Result<(), RunError> {
         let model = &mut self.model;
-        let d = model.dimensions;
-        let new_size = model.tail_size_of_new()(model.points_held() as usize + model.ignored.len());
-        let params = &model.params;
-        let own = &mut model.classes[class];
+        let d = model.machine.dimensions;
+        let new_size = model.machine.tail_size_of_new()(
+            model.machine.points_held() as usize + model.machine.ignored.len(),
+        );
+        let params = &model.machine.params;
+        let own = &mut model.machine.classes[class];
         if own.points_seen == 0 {
             own.tail_size = new_size;
         }
@@ -113,30 +118,31 @@ impl Editor<'_> {
         if keeps_all {
             own.in_order_of_sources(d);
         }
-        let start = model.ranges()[class].start;
-        let places = model.classes[class].sources.iter().enumerate();
+        let start = model.machine.ranges()[class].start;
+        let places = model.machine.classes[class].sources.iter().enumerate();
         let places = places.filter(|(_, source)| moved.contains(source)).map(|(at, _)| start + at);
         let places: Vec<usize> = places.collect();
         if model.is_alone() {
-            model.be_alone(self.run)?;
+            model.machine.be_alone(self.run)?;
         } else {
-            margins::measure(self.run, model, self.laid.as_ref(), &places)?;
+            margins::measure(self.run, &mut model.machine, self.laid.as_ref(), &places)?;
         }
         self.laid = None;
-        if !keeps_all && let Some(classes) = model.choosing(|other| other == class) {
-            model.choose(self.run, &classes, None, &model.pool_sums())?;
+        if !keeps_all && let Some(classes) = model.machine.choosing(|other| other == class) {
+            model.machine.choose(self.run, &classes, None, &model.machine.pool_sums())?;
         }
-        self.model.cache = Cache::default();
+        self.model.machine.cache = Cache::default();
         Ok(())
     }
 
     /// Ends classes that have no row any more; returns what is left of a list by class.
     pub(super) fn end_empty_classes<T>(&mut self, by_class: Vec<T>) -> Vec<T> {
-        let empty: Vec<bool> = self.model.classes.iter().map(|class| class.len() == 0).collect();
+        let empty: Vec<bool> = self.model.machine.classes.iter().map(|class| class.len() == 0).collect();
         self.laid.iter_mut().for_each(|laid| laid.keeps(|class| !empty[class]));
-        let ended = self.model.classes.extract_if(.., |class| class.len() == 0).map(|class| class.name);
+        let ended =
+            self.model.machine.classes.extract_if(.., |class| class.len() == 0).map(|class| class.name);
         self.report.ended_classes.extend(ended);
-        self.model.cache = Cache::default();
+        self.model.machine.cache = Cache::default();
         by_class.into_iter().zip(empty).filter(|(_, empty)| !empty).map(|(value, _)| value).collect()
     }
 }

@@ -24,13 +24,13 @@ impl Data<'_> {
     /// these give to the rows of the classes that they lack. Costs up to five fits of up to 10,000 rows.
     pub(super) fn leave_classes_out(&self, model: &mut Evm) -> Result<(), FitError> {
         let classes = self.class_count();
-        let Rejection::FalseKnown(_) = model.params.rejection_threshold else { return Ok(()) };
-        if classes < LEAST_CLASSES || model.calibration.is_none() {
+        let Rejection::FalseKnown(_) = model.machine.params.rejection_threshold else { return Ok(()) };
+        if classes < LEAST_CLASSES || model.held.calibration.is_none() {
             return Ok(());
         }
         let rejection_threshold = Rejection::FalseUnknown(0.05);
-        let params =
-            Params { rejection_threshold, confidence: 0.0, ..Params::clone(&model.params) }.check()?;
+        let params = Params { rejection_threshold, confidence: 0.0, ..Params::clone(&model.machine.params) }
+            .check()?;
         let run = &self.run.in_memory();
         let all: Vec<usize> = (0..self.labels.len()).collect();
         let some = some_of(&all, MOST_ROWS);
@@ -49,12 +49,12 @@ impl Data<'_> {
             let decisions = trial.decide_with(run, &self.features.select(&asked))?;
             for (&row, decision) in asked.iter().zip(decisions) {
                 if let Some(p_value) = decision.p_value() {
-                    let (class, met) = (self.labels.ids()[row], trial.classes.len() as u32);
+                    let (class, met) = (self.labels.ids()[row], trial.machine.classes.len() as u32);
                     apart.push(Apart { p_value, class, met, weight });
                 }
             }
         }
-        if let Some(calibration) = &mut model.calibration {
+        if let Some(calibration) = &mut model.held.calibration {
             Arc::make_mut(calibration).set_apart(apart);
         }
         model.set_thresholds();

@@ -12,7 +12,8 @@ use crate::error::FitError;
 use crate::heldout::holdout::Folds;
 use crate::heldout::sample::{NewRow, Role, Sample};
 use crate::heldout::threshold::{Verdict, sharpness};
-use crate::learn::report::Report;
+use crate::machine::Machine;
+use crate::machine::report::Report;
 use crate::model::Evm;
 use crate::params::{CheckedParams, Params};
 use crate::witness::probe::Probe;
@@ -49,16 +50,16 @@ impl Data<'_> {
     /// learn.
     fn trials(&self, model: &mut Evm, folds: &Folds) -> Result<Vec<Trial>, FitError> {
         let run = &self.run.in_memory();
-        let params = Params { search: Search::Exact, ..model.params.without_witnesses() }.check()?;
+        let params = Params { search: Search::Exact, ..model.machine.params.without_witnesses() }.check()?;
         let mut trials = Vec::new();
         for fold in (0..folds.count()).filter(|&fold| !folds.of(fold).is_empty()) {
             let (held, learned) = (folds.of(fold), folds.rest(fold));
             let (machine, _) = self.learn(run, params.clone(), (&learned, &held))?;
             // It is asked as the model is.
-            let machine = Evm { params: model.params.clone(), ..machine };
+            let machine = Evm::from(Machine { params: model.machine.params.clone(), ..machine.machine });
             trials.push(Trial { machine, learned, held });
         }
-        if self.can_weigh(&model.params, folds.rows().len()) {
+        if self.can_weigh(&model.machine.params, folds.rows().len()) {
             self.hear_folds(model, &mut trials)?;
         }
         Ok(trials)
@@ -66,7 +67,7 @@ impl Data<'_> {
 
     fn hear_folds(&self, model: &mut Evm, trials: &mut [Trial]) -> Result<(), FitError> {
         let run = &self.run.in_memory();
-        let params = model.params.clone();
+        let params = model.machine.params.clone();
         let metric = &params.metric;
         let points = Points::prepare(self.features, metric)?;
         let data = self.classed(&points);
@@ -138,7 +139,7 @@ impl Data<'_> {
 
     /// Keeps the rows that were asked about, each with what its score in the model lacks to what was said of it.
     fn keep_folded(&self, model: &mut Evm, asked: &[usize], verdicts: &[Verdict]) -> Result<(), FitError> {
-        let (ids, classes) = (self.labels.ids(), model.classes.len());
+        let (ids, classes) = (self.labels.ids(), model.machine.classes.len());
         let probe = model.witnesses.is_some();
         let mut score = vec![f64::NAN; self.labels.len()];
         for (&row, verdict) in asked.iter().zip(verdicts) {
@@ -156,7 +157,7 @@ impl Data<'_> {
             let (said, now) = (score[sample.sources[at] as usize], verdict.scored.score);
             sample.optimism[at] = model.lacks(said, now);
         }
-        model.sample = Some(Arc::new(sample));
+        model.held.sample = Some(Arc::new(sample));
         Ok(())
     }
 }

@@ -7,7 +7,8 @@ use super::{Data, FEW_FOR_ONE_FIT};
 use crate::error::FitError;
 use crate::heldout::holdout::Division;
 use crate::heldout::sample::{NewRow, Role, Sample};
-use crate::learn::report::Report;
+use crate::machine::Machine;
+use crate::machine::report::Report;
 use crate::model::Evm;
 use crate::params::CheckedParams;
 use crate::witness::probe::Probe;
@@ -27,7 +28,7 @@ pub(super) fn fit(data: &Data<'_>, params: CheckedParams) -> Result<(Evm, Report
     report.held_out = division.choosing.len() + division.calibrating.len();
     match choice {
         Some(choice) => data.hear(&mut model, &division, choice)?,
-        None if data.can_weigh(&model.params, division.choosing.len()) => {
+        None if data.can_weigh(&model.machine.params, division.choosing.len()) => {
             let choice = data.chosen(&model, &division)?;
             data.hear(&mut model, &division, choice)?;
         }
@@ -52,7 +53,7 @@ impl Data<'_> {
     fn chosen_by_trial(&self, params: &CheckedParams, division: &Division) -> Result<Choice, FitError> {
         let run = &self.run.in_memory();
         let (trial, _) = self.learn(run, params.without_witnesses().check()?, (&division.learned, &[]))?;
-        let trial = Evm { params: params.clone(), ..trial };
+        let trial = Evm::from(Machine { params: params.clone(), ..trial.machine });
         Ok(Choice { is_whole: false, ..self.chosen(&trial, division)? })
     }
 
@@ -60,7 +61,7 @@ impl Data<'_> {
     fn chosen(&self, model: &Evm, division: &Division) -> Result<Choice, FitError> {
         let Division { learned, choosing, .. } = division;
         let run = &self.run.in_memory();
-        let (metric, params) = (&model.params.metric, &model.params);
+        let (metric, params) = (&model.machine.params.metric, &model.machine.params);
         let points = Points::prepare(self.features, metric)?;
         let data = self.classed(&points);
         let choice = Probe::choose(run, metric, data, learned, choosing)?;
@@ -92,11 +93,11 @@ impl Data<'_> {
         }
         if !is_whole {
             let run = &self.run.in_memory();
-            let (metric, learned) = (&model.params.metric, &division.learned);
+            let (metric, learned) = (&model.machine.params.metric, &division.learned);
             let points = Points::prepare(self.features, metric)?;
             probe = Probe::refit(run, metric, self.classed(&points), learned, Some(&probe), None)?;
             if mixture.logit > 0.0 {
-                logits = self.logit_machine(&model.params, &probe, &points, (learned, &[]))?;
+                logits = self.logit_machine(&model.machine.params, &probe, &points, (learned, &[]))?;
             }
         }
         let logits = logits.filter(|_| mixture.logit > 0.0);
@@ -116,7 +117,7 @@ impl Data<'_> {
         let mut sample = Sample::empty(self.features.columns());
         let rows = held.iter().map(|index| row(index, Role::Held));
         let rows = rows.chain(division.learned.iter().map(|index| row(index, Role::Rehearsed)));
-        sample.extend(rows, values, model.witnesses.is_some(), model.classes.len());
+        sample.extend(rows, values, model.witnesses.is_some(), model.machine.classes.len());
         let weights = model.weights(&sample);
         let calibrating = sample.positions(|role| role == Role::Held);
         // In an order that has nothing to do with their classes.
@@ -127,7 +128,7 @@ impl Data<'_> {
         let weights: Vec<f64> = order.iter().map(|&at| weights[at]).collect();
         let run = &self.run.in_memory();
         model.adopt_answers(run, &features, &truth, &weights)?;
-        model.sample = Some(Arc::new(sample));
+        model.held.sample = Some(Arc::new(sample));
         Ok(())
     }
 }

@@ -211,8 +211,8 @@ fn model(n_fused: usize, contrast: f64) -> (Evm, Features<'static>) {
 fn decisions_over_all_cells_are_those_over_all_extreme_vectors() {
     for (n_fused, contrast) in [(1, 0.0), (3, 0.2)] {
         let (mut evm, queries) = model(n_fused, contrast);
-        let whole = NearVectors::whole(&evm).expect("a metric of our own");
-        evm.cached_near_vectors(|| Ok::<_, FitError>(Some(whole))).expect("made");
+        let whole = NearVectors::whole(evm.machine()).expect("a metric of our own");
+        evm.machine.cached_near_vectors(|| Ok::<_, FitError>(Some(whole))).expect("made");
         let (found, scores) = (evm.decide(&queries).expect("features"), evm.probabilities(&queries));
         evm.set_search(Search::Exact).expect("no rule against it");
         assert_eq!(found, evm.decide(&queries).expect("features"), "{n_fused}");
@@ -224,8 +224,8 @@ fn decisions_over_all_cells_are_those_over_all_extreme_vectors() {
 fn what_is_promised_of_decisions_holds_for_new_queries() {
     for (n_fused, contrast) in [(1, 0.0), (3, 0.2)] {
         let (mut evm, queries) = model(n_fused, contrast);
-        let near = NearVectors::measured(&evm, 0.97).expect("features").expect("few are enough");
-        evm.cached_near_vectors(|| Ok::<_, FitError>(Some(near))).expect("made");
+        let few = Run::new().approximate_from(1);
+        assert!(evm.near_vectors(&few).expect("features").is_some(), "few are enough");
         let recall = evm.decision_recall().expect("features").expect("measured");
         assert!(recall.at_least >= 0.97 && recall.share < 0.2, "{recall}");
         let found = evm.decide(&queries).expect("features");

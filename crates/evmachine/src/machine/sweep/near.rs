@@ -11,12 +11,13 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use super::Part;
-use crate::answer::decision::{ClassScore, score};
 use crate::error::RunError;
+use crate::machine::Machine;
+use crate::machine::score::{ClassScore, score};
 use crate::machine::support::{Estimates, Scratch, Search, keep_largest};
-use crate::model::Evm;
 use evmachine_engine::cells::{Cells, Probe, Visits, lower_bound};
 use evmachine_engine::distance::{LooseRows, RowBlock, Tile};
+use evmachine_engine::features::Features;
 use evmachine_engine::math::spread;
 use evmachine_engine::points::Points;
 use evmachine_engine::psi::curve::{Curve, Curves};
@@ -35,7 +36,7 @@ const MOST: f64 = 0.25;
 /// Extreme vectors in cells.
 pub(crate) struct NearVectors {
     cells: Cells,
-    /// As in a [`Lookup`](crate::model::Lookup), in the order of the columns of the cells.
+    /// As in a [`Lookup`](crate::machine::lookup::Lookup), in the order of the columns of the cells.
     curves: Curves,
     estimates: Estimates,
     /// Extreme vectors of one class in one cell, cell after cell, and the class of each.
@@ -47,7 +48,7 @@ pub(crate) struct NearVectors {
     counts: Vec<u32>,
     /// Extreme vectors that a query meets, at least.
     reach: usize,
-    recall: Option<DecisionRecall>,
+    pub(crate) recall: Option<DecisionRecall>,
 }
 
 /// How often a query that meets the nearest extreme vectors alone is decided as if it met all of them.
@@ -82,30 +83,29 @@ impl fmt::Display for DecisionRecall {
     }
 }
 
-impl Evm {
-    /// How often decisions are those of an exact search, where the search is approximate ([`Params::search`](crate::Params::search)):
-    /// `None` where every query meets all extreme vectors, because they are few, other witnesses or a
-    /// [`background`](crate::Params::background) need the supports of all classes, or the recall takes more than a quarter of them.
-    ///
-    /// Takes as long as some thousand exact decisions when it is first asked for, by this or by a decision.
-    pub fn decision_recall(&self) -> Result<Option<DecisionRecall>, RunError> {
-        self.decision_recall_with(&Run::new())
-    }
+/// The best class by the scores of a query, and its class if it is known.
+pub(crate) type Call = dyn Fn(&[ClassScore]) -> (usize, Option<usize>) + Sync;
 
-    /// As [`decision_recall`](Self::decision_recall), sized by `run`.
-    pub fn decision_recall_with(&self, run: &Run<'_>) -> Result<Option<DecisionRecall>, RunError> {
-        Ok(self.near_vectors(run)?.and_then(|near| near.recall))
-    }
+/// What calls queries, for measuring how many extreme vectors they have to meet.
+pub(crate) struct Caller<'a> {
+    /// Rows like those that will come, as they came, and the number of each. Without any, extreme vectors stand in.
+    pub(crate) rows: Option<(Features<'a>, &'a [u64])>,
+    pub(crate) call: &'a Call,
+}
 
-    /// The extreme vectors in cells, where decisions are made by them.
-    pub(crate) fn near_vectors(&self, run: &Run<'_>) -> Result<Option<&NearVectors>, RunError> {
+impl Machine {
+    /// The extreme vectors in cells, if queries meet those of near cells alone. Measured once, by what the caller calls queries.
+    pub(crate) fn near_vectors(
+        &self,
+        run: &Run<'_>,
+        caller: &Caller<'_>,
+    ) -> Result<Option<&NearVectors>, RunError> {
         let Some(asked) = self.params.search.recall() else { return Ok(None) };
         self.cached_near_vectors(|| {
-            let all = self.witnesses.is_some() || self.params.background > 0.0;
-            if all || self.extreme_vector_count() < run.many().unwrap_or(MANY) {
+            if self.extreme_vector_count() < run.many().unwrap_or(MANY) {
                 Ok(None)
             } else {
-                NearVectors::measured(self, asked)
+                NearVectors::measured(self, caller, asked)
             }
         })
     }
@@ -113,7 +113,7 @@ impl Evm {
 
 impl NearVectors {
     /// Queries that meet all extreme vectors.
-    pub(crate) fn whole(evm: &Evm) -> Result<Self, RunError> {
+    pub(crate) fn whole(evm: &Machine) -> Result<Self, RunError> {
         let points = evm.points();
         let all: Vec<usize> = (0..points.len()).collect();
         let meter = Run::new().meter(Stage::Predict, 0);
@@ -145,7 +145,7 @@ impl NearVectors {
     }
 
     /// Queries that meet as few as the recall allows; `None` where they would be too many.
-    pub(crate) fn measured(evm: &Evm, asked: f64) -> Result<Option<Self>, RunError> {
+    pub(crate) fn measured(evm: &Machine, caller: &Caller<'_>, asked: f64) -> Result<Option<Self>, RunError> {
         let mut near = Self::whole(evm)?;
         let count = evm.extreme_vector_count();
         let reaches: Vec<usize> = std::iter::successors(Some(FEWEST as f64), |reach| Some(reach * STEP))
@@ -153,7 +153,7 @@ impl NearVectors {
             .take_while(|&reach| reach as f64 <= MOST * count as f64)
             .chain([usize::MAX])
             .collect();
-        let tried = near.tried(evm, &reaches)?;
+        let tried = near.tried(evm, caller, &reaches)?;
         let mean = |of: &dyn Fn(&Tried) -> f64| tried.iter().map(of).sum::<f64>() / tried.len() as f64;
         let same = |at: usize| mean(&|query| f64::from(query.same[at]));
         let bounds: Vec<f64> = (0..reaches.len()).map(|at| lower_bound(same(at), tried.len())).collect();
@@ -175,13 +175,11 @@ impl NearVectors {
     }
 
     /// For queries like those that will come, what they are called for each number of extreme vectors that they meet.
-    fn tried(&self, evm: &Evm, reaches: &[usize]) -> Result<Vec<Tried>, RunError> {
+    fn tried(&self, evm: &Machine, caller: &Caller<'_>, reaches: &[usize]) -> Result<Vec<Tried>, RunError> {
         let columns: HashMap<u64, usize> = self.columns_of(evm);
-        let sample = evm.sample.as_deref().filter(|sample| sample.len() > 0);
-        let features = sample.map(|sample| sample.features());
-        let (points, sources) = match (&features, sample) {
-            (Some(features), Some(sample)) => (evm.query_points(features)?, sample.sources.clone()),
-            _ => (evm.points(), evm.extreme_vectors().map(|vector| vector.source).collect()),
+        let (points, sources) = match &caller.rows {
+            Some((features, sources)) => (evm.query_points(features)?, sources.to_vec()),
+            None => (evm.points(), evm.extreme_vectors().map(|vector| vector.source).collect()),
         };
         let size = SAMPLED.min(points.len());
         let start = |part: usize| part * points.len() / size;
@@ -198,7 +196,13 @@ impl NearVectors {
                 self.cells.columns().ranks(&block, 0..self.cells.columns().len(), &mut ranks)?;
                 let tried = rows.iter().enumerate().map(|(at, row)| {
                     let order: Vec<usize> = probe.choose(centres.row(at), &self.counts, usize::MAX).collect();
-                    self.try_one(evm, &order, ranks.row(at), columns.get(&sources[*row]).copied(), reaches)
+                    self.try_one(
+                        (evm, caller),
+                        &order,
+                        ranks.row(at),
+                        columns.get(&sources[*row]).copied(),
+                        reaches,
+                    )
                 });
                 Ok(tried.collect())
             })
@@ -207,7 +211,7 @@ impl NearVectors {
     }
 
     /// The column of each training row that became an extreme vector.
-    fn columns_of(&self, evm: &Evm) -> HashMap<u64, usize> {
+    fn columns_of(&self, evm: &Machine) -> HashMap<u64, usize> {
         let sources: Vec<u64> = evm.extreme_vectors().map(|vector| vector.source).collect();
         let cells =
             (0..self.cells.len()).flat_map(|cell| self.cells.range(cell).zip(self.cells.positions(cell)));
@@ -216,7 +220,7 @@ impl NearVectors {
 
     fn try_one(
         &self,
-        evm: &Evm,
+        (evm, caller): (&Machine, &Caller<'_>),
         order: &[usize],
         ranks: &[f32],
         left_out: Option<usize>,
@@ -260,8 +264,7 @@ impl NearVectors {
                 scores[class] = score_of(&best, class);
                 is_changed[class] = false;
             }
-            let decision = evm.decision(&scores);
-            called.push((decision.best(), decision.class()));
+            called.push((caller.call)(&scores));
             tried.met.push(met);
         }
         tried.same = called.iter().map(|one| Some(one) == called.last()).collect();

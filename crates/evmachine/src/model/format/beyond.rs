@@ -11,6 +11,7 @@ use super::{FormatError, inconsistent};
 use crate::heldout::calibration::{Apart, Calibration, LeftOut, Scored};
 use crate::heldout::sample::{NOT_LEARNED, Role, Sample};
 use crate::input::standard::Standard;
+use crate::machine::Machine;
 use crate::model::Evm;
 use crate::params::rejection::Rejection;
 use crate::witness::probe::Probe;
@@ -137,23 +138,23 @@ fn apart_of(tensors: &Tensors<'_>) -> Result<Vec<Apart>, FormatError> {
 impl Evm {
     /// Whether a file of version 4 cannot hold the model.
     pub(super) fn is_calibrated(&self) -> bool {
-        self.sample.is_some()
-            || self.calibration.is_some()
-            || self.params.confidence != 0.0
-            || matches!(self.params.rejection_threshold, Rejection::Support(_))
+        self.held.sample.is_some()
+            || self.held.calibration.is_some()
+            || self.machine.params.confidence != 0.0
+            || matches!(self.machine.params.rejection_threshold, Rejection::Support(_))
     }
 
     /// Whether a file of version 2 cannot hold the model.
     pub(super) fn is_beyond(&self) -> bool {
         let plain = crate::Params::paper();
-        self.standard.is_some()
+        self.machine.standard.is_some()
             || self.witnesses.is_some()
-            || self.params.standardize
-            || self.params.background != plain.background
-            || self.params.logit_weight != plain.logit_weight
-            || self.params.probe_weight != plain.probe_weight
-            || self.params.strangers != plain.strangers
-            || self.params.rejection_threshold.is_calibrated()
+            || self.machine.params.standardize
+            || self.machine.params.background != plain.background
+            || self.machine.params.logit_weight != plain.logit_weight
+            || self.machine.params.probe_weight != plain.probe_weight
+            || self.machine.params.strangers != plain.strangers
+            || self.machine.params.rejection_threshold.is_calibrated()
     }
 
     pub(super) fn beyond(&self) -> Beyond {
@@ -164,19 +165,19 @@ impl Evm {
                 .and_then(|witnesses| witnesses.logits.as_ref())
                 .map(|logits| logits.projection.penalty()),
             mixture: witnesses.map(|witnesses| witnesses.mixture),
-            calibration: self.calibration.as_deref().map(|calibration| CalibrationNumbers {
+            calibration: self.held.calibration.as_deref().map(|calibration| CalibrationNumbers {
                 sharpness: calibration.sharpness,
                 accuracy: calibration.accuracy,
                 classes: calibration.classes,
                 edited: calibration.edited,
             }),
-            sample_weight: self.sample.as_deref().map(|sample| sample.weight),
+            sample_weight: self.held.sample.as_deref().map(|sample| sample.weight),
         }
     }
 
     pub(super) fn beyond_tensors(&self) -> Result<Vec<(&'static str, Column<'_>)>, FormatError> {
         let mut tensors = Vec::new();
-        if let Some(standard) = &self.standard {
+        if let Some(standard) = &self.machine.standard {
             tensors.push(("standard_mean", numbers(standard.mean())));
             tensors.push(("standard_deviation", numbers(standard.deviation())));
         }
@@ -184,11 +185,11 @@ impl Evm {
             tensors.extend(probe_tensors(&PROBE, &witnesses.probe));
             if let Some(logits) = &witnesses.logits {
                 tensors.extend(probe_tensors(&LOGIT, &logits.projection));
-                let bytes = logits.machine.to_bytes()?;
+                let bytes = Evm::from(logits.machine.clone()).to_bytes()?;
                 tensors.push((LOGIT_MODEL, u8s(bytes.len(), bytes.into_iter())));
             }
         }
-        if let Some(sample) = &self.sample {
+        if let Some(sample) = &self.held.sample {
             let shape = vec![sample.len(), sample.columns];
             tensors.push(("sample_values", f32s(shape, sample.values.iter().copied())));
             let classes = sample.classes.iter().map(|&class| u64::from(class));
@@ -201,7 +202,7 @@ impl Evm {
                 tensors.push(("stranger_values", f32s(shape, sample.strangers.iter().copied())));
             }
         }
-        if let Some(calibration) = &self.calibration {
+        if let Some(calibration) = &self.held.calibration {
             let rows = calibration.rows();
             tensors.push(("calibration_scores", f64s(rows.len(), rows.iter().map(|row| row.score))));
             tensors.push(("calibration_weights", f64s(rows.len(), rows.iter().map(|row| row.weight))));
@@ -227,19 +228,19 @@ impl Evm {
 
     /// Takes up what the file has beyond the extreme vectors, which are there already.
     pub(super) fn read_beyond(&mut self, tensors: &Tensors<'_>, beyond: &Beyond) -> Result<(), FormatError> {
-        let d = self.dimensions;
-        if self.params.standardize {
+        let d = self.machine.dimensions;
+        if self.machine.params.standardize {
             let standard = standard_of(tensors, "standard_mean", "standard_deviation", d)?;
-            self.standard = Some(Arc::new(standard));
+            self.machine.standard = Some(Arc::new(standard));
         }
         if let Some(mixture) = beyond.mixture {
             self.witnesses = Some(Arc::new(self.witnesses_of(tensors, beyond, mixture)?));
         }
         if tensors.has("sample_classes") {
-            self.sample = Some(Arc::new(self.sample_of(tensors, beyond.sample_weight)?));
+            self.held.sample = Some(Arc::new(self.sample_of(tensors, beyond.sample_weight)?));
         }
         if let Some(numbers) = &beyond.calibration {
-            self.calibration = Some(Arc::new(self.calibration_of(tensors, numbers)?));
+            self.held.calibration = Some(Arc::new(self.calibration_of(tensors, numbers)?));
             self.set_thresholds();
         }
         Ok(())
@@ -251,9 +252,10 @@ impl Evm {
         beyond: &Beyond,
         mixture: Mixture,
     ) -> Result<Witnesses, FormatError> {
-        let (d, classes, metric) = (self.dimensions, self.classes.len(), &self.params.metric);
+        let (d, classes, metric) =
+            (self.machine.dimensions, self.machine.classes.len(), &self.machine.params.metric);
         if !mixture.is_possible()
-            || (self.params.logit_weight.is_zero() && self.params.probe_weight.is_zero())
+            || (self.machine.params.logit_weight.is_zero() && self.machine.params.probe_weight.is_zero())
         {
             return Err(inconsistent("the shares of the witnesses are not possible"));
         }
@@ -264,9 +266,11 @@ impl Evm {
         let logits = if tensors.has(LOGIT_MODEL) {
             let projection = probe_of(tensors, &LOGIT, metric, d, beyond.logit_penalty)?;
             let length = tensors.length(LOGIT_MODEL)?;
-            let machine = Evm::from_inner_bytes(tensors.bytes(LOGIT_MODEL, Dtype::U8, &[length])?)?;
-            let names = |evm: &Evm| evm.classes().map(|class| class.name.to_owned()).collect::<Vec<_>>();
-            if machine.dimensions() != projection.classes() || names(&machine) != names(self) {
+            let Evm { machine, .. } =
+                Evm::from_inner_bytes(tensors.bytes(LOGIT_MODEL, Dtype::U8, &[length])?)?;
+            let names =
+                |machine: &Machine| machine.classes().map(|class| class.name.to_owned()).collect::<Vec<_>>();
+            if machine.dimensions() != projection.classes() || names(&machine) != names(&self.machine) {
                 return Err(inconsistent("the machine over logits is not one of this model"));
             }
             Some(LogitMachine { projection, machine })
@@ -280,8 +284,8 @@ impl Evm {
 
     fn sample_of(&self, tensors: &Tensors<'_>, weight: Option<f64>) -> Result<Sample, FormatError> {
         let count = tensors.length("sample_classes")?;
-        let values =
-            tensors.f32s("sample_values", &[count, self.dimensions], |value| value.abs() <= LARGEST)?;
+        let values = tensors
+            .f32s("sample_values", &[count, self.machine.dimensions], |value| value.abs() <= LARGEST)?;
         let classes = self.class_numbers(tensors, "sample_classes", count)?;
         let optimism = tensors.f64s("sample_optimism", count, |_| true)?;
         let sources = tensors.u64s("sample_sources", count)?;
@@ -302,17 +306,27 @@ impl Evm {
         }
         let strangers = if tensors.has("stranger_values") {
             let rows = tensors.length("stranger_scores")?;
-            tensors.f32s("stranger_values", &[rows, self.dimensions], |value| value.abs() <= LARGEST)?
+            tensors
+                .f32s("stranger_values", &[rows, self.machine.dimensions], |value| value.abs() <= LARGEST)?
         } else {
             Vec::new()
         };
-        Ok(Sample { values, columns: self.dimensions, classes, sources, optimism, roles, weight, strangers })
+        Ok(Sample {
+            values,
+            columns: self.machine.dimensions,
+            classes,
+            sources,
+            optimism,
+            roles,
+            weight,
+            strangers,
+        })
     }
 
     /// The roles of rows before version 5, which had all been learned or given: the first of each class calibrated.
     fn roles_before(&self, classes: &[u32], sources: &[u64]) -> Vec<Role> {
-        let most = (1_000 / self.classes.len().max(1)).max(5);
-        let mut seen = vec![0; self.classes.len()];
+        let most = (1_000 / self.machine.classes.len().max(1)).max(5);
+        let mut seen = vec![0; self.machine.classes.len()];
         let mut role = |(&class, &source): (&u32, &u64)| {
             let seen = &mut seen[class as usize];
             *seen += 1;
@@ -372,8 +386,10 @@ impl Evm {
         count: usize,
     ) -> Result<Vec<u32>, FormatError> {
         let numbers = tensors.counts(name, count)?;
-        match numbers.iter().find(|&&class| class >= self.classes.len()) {
-            Some(class) => Err(inconsistent(format!("{name} has class {class} of {}", self.classes.len()))),
+        match numbers.iter().find(|&&class| class >= self.machine.classes.len()) {
+            Some(class) => {
+                Err(inconsistent(format!("{name} has class {class} of {}", self.machine.classes.len())))
+            }
             None => Ok(numbers.into_iter().map(|class| class as u32).collect()),
         }
     }

@@ -55,36 +55,39 @@ pub(super) fn is_in(tensors: &Tensors<'_>) -> bool {
 impl Evm {
     /// Whether a file of version 3 cannot hold the model.
     pub(super) fn has_kept(&self) -> bool {
-        let guessed = self.classes.iter().flat_map(|class| &class.psi);
-        self.classes.len() < 2
-            || !self.ignored.is_empty()
-            || !self.aside.is_empty()
-            || !self.origins.is_empty()
-            || self.fill.is_some()
+        let guessed = self.machine.classes.iter().flat_map(|class| &class.psi);
+        self.machine.classes.len() < 2
+            || !self.machine.ignored.is_empty()
+            || !self.ledger.aside.is_empty()
+            || !self.ledger.origins.is_empty()
+            || self.ledger.fill.is_some()
             || guessed.clone().any(|psi| psi.status == FitStatus::WithinClass)
     }
 
     pub(super) fn kept(&self) -> Kept {
         Kept {
-            batches: self.origins.batches.clone(),
-            aside_classes: self.aside.iter().map(|row| row.class.clone()).collect(),
+            batches: self.ledger.origins.batches.clone(),
+            aside_classes: self.ledger.aside.iter().map(|row| row.class.clone()).collect(),
         }
     }
 
     pub(super) fn kept_tensors(&self) -> Vec<(&'static str, Column<'_>)> {
-        let d = self.dimensions;
+        let d = self.machine.dimensions;
         let mut tensors = Vec::new();
-        if !self.ignored.is_empty() {
-            let Ignored { vectors, sources } = &*self.ignored;
+        if !self.machine.ignored.is_empty() {
+            let Ignored { vectors, sources } = &*self.machine.ignored;
             tensors.push(("ignored", f32s(vec![sources.len(), d], vectors.iter().copied())));
             tensors.push(("ignored_source", u64s(sources.len(), sources.iter().copied())));
         }
-        if !self.aside.is_empty() {
-            let values = self.aside.iter().flat_map(|row| &row.vector).copied();
-            tensors.push(("aside", f32s(vec![self.aside.len(), d], values)));
-            tensors.push(("aside_source", u64s(self.aside.len(), self.aside.iter().map(|row| row.source))));
+        if !self.ledger.aside.is_empty() {
+            let values = self.ledger.aside.iter().flat_map(|row| &row.vector).copied();
+            tensors.push(("aside", f32s(vec![self.ledger.aside.len(), d], values)));
+            tensors.push((
+                "aside_source",
+                u64s(self.ledger.aside.len(), self.ledger.aside.iter().map(|row| row.source)),
+            ));
         }
-        let rows = &self.origins.rows;
+        let rows = &self.ledger.origins.rows;
         if !rows.is_empty() {
             tensors.push(("row_source", u64s(rows.len(), rows.keys().copied())));
             tensors.push(("row_number", u64s(rows.len(), rows.values().map(|called| called.number))));
@@ -92,7 +95,7 @@ impl Evm {
             tensors.push(("row_id_lengths", u64s(rows.len(), ids().map(|id| id.len() as u64))));
             tensors.push(("row_ids", u8s(ids().map(str::len).sum(), ids().flat_map(str::bytes))));
         }
-        if let Some(fill) = &self.fill {
+        if let Some(fill) = &self.ledger.fill {
             tensors.push(("fill", f32s(vec![d], fill.iter().copied())));
         }
         tensors
@@ -100,12 +103,13 @@ impl Evm {
 
     /// Takes up what the file has of it; extreme vectors are there already.
     pub(super) fn read_kept(&mut self, tensors: &Tensors<'_>, kept: Kept) -> Result<(), FormatError> {
-        let d = self.dimensions;
+        let d = self.machine.dimensions;
         let possible = |value: f32| value.abs() <= LARGEST;
         if tensors.has("ignored_source") {
             let count = tensors.length("ignored_source")?;
             let vectors = tensors.f32s("ignored", &[count, d], possible)?;
-            self.ignored = Arc::new(Ignored { vectors, sources: tensors.u64s("ignored_source", count)? });
+            self.machine.ignored =
+                Arc::new(Ignored { vectors, sources: tensors.u64s("ignored_source", count)? });
         }
         if tensors.has("aside_source") || !kept.aside_classes.is_empty() {
             let count = kept.aside_classes.len();
@@ -116,25 +120,25 @@ impl Evm {
             }
             let rows = kept.aside_classes.into_iter().zip(sources).zip(vectors.chunks_exact(d));
             let rows = rows.map(|((class, source), vector)| Aside { class, source, vector: vector.to_vec() });
-            self.aside = Arc::new(rows.collect());
+            self.ledger.aside = Arc::new(rows.collect());
         }
         let of_unit_length =
-            self.ignored_vectors().all(is_unit) && self.aside.iter().all(|row| is_unit(&row.vector));
-        if self.params.metric == Metric::Cosine && !of_unit_length {
+            self.ignored_vectors().all(is_unit) && self.ledger.aside.iter().all(|row| is_unit(&row.vector));
+        if self.machine.params.metric == Metric::Cosine && !of_unit_length {
             return Err(inconsistent(
                 "an ignored sample or a row set aside is not of unit length, which cosine needs",
             ));
         }
         let mut distinct = HashSet::new();
-        let extreme = self.classes.iter().flat_map(|class| &class.sources);
-        let sources = extreme.chain(&self.ignored.sources).copied();
-        let mut sources = sources.chain(self.aside.iter().map(|row| row.source));
-        if !sources.all(|source| source < self.points_seen && distinct.insert(source)) {
+        let extreme = self.machine.classes.iter().flat_map(|class| &class.sources);
+        let sources = extreme.chain(&self.machine.ignored.sources).copied();
+        let mut sources = sources.chain(self.ledger.aside.iter().map(|row| row.source));
+        if !sources.all(|source| source < self.machine.points_seen && distinct.insert(source)) {
             return Err(inconsistent("sources are not distinct rows given to the model"));
         }
-        self.origins = Arc::new(self.origins_of(tensors, kept.batches)?);
+        self.ledger.origins = Arc::new(self.origins_of(tensors, kept.batches)?);
         if tensors.has("fill") {
-            self.fill = Some(Arc::new(tensors.f32s("fill", &[d], possible)?));
+            self.ledger.fill = Some(Arc::new(tensors.f32s("fill", &[d], possible)?));
         }
         Ok(())
     }
@@ -142,7 +146,7 @@ impl Evm {
     fn origins_of(&self, tensors: &Tensors<'_>, batches: Vec<Batch>) -> Result<Origins, FormatError> {
         let mut end = 0;
         for batch in &batches {
-            let next = batch.first.checked_add(batch.rows).filter(|next| *next <= self.points_seen);
+            let next = batch.first.checked_add(batch.rows).filter(|next| *next <= self.machine.points_seen);
             if batch.first < end || next.is_none() {
                 return Err(inconsistent("batches overlap, or have rows that were never given"));
             }
@@ -166,7 +170,9 @@ impl Evm {
             };
             rest = behind;
             let id = (!id.is_empty()).then(|| id.into());
-            if source >= self.points_seen || origins.rows.insert(source, Called { number, id }).is_some() {
+            if source >= self.machine.points_seen
+                || origins.rows.insert(source, Called { number, id }).is_some()
+            {
                 return Err(inconsistent("named rows are not distinct rows given to the model"));
             }
         }

@@ -5,10 +5,11 @@
 
 use std::ops::Range;
 
-use super::here::{Here, Laid, remove_each};
 use crate::error::RunError;
+use crate::machine::Machine;
+use crate::machine::here::{Here, Laid, remove_each};
+use crate::machine::lookup::Cache;
 use crate::machine::refit::{Change, Old, apply};
-use crate::model::{Cache, Evm};
 use crate::params::{Refit, TailMemory};
 use evmachine_engine::distance::{self, Columns};
 use evmachine_engine::points::Points;
@@ -26,7 +27,7 @@ pub(crate) struct Moving<'a> {
 
 impl<'a> Moving<'a> {
     /// Rows, ready for the metric, and by class which of them do not concern it.
-    pub(crate) fn new(model: &Evm, vectors: &'a [f32], apart: Vec<Range<usize>>) -> Self {
+    pub(crate) fn new(model: &Machine, vectors: &'a [f32], apart: Vec<Range<usize>>) -> Self {
         let points = Points::ready(vectors, model.dimensions);
         let all: Vec<usize> = (0..points.len()).collect();
         Self { columns: distance::columns(&model.params.metric, &points, &all), vectors, apart }
@@ -58,7 +59,7 @@ impl<'a> Moving<'a> {
 /// that were.
 pub(crate) fn lose(
     run: &Run<'_>,
-    model: &mut Evm,
+    model: &mut Machine,
     laid: Option<&Laid<'_>>,
     gone: &Moving<'_>,
 ) -> Result<usize, RunError> {
@@ -95,7 +96,7 @@ pub(crate) fn lose(
 /// Takes rows that came into all tails that they concern, and fits again what changed. Returns how many that were.
 pub(crate) fn gain(
     run: &Run<'_>,
-    model: &mut Evm,
+    model: &mut Machine,
     laid: Option<&Laid<'_>>,
     come: &Moving<'_>,
 ) -> Result<usize, RunError> {
@@ -131,7 +132,7 @@ pub(crate) fn gain(
 /// Measures and fits extreme vectors, by their places among all, from nothing.
 pub(crate) fn measure(
     run: &Run<'_>,
-    model: &mut Evm,
+    model: &mut Machine,
     laid: Option<&Laid<'_>>,
     places: &[usize],
 ) -> Result<(), RunError> {
@@ -159,7 +160,7 @@ fn gathered(run: &Run<'_>, old: &Old<'_>, here: &Here<'_>, some: &[usize]) -> Re
 /// For each of the rows, its distances to those gone that lie within its tail, sorted.
 fn distances_to(
     run: &Run<'_>,
-    model: &Evm,
+    model: &Machine,
     old: &Old<'_>,
     rows: &[usize],
     gone: &Moving<'_>,

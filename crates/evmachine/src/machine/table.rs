@@ -4,15 +4,14 @@ use std::collections::HashMap;
 
 use rayon::prelude::*;
 
-use crate::answer::decision::{self, ClassScore};
 use crate::error::RunError;
+use crate::machine::Machine;
 use crate::machine::ignored;
+use crate::machine::score::{self, ClassScore};
 use crate::machine::support::{Estimates, Scratch, Search};
-use crate::model::Evm;
 use evmachine_engine::distance::{GROUP, Tile};
 use evmachine_engine::features::Features;
 use evmachine_engine::metric::MetricError;
-use evmachine_engine::points::Points;
 use evmachine_engine::run::{Meter, Run, Stage};
 
 /// Queries that are measured at once, at most, where something is left out.
@@ -34,20 +33,20 @@ pub struct DistanceTable {
 
 impl DistanceTable {
     /// Measures queries against all extreme vectors of the model.
-    pub fn measure(run: &Run<'_>, model: &Evm, queries: &Features<'_>) -> Result<Self, RunError> {
+    pub fn measure(run: &Run<'_>, model: &Machine, queries: &Features<'_>) -> Result<Self, RunError> {
         let meter = run.meter(Stage::Predict, queries.rows());
         model.measured(run, &meter, queries)
     }
 
-    /// As [`Evm::for_each_query`], for the support in feature space alone, from the distances of this table. The model is
-    /// the one that measured, or was [derived](crate::tuning::derive) from it.
+    /// As [`Evm::for_each_query`](crate::Evm::for_each_query), for the support in feature space alone, from the distances of this table. The model is
+    /// the one that measured, or was derived from it.
     ///
     /// # Panics
     ///
     /// If the table lacks an extreme vector of the model.
     pub fn for_each_query<R: Send>(
         &self,
-        model: &Evm,
+        model: &Machine,
         each: impl Fn(usize, &[ClassScore]) -> R + Sync,
     ) -> Result<Vec<R>, RunError> {
         Ok(model.for_each_fallen(self, &model.falls_measured(self)?, each))
@@ -63,13 +62,13 @@ impl DistanceTable {
         self.columns
     }
 
-    /// The distances of a query, in the order of [`Evm::extreme_vectors`] of the model that measured.
+    /// The distances of a query, in the order of [`Machine::extreme_vectors`] of the model that measured.
     pub fn row(&self, row: usize) -> &[f32] {
         &self.distances[row * self.columns..(row + 1) * self.columns]
     }
 }
 
-impl Evm {
+impl Machine {
     /// Measures the queries against all extreme vectors. The meter counts queries.
     fn measured(
         &self,
@@ -111,21 +110,18 @@ impl Evm {
         Ok(DistanceTable { rows: points.len(), columns, distances, ignored, by_source })
     }
 
-    /// The support of every class for every query, rows x classes, witnesses included; without the extreme vectors of the
-    /// given sources, one for each query, where they are given.
-    pub(crate) fn supports(
+    /// Calls `each` with the scores of every query, without the extreme vector of its source. Queries are measured some at a time; `before`
+    /// gets each part of them, from which row on, and what it returns is handed to `each` with the row within the part.
+    pub(crate) fn for_each_without<B: Sync, R: Send>(
         &self,
         run: &Run<'_>,
         queries: &Features<'_>,
-        without: Option<&[u64]>,
-    ) -> Result<Vec<f64>, RunError> {
-        let supports = |scores: &[ClassScore]| scores.iter().map(|score| score.support).collect::<Vec<f64>>();
-        let Some(without) = without else {
-            return Ok(self.for_each_query(run, queries, |_, scores| supports(scores))?.concat());
-        };
-        let classes = self.classes.len();
+        without: &[u64],
+        before: impl Fn(usize, &Features<'_>) -> Result<B, RunError>,
+        each: impl Fn(&B, usize, &[ClassScore]) -> R + Sync,
+    ) -> Result<Vec<R>, RunError> {
         let meter = run.meter(Stage::Predict, queries.rows());
-        let mut all = Vec::with_capacity(queries.rows() * classes);
+        let mut all = Vec::with_capacity(queries.rows());
         // Their distances take a quarter of the memory at most, or a few rows.
         let width = (self.extreme_vector_count() * size_of::<f32>()).max(1);
         let asked = (run.working_memory() / 4 / width).clamp(GROUP, ASKED);
@@ -139,18 +135,8 @@ impl Evm {
                     table.distances[row * table.columns + column as usize] = FAR;
                 }
             }
-            let additions = match &self.witnesses {
-                Some(witnesses) => {
-                    let points = Points::prepare(&part, &self.params.metric)?;
-                    let rows: Vec<usize> = (0..points.len()).collect();
-                    witnesses.additions(run, &points, &rows, Some(&without[first..end]))?
-                }
-                None => vec![0.0; part.rows() * classes],
-            };
-            let found = self.for_each_fallen(&table, &falls, |row, scores| {
-                supports(&self.mixed(scores, &additions[row * classes..(row + 1) * classes]))
-            });
-            all.extend(found.into_iter().flatten());
+            let given = before(first, &part)?;
+            all.extend(self.for_each_fallen(&table, &falls, |row, scores| each(&given, row, scores)));
         }
         Ok(all)
     }
@@ -197,8 +183,8 @@ impl Evm {
                     let fall = falls[row] + if stranger { ignored::FALL } else { 0.0 };
                     scores.clear();
                     scores.extend(best.chunks_exact(fused).zip(&lookup.ranges).map(|(best, range)| {
-                        let found = decision::score(self.params.tail_model, &best[..fused.min(range.len())]);
-                        decision::fallen(self.params.tail_model, found, fall)
+                        let found = score::score(self.params.tail_model, &best[..fused.min(range.len())]);
+                        score::fallen(self.params.tail_model, found, fall)
                     }));
                     each(row, scores)
                 },

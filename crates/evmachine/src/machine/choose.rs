@@ -1,4 +1,4 @@
-//! Reduction: a model chooses its extreme vectors among the points it holds.
+//! A machine chooses its extreme vectors among the points it holds.
 
 use std::sync::Arc;
 
@@ -6,10 +6,12 @@ use rayon::prelude::*;
 
 use crate::cover::{self, Candidates, Cover, Target};
 use crate::error::{ReduceError, RunError};
+use crate::machine::Machine;
 use crate::machine::batch::Batch;
+use crate::machine::class::ClassModel;
 use crate::machine::fit;
 use crate::machine::ignored;
-use crate::model::{Cache, ClassModel, Evm};
+use crate::machine::lookup::Cache;
 use crate::params::{Budget, Params, ReduceWhen};
 use evmachine_engine::distance;
 use evmachine_engine::points::Points;
@@ -17,28 +19,10 @@ use evmachine_engine::psi::PoolSums;
 use evmachine_engine::psi::curve::Curve;
 use evmachine_engine::run::Run;
 
-impl Evm {
-    /// Chooses among the extreme vectors again, under another threshold or budget, which later updates keep to.
-    ///
-    /// ```
-    /// # use evmachine::{Budget, Evm, Features, Labels, Params};
-    /// # let features = Features::new(vec![0.0, 0.1, 0.2, 5.0, 5.1, 5.2], 1)?;
-    /// # let labels = Labels::new(["low", "low", "low", "high", "high", "high"])?;
-    /// let all = Params { cover_threshold: 1.0, ..Params::default() };
-    /// let (mut evm, _) = Evm::fit(&all, &features, &labels)?;
-    /// evm.reduce(&Params { max_extreme_vectors: Some(Budget::PerClass(2)), ..all })?;
-    /// assert_eq!(evm.extreme_vector_count(), 4);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn reduce(&mut self, params: &Params) -> Result<(), ReduceError> {
-        self.reduce_with(&Run::new(), params)
-    }
-
-    /// As [`reduce`](Self::reduce), watched and sized by `run`. A model does not hold where its points were before
-    /// smoothing; where there is smoothing, training with a threshold or budget chooses better. Of `params`, only `cover_threshold`, `cover_risk`,
-    /// `max_extreme_vectors`, `reduction` and `reduce_when` are used.
-    pub fn reduce_with(&mut self, run: &Run<'_>, params: &Params) -> Result<(), ReduceError> {
-        let params = Params {
+impl Machine {
+    /// Chooses among the extreme vectors again, under the threshold or budget of other parameters.
+    pub(crate) fn reduce(&mut self, run: &Run<'_>, params: &Params) -> Result<(), ReduceError> {
+        self.params = Params {
             cover_threshold: params.cover_threshold,
             cover_risk: params.cover_risk,
             max_extreme_vectors: params.max_extreme_vectors,
@@ -47,17 +31,9 @@ impl Evm {
             ..Params::clone(&self.params)
         }
         .check()?;
-        let mut model = Evm { params, cache: Cache::default(), ..self.clone() };
-        let everything: Vec<usize> = (0..model.classes.len()).collect();
-        model.choose(run, &everything, None, &model.pool_sums())?;
-        if let Some(witnesses) = &mut model.witnesses {
-            let witnesses = Arc::make_mut(witnesses);
-            if let Some(logits) = &mut witnesses.logits {
-                logits.machine.reduce_with(run, &model.params)?;
-            }
-        }
-        model.recalibrate(run)?;
-        *self = model;
+        self.cache = Cache::default();
+        let everything: Vec<usize> = (0..self.classes.len()).collect();
+        self.choose(run, &everything, None, &self.pool_sums())?;
         Ok(())
     }
 
@@ -209,7 +185,7 @@ impl ClassModel {
 /// their extreme vectors; all at once where classes have to do with each other.
 pub(crate) fn reduce_after(
     run: &Run<'_>,
-    model: &mut Evm,
+    model: &mut Machine,
     batch: &Batch<'_>,
     originals: Option<&Originals<'_>>,
     without_vectors: bool,

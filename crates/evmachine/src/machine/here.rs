@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use super::margins::Moving;
 use crate::error::RunError;
+use crate::machine::Machine;
+use crate::machine::margins::Moving;
 use crate::machine::refit::Old;
-use crate::model::Evm;
 use evmachine_engine::distance::{self, Columns, Tile};
 use evmachine_engine::metric::Metric;
 use evmachine_engine::points::Points;
@@ -21,7 +21,7 @@ const MANY: usize = 64;
 /// The extreme vectors as they were before the edit, and what became of them. Their layout, of which a model has one as soon
 /// as it has answered, serves the edit too, so that an edit of a row does not copy all the others.
 pub(crate) struct Laid<'a> {
-    before: &'a Evm,
+    before: &'a Machine,
     /// By class of the model, its number before.
     numbers: Vec<Option<usize>>,
     /// Rows that left classes, with the number of their class before.
@@ -29,7 +29,7 @@ pub(crate) struct Laid<'a> {
 }
 
 impl<'a> Laid<'a> {
-    pub(crate) fn new(before: &'a Evm) -> Self {
+    pub(crate) fn new(before: &'a Machine) -> Self {
         Self { before, numbers: (0..before.classes.len()).map(Some).collect(), gone: Vec::new() }
     }
 
@@ -144,7 +144,7 @@ struct Gone {
 }
 
 impl<'a> Here<'a> {
-    pub(crate) fn new(model: &'a Evm, laid: Option<&Laid<'a>>) -> Self {
+    pub(crate) fn new(model: &'a Machine, laid: Option<&Laid<'a>>) -> Self {
         let nobody = vec![0..0; model.classes.len()];
         let ignored = model.ignored.columns(&model.params.metric, model.dimensions);
         match laid.filter(|laid| laid.gone.len() < MANY) {

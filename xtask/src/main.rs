@@ -1,6 +1,8 @@
 //! Development tasks. `cargo xtask test` is the one test command: everything that must hold before a change lands.
 
 mod browser;
+mod house;
+mod layers;
 mod program;
 mod python;
 
@@ -9,9 +11,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::Instant;
 
-const USAGE: &str = "usage: cargo xtask test | python | browser | neon | gpu | bench\n\n\
+const USAGE: &str = "usage: cargo xtask test | layers | house | python | browser | neon | gpu | bench\n\n\
     test    formatting, clippy, all tests, doc tests, documentation, the page in a browser, the Python package, an NVIDIA\n\
             device where there is one; warnings are errors\n\
+    layers  whether crates, and rooms of the library, import downwards alone, and the picture of the house is theirs\n\
+    house   draws that picture, docs/images/house.svg\n\
     python  the Python package alone: wheel, types, tests, examples, in a fresh virtual environment\n\
     browser the page of the server alone, in Chromium\n\
     neon    the library's unit tests on 64-bit ARM, under an emulator\n\
@@ -27,6 +31,8 @@ fn main() -> ExitCode {
         Some("browser") => {
             program::build().and_then(|()| pages()).map(|skipped| skipped.into_iter().collect())
         }
+        Some("layers") => layered().map(nothing),
+        Some("house") => root().and_then(|root| house::draw(&root)).map(nothing),
         Some("neon") => run(NEON).map(nothing),
         Some("gpu") => run(GPU).map(nothing),
         Some("bench") => run(BENCH).map(nothing),
@@ -56,6 +62,7 @@ fn run(steps: &[Step]) -> Result<(), String> {
 
 /// Everything; what could not be tested here.
 fn test() -> Result<Vec<String>, String> {
+    layered()?;
     run(TEST)?;
     let mut skipped: Vec<String> = pages()?.into_iter().collect();
     timed("python", python::test)?;
@@ -65,6 +72,13 @@ fn test() -> Result<Vec<String>, String> {
         skipped.push(format!("nothing was tested on an NVIDIA device: there is no {DRIVER}"));
     }
     Ok(skipped)
+}
+
+/// Crates and rooms in their order, and the picture of them.
+fn layered() -> Result<(), String> {
+    let root = root()?;
+    layers::check(&root)?;
+    house::check(&root)
 }
 
 /// Where the driver of NVIDIA devices says that it is there.

@@ -11,6 +11,7 @@ use thiserror::Error;
 
 use crate::metric::Metric;
 pub use crate::psi::FitRule;
+pub use crate::psi::curve::CurveValues;
 use crate::psi::{PsiModel, TailModel};
 
 /// Something other than the processor that can do the heavy work of a call.
@@ -206,18 +207,6 @@ pub struct SupportModel {
     pub tail_model: TailModel,
     /// By class, its extreme vectors.
     pub classes: Vec<Range<usize>>,
-}
-
-/// Shape, inverse scale and end of a curve.
-#[derive(Debug, Clone, Copy, PartialEq)]
-#[repr(C)]
-pub struct CurveValues {
-    /// kappa of `Weibull`, b of `Libmr`, c / s of `Gumbel`.
-    pub shape: f64,
-    /// One over lambda, a, c.
-    pub inverse_scale: f64,
-    /// The distance from which on `Libmr` is 0.
-    pub end: f64,
 }
 
 /// Supports that were found for some queries.

@@ -1,7 +1,7 @@
 //! Tiles of distances: a block of rows against a range of columns.
 //!
-//! Two implementations stand behind [`Columns`]: [`panels`] packs vectors for the [`kernel`] and serves the
-//! built-in metrics, [`pairwise`] calls a user's own function. Both give *ranks*, which order pairs as distances
+//! Two implementations stand behind [`Columns`]: `panels` packs vectors for the `kernel` and serves the
+//! built-in metrics, `pairwise` calls a user's own function. Both give *ranks*, which order pairs as distances
 //! do ([`Metric::distance_of_rank`]).
 
 mod by_tile;
@@ -31,7 +31,6 @@ use self::panels::{Kind, Panels};
 use crate::device::Source;
 use crate::metric::{Metric, MetricError};
 use crate::points::Points;
-use crate::run::Run;
 
 /// The vectors that stand along the columns of tiles.
 #[expect(clippy::len_without_is_empty, reason = "nobody asks")]
@@ -113,19 +112,6 @@ pub fn columns(metric: &Metric, points: &Points<'_>, order: &[usize]) -> Box<dyn
         Metric::Cosine => Box::new(Panels::new(Kind::Cosine, points, order)),
         Metric::Manhattan => Box::new(Panels::new(Kind::Manhattan, points, order)),
         Metric::Custom(distance) => Box::new(pairwise::Pairwise::new(distance.clone(), points, order)),
-    }
-}
-
-/// As [`columns`], laid out as the run has room for: by tile if rows lie on a disk, else once, when the first tile is asked for.
-pub fn columns_of_run<'a>(
-    run: &Run<'_>,
-    metric: &'a Metric,
-    points: &'a Points<'a>,
-    order: &'a [usize],
-) -> Box<dyn Columns + 'a> {
-    match run.store() {
-        Some(_) => columns_by_tile(metric, points, order),
-        None => columns_later(metric, points, order),
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! 1. [`features`] come in and are checked once; [`points`] are what a [`metric`] needs of them.
 //! 2. [`distance`](mod@distance) measures tiles of pairs, by a kernel for each set of vector instructions ([`level`]).
-//! 3. [`tail`] plans how the smallest distances of each point to other classes are found, and has an executor find them; [`cells`]
+//! 3. [`tail`] finds, by a [`plan`], the smallest distances of each point to other classes; [`cells`]
 //!    serve searches that need not find all.
 //! 4. [`psi`] fits a curve to each tail.
 //!
@@ -23,6 +23,7 @@ pub mod matrix;
 mod memory;
 pub mod metric;
 pub mod once;
+pub mod plan;
 pub mod points;
 pub mod psi;
 pub mod run;
@@ -33,9 +34,9 @@ pub mod tail;
 pub use error::{FeatureError, RunError, TailError};
 pub use features::Features;
 pub use metric::{Distance, Metric, MetricError};
+pub use plan::{Bounds, Executor, Plan};
 pub use psi::weibull::MarginError;
 pub use psi::{FitRule, FitStatus, PsiModel, SHAPE_CAP, TailModel};
 pub use run::{Observer, Run, Stage};
 pub use search::{Search, TailRecall};
 pub use tail::memory::TailMemory;
-pub use tail::{Bounds, Executor, Plan};

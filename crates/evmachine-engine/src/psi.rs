@@ -21,7 +21,7 @@ pub enum FitStatus {
     EqualMargins = 2,
     /// All margins are zero: psi is 1 at the point itself and 0 elsewhere.
     ZeroTail = 3,
-    /// Margins so close together that the shape ended at [`SHAPE_CAP`](crate::SHAPE_CAP).
+    /// Margins so close together that the shape ended at [`SHAPE_CAP`].
     Capped = 4,
     /// The shape was given, not fitted.
     FixedShape = 5,

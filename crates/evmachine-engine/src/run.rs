@@ -94,7 +94,7 @@ pub struct Run<'a> {
     pub(crate) many: Option<usize>,
     /// How tails of points among themselves are made, whatever the plan would be.
     #[cfg(feature = "forced")]
-    pub(crate) forced: Option<(crate::tail::Executor, crate::tail::Bounds)>,
+    pub(crate) forced: Option<(crate::plan::Executor, crate::plan::Bounds)>,
 }
 
 impl<'a> Run<'a> {
@@ -194,7 +194,7 @@ impl<'a> Run<'a> {
 
     /// Has tails of points among themselves made in that way.
     #[cfg(feature = "forced")]
-    pub fn forced(self, plan: (crate::tail::Executor, crate::tail::Bounds)) -> Self {
+    pub fn forced(self, plan: (crate::plan::Executor, crate::plan::Bounds)) -> Self {
         Self { forced: Some(plan), ..self }
     }
 
@@ -210,7 +210,7 @@ impl<'a> Run<'a> {
     }
 
     /// Rows of a block so that every thread gets several, in whole groups of the kernel's rows. Of few rows it gets one of up to
-    /// [`FEW`]: every block passes over all columns, and they come from memory as fast as so many rows take them.
+    /// `FEW`: every block passes over all columns, and they come from memory as fast as so many rows take them.
     pub fn block_rows(&self, rows: usize) -> usize {
         let threads = rayon::current_num_threads();
         let share = rows.div_ceil(4 * threads).max(rows.div_ceil(threads).min(FEW)).max(1);

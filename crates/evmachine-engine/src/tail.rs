@@ -1,16 +1,16 @@
 //! The tau smallest distances of each point to other classes (Alg. 2).
 //!
-//! A [`Problem`] says what is wanted, [`plan`] how it is done, and an executor does it:
+//! A [`Problem`] says what is wanted, a [`Plan`] how it is done, and an executor does it:
 //!
 //! | executor | what it saves | file |
 //! |---|---|---|
-//! | stream | memory: a tile, and twice the tail for each row in flight | [`stream`](executors::stream) |
-//! | tournament | half of the distances: each is offered to both of its ends | [`tournament`](executors::tournament) |
-//! | near | storing and comparing, in few dimensions: most ranks never leave the registers | [`near`](executors::near) |
-//! | exchange | half of the distances between a batch and the model | [`tournament`](executors::tournament) |
-//! | cells | most of the distances, where a recall is asked for: rows meet what lies near | [`cells`](executors::cells) |
-//! | device | the processor: another device does it, and fits as well | [`device`](executors::device) |
-//! | blocks | memory: rows and what they have found lie on a disk | [`stored`](executors::stored) |
+//! | stream | memory: a tile, and twice the tail for each row in flight | `executors/stream.rs` |
+//! | tournament | half of the distances: each is offered to both of its ends | `executors/tournament.rs` |
+//! | near | storing and comparing, in few dimensions: most ranks never leave the registers | `executors/near.rs` |
+//! | exchange | half of the distances between a batch and the model | `executors/tournament.rs` |
+//! | cells | most of the distances, where a recall is asked for: rows meet what lies near | `executors/cells.rs` |
+//! | device | the processor: another device does it, and fits as well | `executors/device.rs` |
+//! | blocks | memory: rows and what they have found lie on a disk | `executors/stored.rs` |
 //!
 //! A tail is sorted, and a distance depends on its pair alone; so tails are the same, bit for bit, for every executor, tile and
 //! number of threads, but for cells, which find the share that was asked for. Another device rounds distances in its own way, and gives the same tails whenever it is asked again.
@@ -21,7 +21,6 @@ pub mod fitted;
 mod meeting;
 pub mod memory;
 pub mod merge;
-mod plan;
 mod select;
 mod smallest;
 pub mod steps;
@@ -43,9 +42,8 @@ pub use self::executors::stored::Stored;
 use self::executors::tournament;
 pub use self::meeting::Found;
 pub(crate) use self::meeting::{Bounding, Side, among, between, gather};
-pub use self::plan::{Bounds, Executor, Plan};
-use self::plan::{Facts, Sides, Wanted};
 use self::smallest::Smallest;
+use crate::plan::{self, Facts, Plan, Sides, Wanted};
 
 /// Columns to measure against, and which of them belong to each class.
 #[derive(Clone, Copy)]
@@ -228,6 +226,19 @@ impl<'a> Problem<'a> {
     /// Values of a tail of that class, at least one; not more than there are negatives.
     fn size(&self, class: u32) -> usize {
         self.sizes[class as usize].min(self.negatives(class as usize))
+    }
+}
+
+/// Points as columns, laid out as the run has room for: by tile if rows lie on a disk, else once, when the first tile is asked for.
+pub fn columns<'a>(
+    run: &Run<'_>,
+    metric: &'a Metric,
+    points: &'a Points<'a>,
+    order: &'a [usize],
+) -> Box<dyn Columns + 'a> {
+    match run.store() {
+        Some(_) => distance::columns_by_tile(metric, points, order),
+        None => distance::columns_later(metric, points, order),
     }
 }
 

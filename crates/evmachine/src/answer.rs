@@ -4,3 +4,4 @@ pub(crate) mod decision;
 pub(crate) mod doubt;
 pub(crate) mod explain;
 pub(crate) mod supports;
+pub(crate) mod threshold;

@@ -248,6 +248,68 @@ pub(crate) fn list(names: &[String]) -> String {
     }
 }
 
+/// Calibration that did not succeed; the model is as it was.
+#[derive(Debug, Clone, PartialEq, Error)]
+#[non_exhaustive]
+pub enum CalibrateError {
+    /// The labels do not fit the rows.
+    #[error(transparent)]
+    Labels(#[from] LabelError),
+    /// A rule about parameters is broken.
+    #[error(transparent)]
+    Params(#[from] ParamsError),
+    /// No row is of a class of the model.
+    #[error(
+        "none of the {rows} rows is of a class that the model knows; calibrate on labelled rows of known classes"
+    )]
+    NoKnownRows {
+        /// Rows given.
+        rows: usize,
+    },
+    /// Nothing to learn the unknown from.
+    #[error("there are no unknown rows to calibrate on")]
+    NoRows,
+    /// The model holds no scores of held-out rows.
+    #[error(
+        "the model has no calibration; train it with a share of mistaken queries instead of a fixed threshold, or \
+         calibrate it on labelled rows that it was not trained on"
+    )]
+    NotCalibrated,
+    /// Fewer strangers than the share takes.
+    #[error(
+        "{} % of strangers takes {needed} of them to set a threshold on, and {rows} were given; give more, or allow a larger share",
+        percent(*.share)
+    )]
+    TooFewStrangers {
+        /// The share of strangers that may be accepted.
+        share: f64,
+        /// Strangers given.
+        rows: usize,
+        /// Strangers needed.
+        needed: usize,
+    },
+    /// A share of known queries that is none.
+    #[error("the share of known queries to be expected is {prior}; it must be above 0 and below 1")]
+    Prior {
+        /// What was given.
+        prior: f64,
+    },
+    /// A false discovery rate that is none.
+    #[error("the false discovery rate is {rate}; it must be above 0 and below 1")]
+    DiscoveryRate {
+        /// What was given.
+        rate: f64,
+    },
+    /// The run ended early: bad features, the metric, a device, a disk, or an observer that asked to stop.
+    #[error(transparent)]
+    Run(#[from] RunError),
+}
+
+/// Per cent, to four digits behind the point.
+pub(crate) fn percent(share: f64) -> f64 {
+    (share * 1e6).round() / 1e4
+}
+
 /// Has what ends a run end an operation.
 macro_rules! ends_with_run {
     ($($error:ty),+) => {
@@ -265,7 +327,7 @@ macro_rules! ends_with_run {
 
 pub(crate) use ends_with_run;
 
-ends_with_run!(FitError, ReduceError, ForgetError, EditError);
+ends_with_run!(FitError, CalibrateError, ReduceError, ForgetError, EditError);
 
 impl From<TailError> for FitError {
     fn from(error: TailError) -> Self {

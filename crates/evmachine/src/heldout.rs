@@ -1,12 +1,9 @@
-//! Rows that were not learned, and what they tell: thresholds, p-values, promises.
+//! Rows that were not learned, and what they tell: scores to compare queries with.
 
 pub(crate) mod beta;
 pub(crate) mod calibration;
-pub(crate) mod discovery;
-pub(crate) mod holdout;
-pub(crate) mod promise;
+pub(crate) mod conformal;
 pub(crate) mod sample;
-pub(crate) mod threshold;
 
 use std::sync::Arc;
 

@@ -7,9 +7,10 @@ use fearless_simd::Level;
 use crate::{Evm, Features, Labels, Metric, Params, Report, Run, Stage, TailSize};
 use evmachine_engine::distance::{self, Tile};
 use evmachine_engine::level::{self, forced};
+use evmachine_engine::plan::{Bounds, Executor};
 use evmachine_engine::points::Points;
 use evmachine_engine::scratch::ScratchFolder;
-use evmachine_engine::tail::{Against, Bounds, Executor, Problem, Rows};
+use evmachine_engine::tail::{Against, Problem, Rows};
 
 /// No whole number of groups, panels or blocks; enough for samples.
 const ROWS: usize = 2_503;

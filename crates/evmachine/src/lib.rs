@@ -69,6 +69,7 @@
 //! whatever the parameters ([`Evm::reach`]).
 
 mod answer;
+mod calibrate;
 mod correct;
 mod cover;
 mod error;
@@ -94,35 +95,36 @@ pub use evmachine_engine::{
 pub use answer::decision::Decision;
 pub use answer::doubt::{Difference, Doubt};
 pub use answer::explain::{ClassEvidence, Explanation, Speaker};
+pub use calibrate::discovery::{Discoveries, UnknownShare};
+pub use calibrate::promise::{Basis, Promise};
 pub use correct::edit::{Edit, EditReport};
 pub use correct::suspects::{Claim, CoverPlace, Suspect, suspects};
 pub use error::{
-    EditError, FeatureError, FitError, ForgetError, LabelError, ParamsError, ReduceError, RunError,
+    CalibrateError, EditError, FeatureError, FitError, ForgetError, LabelError, ParamsError, ReduceError,
+    RunError,
 };
 pub use heldout::calibration::{CalibrationInfo, PValueSteps};
-pub use heldout::discovery::{Discoveries, UnknownShare};
-pub use heldout::promise::{Basis, Promise};
-pub use heldout::threshold::CalibrateError;
 pub use input::fill::{Fill, fill};
 pub use input::labels::{self, Labels, UNKNOWN};
 pub use machine::Machine;
 pub use machine::class::{ClassInfo, ExtremeVector};
 pub use machine::ignored::IgnoredNearby;
-pub use machine::report::{Concern, Report, StageTimes, StatusCounts, TuneAgain};
+pub use machine::report::{Concern, Report, Shares, StageTimes, StatusCounts, TuneAgain};
 pub use machine::score::ClassScore;
 pub use machine::sweep::DecisionRecall;
 pub use model::Evm;
 pub use model::aside::{RowAside, RowHeldOut};
 pub use model::format::{FORMAT_VERSION, FormatError};
 pub use model::origin::{NamesError, RowNames, RowOrigin};
+pub use model::witnesses::WitnessInfo;
 pub use params::rejection::Rejection;
 pub use params::{
     Budget, CheckedParams, Params, ReduceWhen, Reduction, Refit, SHAPE_CAP, TailMemory, TailModel, TailSize,
     Weight,
 };
 pub use pool::{Grouping, Membership, PoolError, SampleId, Strategy, Suggestion, UnknownPool};
+pub use witness::Testimony;
 pub use witness::probe::Probe;
-pub use witness::{Shares, Testimony, WitnessInfo};
 
 /// Room on a disk for what does not fit the memory, and for what an interrupted run has found already.
 pub mod scratch {

@@ -5,6 +5,7 @@ pub(crate) mod format;
 pub(crate) mod job;
 pub(crate) mod ledger;
 pub(crate) mod origin;
+pub(crate) mod witnesses;
 
 use std::sync::Arc;
 

@@ -20,7 +20,7 @@ use crate::error::{FitError, RunError};
 use crate::input::labels::Labels;
 use crate::machine::Machine;
 use crate::machine::fit::{self, Lesson};
-use crate::model::Evm;
+use crate::machine::report::Shares;
 use crate::params::rejection::Rejection;
 use crate::params::{MOST_WEIGHT, Params, TailMemory, Weight};
 use crate::witness::probe::Probe;
@@ -67,18 +67,6 @@ pub(crate) struct Mixture {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Testimony {
-    /// The support in feature space.
-    pub features: f64,
-    /// The machine over logits.
-    pub logits: f64,
-    /// The linear probe.
-    pub probe: f64,
-}
-
-/// How much of a decision each witness is; the shares add up to 1.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-#[non_exhaustive]
-pub struct Shares {
     /// The support in feature space.
     pub features: f64,
     /// The machine over logits.
@@ -352,45 +340,6 @@ impl Witnesses {
             logits.machine.forget(run, class)?;
         }
         Ok(Self { probe: self.probe.without(class), logits, mixture: self.mixture })
-    }
-}
-
-/// The parts of a model that [`Evm::witnesses`] tells: what a decision needs beside the extreme vectors.
-#[derive(Debug, Clone, Copy)]
-#[non_exhaustive]
-pub struct WitnessInfo<'a> {
-    /// The linear probe z.
-    pub probe: &'a Probe,
-    /// The machine over logits l, with the probe whose logits are its features.
-    pub logits: Option<(&'a Probe, &'a Machine)>,
-    /// What the support in feature space is multiplied with.
-    pub feature: f64,
-    /// What `min(l, logit_cap)` is multiplied with.
-    pub logit: f64,
-    /// What `min(z, probe_cap)` is multiplied with.
-    pub linear: f64,
-    /// What is added to the sum of the three.
-    pub offset: f64,
-    /// The largest l that counts.
-    pub logit_cap: f64,
-    /// The largest z that counts.
-    pub probe_cap: f64,
-}
-
-impl Evm {
-    /// The witnesses beside the support in feature space; `None` where that decides alone.
-    pub fn witnesses(&self) -> Option<WitnessInfo<'_>> {
-        let Witnesses { probe, logits, mixture } = self.witnesses.as_deref()?;
-        Some(WitnessInfo {
-            probe,
-            logits: logits.as_ref().map(|logits| (&logits.projection, &logits.machine)),
-            feature: mixture.feature,
-            logit: mixture.logit,
-            linear: mixture.probe,
-            offset: mixture.offset,
-            logit_cap: mixture.logit_cap,
-            probe_cap: mixture.probe_cap,
-        })
     }
 }
 

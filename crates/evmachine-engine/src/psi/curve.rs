@@ -10,10 +10,21 @@
 //!
 //! Classes are compared by it, so that queries far from everything are still ordered.
 
-use crate::device::CurveValues;
 use crate::math;
 use crate::psi::PsiModel;
 use crate::psi::TailModel;
+
+/// Shape, inverse scale and end of a curve.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[repr(C)]
+pub struct CurveValues {
+    /// kappa of `Weibull`, b of `Libmr`, c / s of `Gumbel`.
+    pub shape: f64,
+    /// One over lambda, a, c.
+    pub inverse_scale: f64,
+    /// The distance from which on `Libmr` is 0.
+    pub end: f64,
+}
 
 /// A curve ready for evaluation.
 #[derive(Debug, Clone, Copy)]

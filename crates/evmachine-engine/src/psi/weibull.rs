@@ -7,7 +7,7 @@
 //! ```
 //!
 //! where beta is the shape. g rises from -inf to -mean(t) > 0, so there is exactly one root unless all t are 0;
-//! [`solve`] finds it by Newton steps inside a bracket.
+//! `solve` finds it by Newton steps inside a bracket.
 //!
 //! | tail model | t | fit |
 //! |---|---|---|

@@ -8,13 +8,13 @@ use std::ops::Range;
 
 use fearless_simd::{Simd, dispatch};
 
-use super::plan::{Bounds, Plan, Wanted, place_of_bound};
 use super::select::nth_smallest;
 use super::{Problem, own_columns};
 use crate::distance::{self, Columns, RowBlock, Tile};
 use crate::error::RunError;
 use crate::level::level;
 use crate::metric::Metric;
+use crate::plan::{Bounds, Plan, Wanted, place_of_bound};
 use crate::points::Points;
 
 /// Columns of a sample that are measured at once: their ranks with a block of rows stay near the processor.

@@ -9,8 +9,8 @@ pub(super) mod tournament;
 
 use self::cells::Near;
 use super::Problem;
-use super::plan::{Executor, Plan};
 use crate::error::RunError;
+use crate::plan::{Executor, Plan};
 
 /// Does what is wanted as the plan says.
 pub fn execute<W: Default, R: Send>(

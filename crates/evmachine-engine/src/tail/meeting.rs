@@ -9,12 +9,12 @@ use rayon::prelude::*;
 
 use super::bounds::SampledColumns;
 use super::executors::tournament;
-use super::plan::{Bounds, Executor, LARGEST_SAMPLE, Plan, TILE_ROWS, Wanted, place_of_bound};
 use super::select::keep_smallest;
 use super::{Against, OtherEnd, Problem, Rows, execute, own_columns};
 use crate::distance::{self, Tile};
 use crate::error::RunError;
 use crate::metric::Metric;
+use crate::plan::{Bounds, Executor, LARGEST_SAMPLE, Plan, TILE_ROWS, Wanted, place_of_bound};
 use crate::points::Points;
 use crate::run::{Run, Stage};
 

@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
+use crate::error::CalibrateError;
 use crate::error::{ParamsError, RunError};
-use crate::heldout::threshold::CalibrateError;
 use crate::machine::score::{ClassScore, fallen, score};
 use crate::machine::support::{Best, Scratch};
 use crate::machine::sweep::{Part, Sweep};

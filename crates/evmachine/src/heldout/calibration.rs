@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::heldout::beta::Beta;
-use crate::heldout::promise;
+use crate::heldout::conformal;
 use crate::machine::score::ClassScore;
 use crate::params::TailModel;
 use crate::params::rejection::Rejection;
@@ -229,7 +229,7 @@ impl Calibration {
                 (0..classes as u32)
                     .map(|class| {
                         let own = self.answered(class);
-                        if rule.rows_that_tell(&own) >= promise::rows_needed(rate, confidence) {
+                        if rule.rows_that_tell(&own) >= conformal::rows_needed(rate, confidence) {
                             quantile(&own, rate, &rule, model)
                         } else {
                             shared
@@ -249,7 +249,7 @@ impl Calibration {
         }
         if !self.strangers.is_empty() {
             let count = self.strangers.len();
-            let accepted = promise::mistakes_allowed(count, rate, confidence);
+            let accepted = conformal::mistakes_allowed(count, rate, confidence);
             // Fewer strangers than the rate takes are refused before they come here; the highest of them is what is left then.
             return self.strangers[count - accepted.clamp(1, count)].next_up();
         }
@@ -338,7 +338,7 @@ fn quantile(sorted: &[Scored], rate: f64, rule: &Rule, model: TailModel) -> f64 
     let share = if confidence == 0.0 {
         rate
     } else {
-        promise::mistakes_allowed(count, rate, confidence) as f64 / (count + 1) as f64
+        conformal::mistakes_allowed(count, rate, confidence) as f64 / (count + 1) as f64
     };
     let (total, unit) = total(sorted);
     let (mut below, mut threshold) = (unit, None);
@@ -350,7 +350,7 @@ fn quantile(sorted: &[Scored], rate: f64, rule: &Rule, model: TailModel) -> f64 
         below += row.weight;
     }
     let threshold = threshold.unwrap_or_else(|| {
-        let needed = promise::rows_needed(rate, confidence);
+        let needed = conformal::rows_needed(rate, confidence);
         below_all(sorted, count as f64 / needed as f64).unwrap_or(lowest.min(support_of(model, 0.05)))
     });
     threshold.max(LOWEST)

@@ -12,10 +12,10 @@ mod many;
 use std::sync::Arc;
 use std::time::Instant;
 
+use crate::calibrate::promise::Basis;
 use crate::error::FitError;
-use crate::heldout::holdout::Division;
-use crate::heldout::promise::Basis;
 use crate::heldout::sample::{NewRow, Role, Sample};
+use crate::input::holdout::Division;
 use crate::input::labels::Labels;
 use crate::machine::Machine;
 use crate::machine::fit::{self, Lesson};
@@ -23,7 +23,7 @@ use crate::machine::report::{Report, TuneAgain};
 use crate::model::Evm;
 use crate::params::{CheckedParams, Params, Weight};
 use crate::witness::probe::{Classed, Probe};
-use crate::witness::{LogitMachine, Shares, Witnesses};
+use crate::witness::{LogitMachine, Witnesses};
 use evmachine_engine::features::Features;
 use evmachine_engine::metric::Metric;
 use evmachine_engine::points::Points;
@@ -126,12 +126,6 @@ impl Data<'_> {
 }
 
 impl Evm {
-    /// How much of a decision is the support in feature space, the machine over logits and the linear probe. `None` where
-    /// the first decides alone.
-    pub fn shares(&self) -> Option<Shares> {
-        self.witnesses.as_ref().map(|witnesses| witnesses.mixture.shares())
-    }
-
     /// Brings witnesses and threshold up to a model that has learned more rows, which `self` is: the machine over logits
     /// learns them, the probe is fitted again on them and the sample, from where it was, and rows that were held out join those that
     /// calibrate.

@@ -7,7 +7,7 @@
 //! spread over several batches. With whitening it does not hold: its matrix is that of the first batch.
 
 use crate::error::FitError;
-use crate::heldout::holdout::Division;
+use crate::input::holdout::Division;
 use crate::input::labels::Labels;
 use crate::machine::fit::{Lesson, learn};
 use crate::machine::report::Report;

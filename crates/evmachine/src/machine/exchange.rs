@@ -5,8 +5,9 @@ use crate::machine::Machine;
 use crate::machine::batch::Batch;
 use crate::machine::refit;
 use crate::params::{Refit, TailMemory};
+use evmachine_engine::plan::{Executor, Plan};
 use evmachine_engine::run::{Run, Stage};
-use evmachine_engine::tail::{self, Against, Executor, OtherEnd, Plan, Problem};
+use evmachine_engine::tail::{self, Against, OtherEnd, Problem};
 
 /// Distances between new points and extreme vectors of other classes, sorted.
 pub(crate) struct Exchanged {

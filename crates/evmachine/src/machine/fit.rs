@@ -21,12 +21,12 @@ use crate::machine::refit;
 use crate::machine::report::{Report, StageTimes};
 use crate::machine::tail_memory::{NewTails, forget_tails, keeps_tails, remember_tails};
 use crate::params::TailMemory;
-use evmachine_engine::distance::{self, Columns};
+use evmachine_engine::distance::Columns;
 use evmachine_engine::features::Features;
 use evmachine_engine::psi::{FitStatus, PsiModel};
 use evmachine_engine::run::{Run, Stage};
 use evmachine_engine::tail::fitted::{Fit, Whole, Wish};
-use evmachine_engine::tail::{Against, Problem, Rows};
+use evmachine_engine::tail::{self, Against, Problem, Rows};
 
 /// What a model learns from.
 #[derive(Clone, Copy)]
@@ -80,7 +80,7 @@ fn learn_here(run: &Run<'_>, old: &Machine, lesson: &Lesson<'_>) -> Result<(Mach
     let sizes: Vec<usize> = model.classes.iter().map(|class| class.tail_size).collect();
 
     let clock = Instant::now();
-    let columns = distance::columns_of_run(run, metric, &batch.points, &batch.order);
+    let columns = tail::columns(run, metric, &batch.points, &batch.order);
     let old_ranges = model.ranges();
     let strangers = Strangers::new(&model);
     let mut met = against(old, columns.as_ref(), &batch, &old_ranges, &strangers);

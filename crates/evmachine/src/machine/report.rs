@@ -6,10 +6,21 @@ use std::time::Duration;
 use serde::{Serialize, Serializer};
 
 use crate::params::{Params, TailMemory, TailSize};
-use crate::witness::Shares;
+use evmachine_engine::plan::Plan;
 use evmachine_engine::psi::{FitStatus, PsiModel};
 use evmachine_engine::search::TailRecall;
-use evmachine_engine::tail::Plan;
+
+/// How much of a decision each witness is; the shares add up to 1.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Shares {
+    /// The support in feature space.
+    pub features: f64,
+    /// The machine over logits.
+    pub logits: f64,
+    /// The linear probe.
+    pub probe: f64,
+}
 
 /// What a fit or an update did. A fit is an update of an empty model: all of its classes are new.
 ///

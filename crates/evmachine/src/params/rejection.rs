@@ -4,6 +4,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::error::percent;
+
 /// What decides how much support a query needs to be accepted.
 ///
 /// The shares are kept on rows that the model did not learn, anew at every update; the threshold is then part of the model
@@ -70,11 +72,6 @@ impl fmt::Display for Rejection {
             Rejection::FalseKnown(rate) => write!(formatter, "{} % of unknown accepted", percent(*rate)),
         }
     }
-}
-
-/// Per cent, to four digits behind the point.
-pub(crate) fn percent(share: f64) -> f64 {
-    (share * 1e6).round() / 1e4
 }
 
 /// A number, or an object of one entry.

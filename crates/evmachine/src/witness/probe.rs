@@ -12,7 +12,7 @@ use rayon::prelude::*;
 use self::descent::{Curvature, Tolerance, minimize};
 pub(crate) use self::rows::{Coefficients, ProbeRows};
 use crate::error::{FeatureError, FitError, LabelError, RunError};
-use crate::heldout::holdout::{self, Holdout};
+use crate::input::holdout::{self, Holdout};
 use crate::input::labels::Labels;
 use crate::input::standard::Standard;
 use crate::witness::stacking;

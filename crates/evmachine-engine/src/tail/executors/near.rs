@@ -12,8 +12,8 @@ use rayon::prelude::*;
 use super::tournament::{self, Block};
 use crate::distance::{GROUP, Near, Pairs};
 use crate::error::RunError;
+use crate::plan::{Plan, TILE_ROWS};
 use crate::tail::bounds::SampledColumns;
-use crate::tail::plan::{Plan, TILE_ROWS};
 use crate::tail::{Against, Problem, Rows};
 
 /// Points that lie close together in the order of a class.

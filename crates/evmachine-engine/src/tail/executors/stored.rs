@@ -10,6 +10,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use crate::error::RunError;
+use crate::plan::{Executor, Plan};
 use crate::points::Points;
 use crate::psi::FitRule;
 use crate::psi::weibull::{Workspace, fit_tail};
@@ -19,7 +20,6 @@ use crate::scratch::{self, Scratch};
 use crate::tail::meeting::{Bounding, Found, Side, among, between, gather};
 use crate::tail::memory::OPEN_TAIL;
 use crate::tail::memory::TailMemory;
-use crate::tail::plan::{Executor, Plan};
 use crate::tail::{Against, Problem, execute};
 
 /// Fits of all rows, with what is remembered of each tail in memory; whole tails are in the scratch.

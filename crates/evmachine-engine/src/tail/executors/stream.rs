@@ -6,9 +6,9 @@ use rayon::prelude::*;
 
 use crate::distance::{RowBlock, Tile};
 use crate::error::RunError;
+use crate::plan::Plan;
 use crate::run::Meter;
 use crate::tail::bounds::SampledColumns;
-use crate::tail::plan::Plan;
 use crate::tail::smallest::Smallest;
 use crate::tail::{Against, Problem, distances};
 

@@ -14,9 +14,9 @@ use rayon::prelude::*;
 use super::stream::complete;
 use crate::distance::{RowBlock, Tile};
 use crate::error::RunError;
+use crate::plan::{Executor, Plan, TILE_ROWS};
 use crate::run::Meter;
 use crate::tail::bounds::SampledColumns;
-use crate::tail::plan::{Executor, Plan, TILE_ROWS};
 use crate::tail::smallest::{Smallest, offer_both};
 use crate::tail::{OtherEnd, Problem, distances};
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{Data, fit};
 use crate::error::FitError;
 use crate::heldout::calibration::Apart;
-use crate::heldout::holdout::some_of;
+use crate::input::holdout::some_of;
 use crate::model::Evm;
 use crate::params::Params;
 use crate::params::rejection::Rejection;

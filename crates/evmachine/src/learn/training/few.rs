@@ -8,10 +8,10 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::Data;
+use crate::calibrate::rows::{Verdict, sharpness};
 use crate::error::FitError;
-use crate::heldout::holdout::Folds;
 use crate::heldout::sample::{NewRow, Role, Sample};
-use crate::heldout::threshold::{Verdict, sharpness};
+use crate::input::holdout::Folds;
 use crate::machine::Machine;
 use crate::machine::report::Report;
 use crate::model::Evm;

@@ -5,8 +5,8 @@ use std::time::Instant;
 
 use super::{Data, FEW_FOR_ONE_FIT};
 use crate::error::FitError;
-use crate::heldout::holdout::Division;
 use crate::heldout::sample::{NewRow, Role, Sample};
+use crate::input::holdout::Division;
 use crate::machine::Machine;
 use crate::machine::report::Report;
 use crate::model::Evm;

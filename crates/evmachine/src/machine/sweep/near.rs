@@ -84,13 +84,13 @@ impl fmt::Display for DecisionRecall {
 }
 
 /// The best class by the scores of a query, and its class if it is known.
-pub(crate) type Call = dyn Fn(&[ClassScore]) -> (usize, Option<usize>) + Sync;
+pub(crate) type Call<'a> = dyn Fn(&[ClassScore]) -> (usize, Option<usize>) + Sync + 'a;
 
 /// What calls queries, for measuring how many extreme vectors they have to meet.
 pub(crate) struct Caller<'a> {
     /// Rows like those that will come, as they came, and the number of each. Without any, extreme vectors stand in.
     pub(crate) rows: Option<(Features<'a>, &'a [u64])>,
-    pub(crate) call: &'a Call,
+    pub(crate) call: &'a Call<'a>,
 }
 
 impl Machine {

@@ -146,7 +146,7 @@ impl Evm {
 
     /// Whether a file of version 2 cannot hold the model.
     pub(super) fn is_beyond(&self) -> bool {
-        let plain = crate::Params::paper();
+        let plain = crate::params::Params::paper();
         self.machine.standard.is_some()
             || self.witnesses.is_some()
             || self.machine.params.standardize

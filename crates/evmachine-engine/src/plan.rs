@@ -10,7 +10,7 @@ use serde::Serialize;
 /// With fewer rows, all of them meet in one tile or two, and there is nothing to save.
 const FEWEST: usize = 2 * TILE_ROWS + 1;
 /// Rows that are laid out and measured together; whole groups and panels of the kernel.
-pub(super) const TILE_ROWS: usize = 96;
+pub(crate) const TILE_ROWS: usize = 96;
 /// From so many dimensions on, computing a distance once saves more than offering it to two tails costs (`cargo bench -p
 /// evmachine --bench stages -- savings`).
 const HALVES: usize = 8;
@@ -19,7 +19,7 @@ const HALVES: usize = 8;
 const NEAR_SHARE: usize = 16;
 /// One column in so many is sampled, and at most and at least so many: on Letter 512 and 1,024 take 1 to 2 % longer.
 const SAMPLED: usize = 12;
-pub(super) const LARGEST_SAMPLE: usize = 768;
+pub(crate) const LARGEST_SAMPLE: usize = 768;
 const SMALLEST_SAMPLE: usize = 128;
 /// Rows of a block from a disk at least: fewer take longer to lay out than to measure.
 const LEAST_BLOCK: usize = 960;
@@ -245,7 +245,7 @@ fn sample_size(facts: &Facts<'_>) -> Option<usize> {
 
 /// Which of a sample's values, of which `own` are of the class itself, is taken as the bound, counted from 1: three deviations above
 /// what is expected of the tail.
-pub(super) fn place_of_bound(wanted: &Wanted, sampled: usize, own: usize) -> usize {
+pub(crate) fn place_of_bound(wanted: &Wanted, sampled: usize, own: usize) -> usize {
     let share = (sampled - own) as f64 / wanted.negatives.max(1) as f64;
     let expected = share * wanted.size as f64;
     (expected + 3.0 * expected.sqrt() + 1.0).ceil() as usize

@@ -6,7 +6,7 @@
 
 use serde::Serialize;
 
-use crate::heldout::threshold::CalibrateError;
+use crate::error::CalibrateError;
 use crate::model::Evm;
 
 /// P-values above this are those of known queries, but for few, in the estimate of how many there are.

@@ -1,0 +1,79 @@
+//! Where the model rejects, and what scores mean as probabilities.
+
+use crate::error::CalibrateError;
+use crate::heldout::beta::Beta;
+use crate::heldout::calibration::{self, CalibrationInfo, PValueSteps};
+use crate::machine::score::ClassScore;
+use crate::model::Evm;
+use crate::params::rejection::Rejection;
+use evmachine_engine::psi::curve::support_of;
+
+/// Below this support, which falls by far more, a query is nearest to an ignored sample or out of reach.
+const FALLEN: f64 = -1e6;
+
+impl Evm {
+    /// The support from which on a query of the first class is accepted; the same for all classes but under
+    /// [`Rejection::FalseUnknownPerClass`].
+    pub fn threshold(&self) -> f64 {
+        self.threshold_of(0)
+    }
+
+    /// The support from which on a query whose best class is this one is accepted.
+    pub fn threshold_of(&self, class: usize) -> f64 {
+        let (model, rule) = (self.machine.params.tail_model, self.machine.params.rejection_threshold);
+        match (rule, &self.held.calibration) {
+            (Rejection::Probability(delta), _) => support_of(model, delta),
+            (Rejection::Support(support), _) => support,
+            (_, Some(calibration)) if self.machine.ignored.is_empty() => calibration.thresholds[class],
+            // However few rows it rests on, it stays above what is nearest to an ignored sample.
+            (_, Some(calibration)) => calibration.thresholds[class].max(FALLEN),
+            // Nothing could be held out.
+            (_, None) => support_of(model, 0.05),
+        }
+    }
+
+    /// Whether a score is not that of a row nearest to an ignored sample.
+    pub(crate) fn stands(&self, score: f64) -> bool {
+        self.machine.ignored.is_empty() || score > FALLEN
+    }
+
+    /// What the threshold rests on; `None` where nothing was held out.
+    pub fn calibration(&self) -> Option<CalibrationInfo> {
+        self.held.calibration.as_ref().map(|calibration| calibration.info())
+    }
+
+    /// The conformal p-value of a decision's score: the share of known queries that score no higher. Uniform for known
+    /// queries, small for unknown ones. `None` without calibration.
+    pub fn p_value(&self, score: ClassScore) -> Option<f64> {
+        self.held.calibration.as_ref().map(|calibration| calibration.p_value(score.support))
+    }
+
+    /// What p-values are made of, for exports that compute them elsewhere. `None` without calibration.
+    pub fn p_value_steps(&self) -> Option<PValueSteps> {
+        self.held.calibration.as_ref().map(|calibration| calibration.steps())
+    }
+
+    /// P(known) of a decision's score, `prior` being the share of known queries to be expected. `None` without calibration.
+    ///
+    /// # Errors
+    ///
+    /// If `prior` is not between 0 and 1.
+    pub fn probability_known(&self, score: ClassScore, prior: f64) -> Result<Option<f64>, CalibrateError> {
+        if !(prior > 0.0 && prior < 1.0) {
+            return Err(CalibrateError::Prior { prior });
+        }
+        let p_value = self.p_value(score);
+        Ok(p_value.map(|p_value| calibration::probability_known(p_value, self.strangers(), prior)))
+    }
+
+    fn strangers(&self) -> Beta {
+        let [a, b] = self.machine.params.strangers;
+        Beta { a, b }
+    }
+
+    /// P(class | known) of the scores of a query, which sums to 1. `None` without calibration.
+    pub fn class_probabilities(&self, scores: &[ClassScore]) -> Option<Vec<f64>> {
+        let calibration = self.held.calibration.as_ref()?;
+        Some(calibration::class_probabilities(scores, calibration.sharpness))
+    }
+}

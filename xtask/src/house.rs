@@ -12,6 +12,8 @@ const PICTURE: &str = "docs/images/house.svg";
 const WIDTH: usize = 1180;
 const ROW: usize = 22;
 const GAP: usize = 12;
+/// Room for the name of a room.
+const NAMES: usize = 110;
 
 /// Draws the picture anew.
 pub(crate) fn draw(root: &Path) -> Result<(), String> {
@@ -32,6 +34,7 @@ pub(crate) fn check(root: &Path) -> Result<(), String> {
 /// A box of the picture.
 struct Block {
     name: String,
+    width: usize,
     lines: Vec<(String, String)>,
 }
 
@@ -55,11 +58,17 @@ fn picture(root: &Path) -> Result<String, String> {
     let mut y = 64;
     for level in (0..floors).rev() {
         let here = crates.iter().filter(|one| floor[one.name.as_str()] == level);
-        let blocks: Vec<Block> = here.map(|one| block(root, one)).collect::<Result<_, _>>()?;
-        let width = (WIDTH - GAP * (blocks.len() + 1)) / blocks.len().max(1);
+        let here: Vec<&Crate> = here.collect();
+        let share = |one: &Crate| if HELD.contains(&one.name.as_str()) { 4 } else { 1 };
+        let shares: usize = here.iter().map(|one| share(one)).sum();
+        let unit = (WIDTH - GAP * (here.len() + 1)) / shares.max(1);
+        let blocks: Vec<Block> =
+            here.iter().map(|one| block(root, one, unit * share(one))).collect::<Result<_, _>>()?;
         let height = blocks.iter().map(Block::height).max().unwrap_or(0);
-        for (at, block) in blocks.iter().enumerate() {
-            paint(&mut drawing, block, (GAP + at * (width + GAP), y), (width, height));
+        let mut x = GAP;
+        for block in &blocks {
+            paint(&mut drawing, block, (x, y), height);
+            x += block.width + GAP;
         }
         y += height + GAP;
     }
@@ -73,9 +82,9 @@ fn picture(root: &Path) -> Result<String, String> {
     ))
 }
 
-fn block(root: &Path, one: &Crate) -> Result<Block, String> {
+fn block(root: &Path, one: &Crate, width: usize) -> Result<Block, String> {
     if !HELD.contains(&one.name.as_str()) {
-        return Ok(Block { name: one.name.clone(), lines: wrapped(&one.description, 26) });
+        return Ok(Block { name: one.name.clone(), width, lines: wrapped(&one.description, width / 7) });
     }
     let files = layers::sources(root, &one.name)?;
     let graph = layers::rooms(&files);
@@ -83,10 +92,19 @@ fn block(root: &Path, one: &Crate) -> Result<Block, String> {
     let about = |room: &str| {
         let file = files.iter().find(|(path, _)| path == &format!("{room}.rs"));
         let first = file.and_then(|(_, text)| text.lines().next()).unwrap_or_default();
-        first.trim_start_matches("//!").trim().to_owned()
+        fitting(first.trim_start_matches("//!").trim(), (width - NAMES) / 7)
     };
     let lines = order.iter().rev().map(|room| (room.clone(), about(room))).collect();
-    Ok(Block { name: one.name.clone(), lines })
+    Ok(Block { name: one.name.clone(), width, lines })
+}
+
+/// The text, or what stands before a mark in it, if it is longer than so many characters.
+fn fitting(text: &str, most: usize) -> String {
+    let ends = [": ", "; ", ", "].iter().filter_map(|mark| text.find(mark));
+    match ends.min().filter(|_| text.len() > most) {
+        Some(end) => format!("{}.", &text[..end]),
+        None => text.to_owned(),
+    }
 }
 
 /// Text in lines of about so many characters, without names.
@@ -106,7 +124,8 @@ fn wrapped(text: &str, width: usize) -> Vec<(String, String)> {
     lines.into_iter().map(|line| (String::new(), line)).collect()
 }
 
-fn paint(drawing: &mut String, block: &Block, (x, y): (usize, usize), (width, height): (usize, usize)) {
+fn paint(drawing: &mut String, block: &Block, (x, y): (usize, usize), height: usize) {
+    let width = block.width;
     let is_open = block.lines.iter().any(|(name, _)| !name.is_empty());
     let fill = if is_open { "#eef6ff" } else { "#f6f8fa" };
     // Writing to a string does not fail.
@@ -120,7 +139,7 @@ fn paint(drawing: &mut String, block: &Block, (x, y): (usize, usize), (width, he
     );
     for (at, (name, about)) in block.lines.iter().enumerate() {
         let y = y + 26 + (at + 1) * ROW;
-        let shift = if is_open { 110 } else { 0 };
+        let shift = if is_open { NAMES } else { 0 };
         if !name.is_empty() {
             let _ = writeln!(
                 drawing,

@@ -1,11 +1,10 @@
 //! How well the probabilities of a model hold on rows whose truth is known.
 
-use evmachine::{CalibrateError, Evm, Features, Labels};
+use evmachine::{CalibrateError, Evm, Features, Labels, Run};
 use evmachine_eval::Reliability;
 use evmachine_plot::{Picture, Reliability as Diagram, reliability as draw};
 
 use crate::failure::{Failure, Kind};
-use crate::interrupt;
 
 const BINS: usize = 10;
 /// Known and unknown rows are weighed so that they come alike often.
@@ -27,6 +26,7 @@ pub(crate) struct Seen {
 impl Seen {
     /// Asks a calibrated model about labelled rows and unknown ones.
     pub(crate) fn new(
+        run: &Run<'_>,
         evm: &Evm,
         features: &Features<'_>,
         labels: &Labels,
@@ -52,7 +52,7 @@ impl Seen {
             (features.select(&rows), known_truth),
             (unknown.select(&(0..unknown.rows()).collect::<Vec<_>>()), vec![None; unknown.rows()]),
         ] {
-            let answers = evm.for_each_query(&interrupt::run(), &part, |row, scores| {
+            let answers = evm.for_each_query(run, &part, |row, scores| {
                 let decision = evm.decision(scores);
                 let classes = evm.class_probabilities(scores).expect(CALIBRATED);
                 let known = evm.probability_known(decision.score(), PRIOR).ok().flatten().expect(CALIBRATED);

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+use evmachine::device::Device;
 use evmachine::{Observer, Run, Stage};
-use evmachine_cuda::Cuda;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::failure::{Failure, Kind};
@@ -22,7 +22,7 @@ pub struct Console {
     terminal: bool,
     /// Bytes.
     memory: Option<usize>,
-    device: Option<Arc<Cuda>>,
+    device: Option<Arc<dyn Device>>,
 }
 
 impl Console {
@@ -31,18 +31,28 @@ impl Console {
     }
 
     /// Has library calls use the device.
-    pub(crate) fn use_device(&mut self, device: Cuda) {
-        self.device = Some(Arc::new(device));
+    pub(crate) fn use_device(&mut self, device: Arc<dyn Device>) {
+        self.device = Some(device);
     }
 
     /// The device, if one is used.
-    pub(crate) fn device(&self) -> Option<&Arc<Cuda>> {
+    pub(crate) fn device(&self) -> Option<&Arc<dyn Device>> {
         self.device.as_ref()
     }
 
     /// A library call that is watched, keeps to the memory it was given, and uses the device that was asked for.
     pub fn run<'a>(&'a self, progress: &'a Progress) -> Run<'a> {
-        let run = Run::new().observer(progress);
+        self.run_for(progress)
+    }
+
+    /// As [`run`](Self::run), without a bar: one of many calls, or a short one.
+    pub fn quiet_run(&self) -> Run<'_> {
+        self.run_for(&interrupt::Watch)
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "the one place where runs are made")]
+    fn run_for<'a>(&'a self, observer: &'a dyn Observer) -> Run<'a> {
+        let run = Run::new().observer(observer);
         let run = self.memory.map_or(run, |bytes| run.memory(bytes));
         self.device.as_ref().map_or(run, |device| run.device(device.as_ref()))
     }

@@ -1,7 +1,9 @@
 //! What does the heavy work: the processor, or a device.
 
 use std::str::FromStr;
+use std::sync::Arc;
 
+use evmachine::device::Device as _;
 use evmachine_cuda::Cuda;
 
 use crate::console::Console;
@@ -33,37 +35,36 @@ impl FromStr for DeviceName {
     }
 }
 
-/// Opens the device that was asked for. What was named and cannot be used is an error; `auto` says what it took.
-pub(crate) fn open(name: DeviceName, console: &mut Console) -> Result<(), Failure> {
-    match name {
-        DeviceName::Processor => Ok(()),
+/// Opens the device that was asked for, and has the console use it. What was named and cannot be used is an error; `auto` says what it took.
+pub(crate) fn open(name: DeviceName, console: &mut Console) -> Result<Option<Arc<Cuda>>, Failure> {
+    let device = match name {
+        DeviceName::Processor => return Ok(None),
         DeviceName::Cuda(number) => {
             let device = Cuda::open(number)
                 .map_err(|error| Failure::new(Kind::Usage, format!("--device cuda:{number}: {error}")))?;
-            console.detail(format!("on {}", evmachine::device::Device::name(&device)));
-            console.use_device(device);
-            Ok(())
+            console.detail(format!("on {}", device.name()));
+            device
         }
-        DeviceName::Auto => {
-            match Cuda::open(0) {
-                Ok(device) => {
-                    let device = device.where_it_pays();
-                    console.say(format!(
-                        "{} does what is worth sending, the processor the rest",
-                        evmachine::device::Device::name(&device)
-                    ));
-                    console.use_device(device);
-                }
-                Err(reason) => console.say(format!("on the processor: {reason}")),
+        DeviceName::Auto => match Cuda::open(0) {
+            Ok(device) => {
+                let device = device.where_it_pays();
+                console.say(format!("{} does what is worth sending, the processor the rest", device.name()));
+                device
             }
-            Ok(())
-        }
-    }
+            Err(reason) => {
+                console.say(format!("on the processor: {reason}"));
+                return Ok(None);
+            }
+        },
+    };
+    let device = Arc::new(device);
+    console.use_device(device.clone());
+    Ok(Some(device))
 }
 
 /// Says that the processor had to take over, if it had to.
-pub(crate) fn close(console: &Console) {
-    if let Some(error) = console.device().and_then(|device| device.failed()) {
+pub(crate) fn close(console: &Console, device: Option<&Cuda>) {
+    if let Some(error) = device.and_then(Cuda::failed) {
         console.warn(format!("{error}; the processor did the rest"));
     }
 }

@@ -334,7 +334,8 @@ impl From<StoreError> for Failure {
             StoreError::DuplicateId { .. }
             | StoreError::RepeatedId { .. }
             | StoreError::LargePicture { .. }
-            | StoreError::DetailCount { .. } => of_kind(Kind::Data),
+            | StoreError::DetailCount { .. }
+            | StoreError::DecisionCount { .. } => of_kind(Kind::Data),
             StoreError::NotAPool { .. } => {
                 of_kind(Kind::Usage).hint("`evmachine pool init POOL MODEL` makes one")
             }

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use evmachine::{Observer, Run, Stage};
+use evmachine::{Observer, Stage};
 
 use crate::failure::Failure;
 
@@ -20,17 +20,12 @@ pub(crate) fn listen() {
 }
 
 /// Ends a library call on Ctrl-C, and says nothing.
-struct Watch;
+pub(crate) struct Watch;
 
 impl Observer for Watch {
     fn progress(&self, _: Stage, _: u64, _: u64) -> ControlFlow<()> {
         flow()
     }
-}
-
-/// A library call that stops on Ctrl-C.
-pub fn run() -> Run<'static> {
-    Run::new().observer(&Watch)
 }
 
 /// Whether to go on, for those who are asked.

@@ -23,6 +23,8 @@ mod parameters;
 mod picture;
 pub mod program;
 mod promised;
+#[cfg(test)]
+mod recorded;
 mod rejection;
 mod report;
 mod rows;

@@ -44,8 +44,11 @@ pub fn run(common: &CommonArguments, command: impl FnOnce(&Console) -> Result<()
     let memory = common.memory.map(|memory| memory.bytes);
     let mut console = Console::new(common.quiet, common.verbose, memory);
     let prepared = prepare(common, &console).and_then(|()| device::open(common.device, &mut console));
-    let done = prepared.and_then(|()| command(&console)).and_then(|()| printed());
-    device::close(&console);
+    let done = prepared.and_then(|device| {
+        let done = command(&console).and_then(|()| printed());
+        device::close(&console, device.as_deref());
+        done
+    });
     if let Some(megabytes) = peak_memory() {
         console.detail(format!("peak memory {megabytes:.0} MB"));
     }

@@ -1,6 +1,6 @@
 //! The Extreme Value Machine on NVIDIA devices.
 //!
-//! [`Cuda`] is an [`Device`](evmachine_engine::device::Device): tails with their fits, covers and supports are found on the device, and only vectors and
+//! [`Cuda`] is an [`Device`]: tails with their fits, covers and supports are found on the device, and only vectors and
 //! models cross the bus. Nothing of CUDA is needed to build this, and nothing to run without it: the driver, cuBLAS and NVRTC are looked
 //! for when a device is [opened](Cuda::open), and what is missing is named.
 //!

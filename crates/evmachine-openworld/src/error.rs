@@ -203,6 +203,14 @@ pub enum StoreError {
         /// Details given.
         found: usize,
     },
+    /// Not as many decisions as rows.
+    #[error("{found} decisions for {rows} rows")]
+    DecisionCount {
+        /// Rows given.
+        rows: usize,
+        /// Decisions given.
+        found: usize,
+    },
     /// A picture that is no small one.
     #[error(
         "row {row}: a picture of {bytes} bytes; at most {limit} are kept, so make it smaller or keep a link"

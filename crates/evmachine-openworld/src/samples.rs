@@ -2,6 +2,7 @@
 
 use rusqlite::{OptionalExtension, Row, params};
 use serde::Serialize;
+use std::borrow::Cow;
 
 use evmachine::{Decision, Evm, Features, Run};
 
@@ -157,11 +158,30 @@ impl Pool {
         details: &[NewSample],
         which: Which,
     ) -> Result<Vec<Outcome>, StoreError> {
+        self.add_decided(run, features, None, details, which)
+    }
+
+    /// As [`add`](Self::add), with decisions that were made already, by the version of that hash. They are made again only if another
+    /// version has become live meanwhile.
+    pub fn add_decided(
+        &mut self,
+        run: &Run<'_>,
+        features: &Features<'_>,
+        decided: Option<(&str, &[Decision])>,
+        details: &[NewSample],
+        which: Which,
+    ) -> Result<Vec<Outcome>, StoreError> {
         self.check_rows(features, details)?;
+        if let Some((_, decisions)) = decided.filter(|(_, decisions)| decisions.len() != features.rows()) {
+            return Err(StoreError::DecisionCount { rows: features.rows(), found: decisions.len() });
+        }
         loop {
             let hash = self.names()?.live;
             let live = self.live()?;
-            let decisions = live.decide_with(run, features)?;
+            let decisions = match decided {
+                Some((version, decisions)) if version == hash => Cow::Borrowed(decisions),
+                _ => Cow::Owned(live.decide_with(run, features)?),
+            };
             let added = self.write(|write| {
                 if write.live_hash()? != hash {
                     return Err(StoreError::ChangedMeanwhile);

@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::{Extension, Json};
-use evmachine::Run;
-use evmachine_openworld::{Answer, NewSample, StoreError, Target, Which};
+use evmachine_openworld::{Answer, NewSample, StoreError, Target};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use utoipa::ToSchema;
@@ -15,7 +14,7 @@ use crate::extract;
 use crate::guard::Caller;
 use crate::problem::Problem;
 use crate::rows::Matrix;
-use crate::service::Service;
+use crate::service::{Service, run_here};
 use crate::v1::predict::{self, Keep};
 
 /// Whether it answers.
@@ -201,7 +200,7 @@ pub(crate) async fn webhook(
     let columns = row.len();
     let matrix = Matrix { values: row, rows: 1, columns }.checked(&service.live.get().model, 1)?;
     let shown = NewSample { id: Some(name_of(id)), text: task.data.text, ..NewSample::default() };
-    let outcomes = service.writer.add(matrix.values, vec![shown], Which::All).await?;
+    let outcomes = service.writer.add(matrix.values, vec![shown], None).await?;
     let person = caller.person(Some("label studio".to_owned()));
     let event = service
         .writer
@@ -209,7 +208,7 @@ pub(crate) async fn webhook(
             let samples: Vec<i64> =
                 outcomes.iter().filter_map(evmachine_openworld::Outcome::sample).collect();
             match pool.answer(
-                &Run::new(),
+                &run_here(),
                 &Target::Samples(&samples),
                 Answer::Label(&label),
                 person.as_deref(),

@@ -130,6 +130,7 @@ impl From<StoreError> for Problem {
             | Error::AmbiguousVersion { .. }
             | Error::RepeatedId { .. }
             | Error::DetailCount { .. }
+            | Error::DecisionCount { .. }
             | Error::LargePicture { .. }
             | Error::EmptyName
             | Error::Features(_)

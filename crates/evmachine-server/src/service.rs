@@ -130,7 +130,13 @@ impl Service {
 
 /// A call that uses the device, if there is one.
 pub(crate) fn run_on(device: Option<&Arc<dyn Device>>) -> Run<'_> {
-    device.map_or(Run::new(), |device| Run::new().device(device.as_ref()))
+    device.map_or(run_here(), |device| run_here().device(device.as_ref()))
+}
+
+/// A call of the processor alone. Groups are kept by it, so that they are the same with a device and without.
+#[expect(clippy::disallowed_methods, reason = "the one place where runs are made")]
+pub(crate) fn run_here() -> Run<'static> {
+    Run::new()
 }
 
 /// Lowers the priority of this thread, where the system lets each thread have its own.
@@ -145,7 +151,7 @@ fn give_way() {
 /// Publishes the live version where it has changed, and does a part of what is due since; whether more is.
 pub(crate) fn tend(pool: &mut Pool, live: &LiveModel) -> bool {
     publish(pool, live);
-    match pool.refresh_some(&Run::new()) {
+    match pool.refresh_some(&run_here()) {
         Ok(done) => !done,
         Err(error) => {
             eprintln!("error: {error}");

@@ -6,13 +6,13 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use evmachine::{Features, Run};
+use evmachine::{Decision, Features};
 use evmachine_openworld::{NewSample, Outcome, Pool, StoreError, Which};
 use tokio::sync::oneshot;
 
 use crate::live::LiveModel;
 use crate::problem::Problem;
-use crate::service::{PERIOD, publish, tend};
+use crate::service::{PERIOD, publish, run_here, tend};
 use crate::settings::StartError;
 
 /// Calls that may wait; more are refused.
@@ -34,12 +34,19 @@ enum Job {
     End,
 }
 
-/// Rows to be taken in.
+/// Rows to be taken in, known or not.
 pub(crate) struct Addition {
     pub(crate) values: Vec<f32>,
     pub(crate) details: Vec<NewSample>,
-    pub(crate) which: Which,
+    /// The version that decided on them, and what it said; without it, the live version decides.
+    pub(crate) decided: Option<(String, Vec<Decision>)>,
     done: oneshot::Sender<Result<Vec<Outcome>, StoreError>>,
+}
+
+impl Addition {
+    fn version(&self) -> Option<&str> {
+        self.decided.as_ref().map(|(version, _)| version.as_str())
+    }
 }
 
 impl Store {
@@ -102,10 +109,10 @@ impl Store {
         &self,
         values: Vec<f32>,
         details: Vec<NewSample>,
-        which: Which,
+        decided: Option<(String, Vec<Decision>)>,
     ) -> Result<Vec<Outcome>, Problem> {
         let (done, result) = oneshot::channel();
-        self.send(Job::Add(Addition { values, details, which, done }))?;
+        self.send(Job::Add(Addition { values, details, decided, done }))?;
         result.await.map_err(|_| ended())?.map_err(Problem::from)
     }
 
@@ -167,7 +174,7 @@ fn execute(pool: &mut Pool, queue: &Receiver<Job>, job: Job) -> Option<Job> {
             let mut together = vec![first];
             while rows < TOGETHER {
                 match queue.try_recv() {
-                    Ok(Job::Add(addition)) if addition.which == together[0].which => {
+                    Ok(Job::Add(addition)) if addition.version() == together[0].version() => {
                         rows += addition.details.len();
                         together.push(addition);
                     }
@@ -191,7 +198,11 @@ fn add(pool: &mut Pool, together: Vec<Addition>) {
         let values: Vec<f32> = together.iter().flat_map(|addition| addition.values.iter().copied()).collect();
         let details: Vec<NewSample> =
             together.iter().flat_map(|addition| addition.details.iter().cloned()).collect();
-        if let Ok(outcomes) = add_rows(pool, values, &details, together[0].which) {
+        let decisions = together.iter().filter_map(|addition| addition.decided.as_ref());
+        let decisions: Vec<Decision> =
+            decisions.flat_map(|(_, decisions)| decisions.iter().copied()).collect();
+        let decided = together[0].version().map(|version| (version, &decisions[..]));
+        if let Ok(outcomes) = add_rows(pool, values, &details, decided) {
             let mut outcomes = outcomes.into_iter();
             for addition in together {
                 let own = outcomes.by_ref().take(addition.details.len()).collect();
@@ -200,8 +211,9 @@ fn add(pool: &mut Pool, together: Vec<Addition>) {
             return;
         }
     }
-    for Addition { values, details, which, done } in together {
-        let _ = done.send(add_rows(pool, values, &details, which));
+    for Addition { values, details, decided, done } in together {
+        let decided = decided.as_ref().map(|(version, decisions)| (version.as_str(), &decisions[..]));
+        let _ = done.send(add_rows(pool, values, &details, decided));
     }
 }
 
@@ -209,10 +221,10 @@ fn add_rows(
     pool: &mut Pool,
     values: Vec<f32>,
     details: &[NewSample],
-    which: Which,
+    decided: Option<(&str, &[Decision])>,
 ) -> Result<Vec<Outcome>, StoreError> {
     let features = Features::new(values, pool.dimensions())?;
-    pool.add(&Run::new(), &features, details, which)
+    pool.add_decided(&run_here(), &features, decided, details, Which::All)
 }
 
 #[cfg(test)]

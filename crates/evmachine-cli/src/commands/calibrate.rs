@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::slice::from_ref;
 
 use clap::Args;
-use evmachine::{Evm, Features, Labels, Rejection};
+use evmachine::{Evm, Features, Labels, Rejection, Run};
 use evmachine_eval::{Answers, Rates};
 
 use crate::calibration::{Seen, diagram, reliability};
@@ -13,7 +13,7 @@ use crate::data::DataArguments;
 use crate::failure::Failure;
 use crate::files;
 use crate::rejection::RejectionArguments;
-use crate::{interrupt, model, picture};
+use crate::{model, picture};
 
 /// Shares of known rows rejected that the table shows.
 const RATES: [f64; 6] = [0.01, 0.02, 0.05, 0.1, 0.2, 0.3];
@@ -81,15 +81,16 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
         evm.set_rejection(Rejection::FalseUnknown(0.05))?;
     }
     if unknown.rows() > 0 {
-        evm.calibrate_unknowns(&unknown)?;
+        evm.calibrate_unknowns_with(&console.quiet_run(), &unknown)?;
     }
     arguments.rejection.keep(&mut evm)?;
     console.say(format!("calibrated on {} known and {} unknown rows", info.rows, unknown.rows()));
     model::say_promise(console, &evm);
-    print(thresholds(&evm, &data.features, &data.labels, &unknown)?);
-    let seen = Seen::new(&evm, &data.features, &data.labels, &unknown)?;
+    let run = console.quiet_run();
+    print(thresholds(&run, &evm, &data.features, &data.labels, &unknown)?);
+    let seen = Seen::new(&run, &evm, &data.features, &data.labels, &unknown)?;
     print(format!("\n{}", table(&["", "value"], reliability(&seen)?)));
-    if let Some(stranger) = closest_stranger(&evm, &unknown, &places)? {
+    if let Some(stranger) = closest_stranger(&run, &evm, &unknown, &places)? {
         print(format!("\nthe closest stranger: {stranger}"));
     }
     if let Some(pair) = seen.closest_pair(&evm) {
@@ -111,6 +112,7 @@ fn classes(evm: &Evm, labels: &Labels) -> Vec<Option<usize>> {
 
 /// What each share of known rows rejected would give, on the rows of this calibration; support is as `evmachine set --support` takes it.
 fn thresholds(
+    run: &Run<'_>,
     evm: &Evm,
     features: &Features<'_>,
     labels: &Labels,
@@ -124,8 +126,8 @@ fn thresholds(
     for (place, rule) in rules.enumerate() {
         let mut other = evm.clone();
         other.set_rejection(rule)?;
-        let mut answers = Answers::ask(&interrupt::run(), &other, &known, &names)?;
-        for decision in other.decide_with(&interrupt::run(), unknown)? {
+        let mut answers = Answers::ask(run, &other, &known, &names)?;
+        for decision in other.decide_with(run, unknown)? {
             answers.push(None, decision.best(), decision.score().support, decision.class().is_some());
         }
         let rates = Rates::new(&answers);
@@ -160,8 +162,13 @@ fn moved(evm: &Evm, other: &Evm) -> Option<f64> {
 }
 
 /// The unknown row of the highest score, by its place in its file.
-fn closest_stranger(evm: &Evm, unknown: &Features<'_>, places: &[String]) -> Result<Option<String>, Failure> {
-    let decisions = evm.decide_with(&interrupt::run(), unknown)?;
+fn closest_stranger(
+    run: &Run<'_>,
+    evm: &Evm,
+    unknown: &Features<'_>,
+    places: &[String],
+) -> Result<Option<String>, Failure> {
+    let decisions = evm.decide_with(run, unknown)?;
     let best = (0..decisions.len())
         .max_by(|&a, &b| decisions[a].score().support.total_cmp(&decisions[b].score().support));
     Ok(best.map(|row| {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use evmachine::{Evm, Features, Labels, Params, Report};
+use evmachine::{Evm, Features, Labels, Params, Report, Run};
 use evmachine_eval::{Answers, Evaluation};
 use evmachine_openworld::{Answer, Pool, SampleId, Target, Which};
 
@@ -71,12 +71,12 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
         learned.rows, learned.extreme_vectors, learned.times.tails, learned.times.cover
     ));
     print(format!("   Unknown is what has a support below 0: {}\n", evm.promise()));
-    let before = ask(&evm, &test)?;
+    let before = ask(&console.quiet_run(), &evm, &test)?;
 
     print(format!("2. Meet {} letters, of which 11 kinds were never seen", parts.stream.len()));
     let folder = arguments.output.join("pool");
     let mut pool = empty_pool(&folder, &evm)?;
-    let outcomes = pool.add(&interrupt::run(), &stream.0, &[], Which::Unknown)?;
+    let outcomes = pool.add(&console.quiet_run(), &stream.0, &[], Which::Unknown)?;
     let rows: HashMap<SampleId, usize> =
         outcomes.iter().enumerate().filter_map(|(row, outcome)| Some((outcome.sample()?, row))).collect();
     let truth = |sample: SampleId| stream.1.name(rows[&sample]);
@@ -94,7 +94,7 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
     let mut progressed = vec![progress_line(0, 0, 0, &before.0, &test.1)];
     for round in 1..=ROUNDS {
         interrupt::check()?;
-        tally.answer(&mut pool, truth)?;
+        tally.answer(&console.quiet_run(), &mut pool, truth)?;
         let progress = console.progress();
         let learned = pool.update(&console.run(&progress), PERSON)?;
         drop(progress);
@@ -103,7 +103,7 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
             report.new_classes = [new_classes, report.new_classes].concat();
             report
         });
-        let answers = ask(&*pool.live()?, &test)?.0;
+        let answers = ask(&console.quiet_run(), &*pool.live()?, &test)?.0;
         progressed.push(progress_line(round * GROUPS, tally.struck, tally.named, &answers, &test.1));
     }
     print(indented(&table(&["   first six", "group", "of one kind"], std::mem::take(&mut tally.shown))));
@@ -117,7 +117,7 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
         updated.new_classes.join(" ")
     ));
 
-    let after = ask(&*pool.live()?, &test)?;
+    let after = ask(&console.quiet_run(), &*pool.live()?, &test)?;
     print(format!("5. The same {} held-out letters, before and after", parts.test.len()));
     let figures = compare(&before.0, &after.0, &test.1);
     print(indented(&table(&["", "before", "after"], figures.clone())));
@@ -163,8 +163,13 @@ struct Tally {
 
 impl Tally {
     /// Names the next groups after their exemplars.
-    fn answer<'a>(&mut self, pool: &mut Pool, truth: impl Fn(SampleId) -> &'a str) -> Result<(), Failure> {
-        for group in pool.next_groups(&interrupt::run(), GROUPS, false)? {
+    fn answer<'a>(
+        &mut self,
+        run: &Run<'_>,
+        pool: &mut Pool,
+        truth: impl Fn(SampleId) -> &'a str,
+    ) -> Result<(), Failure> {
+        for group in pool.next_groups(run, GROUPS, false)? {
             let name = truth(group.exemplar);
             let members = group.members.iter().map(|member| member.sample);
             let except: Vec<SampleId> = members.filter(|&sample| truth(sample) != name).collect();
@@ -174,7 +179,7 @@ impl Tally {
                 self.shown.push(vec![format!("around a {name}"), group.members.len().to_string(), purity]);
             }
             let target = Target::Group { group: group.number, except: &except };
-            pool.answer(&interrupt::run(), &target, Answer::Label(name), PERSON)?;
+            pool.answer(run, &target, Answer::Label(name), PERSON)?;
             self.named += same;
             self.struck += except.len();
         }
@@ -219,8 +224,12 @@ fn progress_line(
     ]
 }
 
-fn ask(evm: &Evm, (features, labels): &(Features<'_>, Labels)) -> Result<(Answers, Evaluation), Failure> {
-    let answers = Answers::ask(&interrupt::run(), evm, features, labels)?;
+fn ask(
+    run: &Run<'_>,
+    evm: &Evm,
+    (features, labels): &(Features<'_>, Labels),
+) -> Result<(Answers, Evaluation), Failure> {
+    let answers = Answers::ask(run, evm, features, labels)?;
     let evaluation = Evaluation::new(&answers, evm.classes().len());
     Ok((answers, evaluation))
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::slice::from_ref;
 
 use clap::Args;
-use evmachine::{CalibrateError, Decision, Evm, Probe, Rejection, UnknownShare};
+use evmachine::{CalibrateError, Decision, Evm, Probe, Rejection, Run, UnknownShare};
 use evmachine_eval::evaluation::confusion;
 use evmachine_eval::{Answers, Contest, Evaluation, Linear, Rates, Rival, rivals};
 use serde::Serialize;
@@ -14,7 +14,7 @@ use crate::console::{Console, print, print_json, rate, table};
 use crate::data::{DataArguments, Labelled};
 use crate::failure::{Failure, Kind};
 use crate::rejection::ThresholdArguments;
-use crate::{interrupt, model, picture, promised};
+use crate::{model, picture, promised};
 
 /// Measure a model on labelled rows; a class that it never saw counts as unknown
 ///
@@ -79,7 +79,13 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
     }
     if evm.calibration().is_some() {
         let unknown: Vec<usize> = (0..answers.len()).filter(|&row| answers.truth[row].is_none()).collect();
-        let seen = Seen::new(&evm, &data.features, &data.labels, &data.features.select(&unknown))?;
+        let seen = Seen::new(
+            &console.quiet_run(),
+            &evm,
+            &data.features,
+            &data.labels,
+            &data.features.select(&unknown),
+        )?;
         lines.extend(reliability(&seen)?);
         if let Some(path) = &arguments.plot {
             picture::save(console, &diagram(&seen)?, path)?;
@@ -118,7 +124,7 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
     ));
     if let Some(path) = &arguments.rivals {
         let train = arguments.columns.read_labelled(console, from_ref(path), Some(&evm))?;
-        print(format!("\n{}", standings(&evm, &evaluation, (&train, &data))?));
+        print(format!("\n{}", standings(&console.quiet_run(), &evm, &evaluation, (&train, &data))?));
     }
     if arguments.confusion {
         let header: Vec<&str> = std::iter::once("truth \\ answer").chain(names.iter().copied()).collect();
@@ -228,10 +234,15 @@ fn warn_of_other_classes(console: &Console, evm: &Evm, data: &Labelled) {
 }
 
 /// The model beside rivals that were trained on the same rows.
-fn standings(evm: &Evm, own: &Evaluation, (train, test): (&Labelled, &Labelled)) -> Result<String, Failure> {
+fn standings(
+    run: &Run<'_>,
+    evm: &Evm,
+    own: &Evaluation,
+    (train, test): (&Labelled, &Labelled),
+) -> Result<String, Failure> {
     let metric = &evm.params().metric;
-    let probe = Probe::fit(&interrupt::run(), metric, &train.features, &train.labels)
-        .map_err(|error| train.failure(error))?;
+    let probe =
+        Probe::fit(run, metric, &train.features, &train.labels).map_err(|error| train.failure(error))?;
     let (weights, intercepts) = (probe.weights(), probe.intercepts());
     let contest = Contest {
         metric,

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::slice::from_ref;
 
 use clap::Args;
-use evmachine::{Evm, FeatureError, Features, Metric, RunError};
+use evmachine::{Evm, FeatureError, Features, Metric, Run, RunError};
 use evmachine_plot::{Picture, Plane, PointClass, Projection, plane, projection};
 
 use crate::console::Console;
@@ -15,7 +15,7 @@ use crate::data::{DataArguments, Labelled};
 use crate::failure::{Failure, Kind};
 use crate::parameters::ParameterArguments;
 use crate::picture::{self, Letters};
-use crate::{files, interrupt, model};
+use crate::{files, model};
 
 /// Points drawn of each class; more would hide each other.
 const SHOWN_PER_CLASS: usize = 400;
@@ -74,7 +74,13 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
         arguments.input.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
     let title = arguments.title.clone().unwrap_or(name);
     let mut letters = Letters::new(&arguments.output);
-    let drawn = Drawn { evm: &evm, data: data.as_ref(), unknown: &unknown, title: letters.drawn(&title) };
+    let drawn = Drawn {
+        run: console.quiet_run(),
+        evm: &evm,
+        data: data.as_ref(),
+        unknown: &unknown,
+        title: letters.drawn(&title),
+    };
     let picture =
         if evm.dimensions() == 2 { drawn.contours(&mut letters)? } else { drawn.components(&mut letters)? };
     picture::save(console, &picture, &arguments.output)?;
@@ -123,13 +129,14 @@ fn unknowns(
 ) -> Result<Features<'static>, Failure> {
     let queries = arguments.columns.read_unlabelled(console, from_ref(path), Some(evm))?;
     let decisions =
-        evm.decide_with(&interrupt::run(), &queries.features).map_err(|error| queries.failure(error))?;
+        evm.decide_with(&console.quiet_run(), &queries.features).map_err(|error| queries.failure(error))?;
     let unknown: Vec<usize> = (0..decisions.len()).filter(|&row| decisions[row].class().is_none()).collect();
     Ok(queries.features.select(&unknown))
 }
 
 /// What is in a picture.
 struct Drawn<'a> {
+    run: Run<'a>,
     evm: &'a Evm,
     data: Option<&'a Labelled>,
     unknown: &'a Features<'a>,
@@ -186,7 +193,7 @@ impl Drawn<'_> {
             .collect();
         let vectors: Vec<[f64; 2]> = self.extreme_vectors().map(|(_, vector)| pair(&vector)).collect();
         let queries: Vec<[f64; 2]> = self.unknown().map(|row| pair(&row)).collect();
-        let psi = |points: &[[f64; 2]]| psi(self.evm, points);
+        let psi = |points: &[[f64; 2]]| psi(&self.run, self.evm, points);
         let unit = if self.evm.params().metric == Metric::Cosine { ", unit length" } else { "" };
         let names: Option<&[String]> = self.data.map(|data| data.schema.feature_names.as_slice());
         let axis = |column: usize, otherwise| {
@@ -229,12 +236,12 @@ fn point_classes(classes: &[Class]) -> Vec<PointClass<'_>> {
 }
 
 /// The largest psi at each point. One without a direction is far from all that have one.
-fn psi(evm: &Evm, points: &[[f64; 2]]) -> Result<Vec<f64>, Box<dyn Error + Send + Sync>> {
+fn psi(run: &Run<'_>, evm: &Evm, points: &[[f64; 2]]) -> Result<Vec<f64>, Box<dyn Error + Send + Sync>> {
     let values: Vec<f32> = points.iter().flatten().map(|&value| value as f32).collect();
     let grid = Features::new(values, 2)?;
     let mut asked: Vec<usize> = (0..points.len()).collect();
     let decisions = loop {
-        match evm.decide_with(&interrupt::run(), &grid.select(&asked)) {
+        match evm.decide_with(run, &grid.select(&asked)) {
             Err(RunError::Features(FeatureError::ZeroVector { row })) => drop(asked.remove(row)),
             other => break other?,
         }

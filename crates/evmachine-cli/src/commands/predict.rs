@@ -5,7 +5,9 @@ use std::slice::from_ref;
 
 use clap::Args;
 use clap::builder::{OsStringValueParser, TypedValueParser};
-use evmachine::{CalibrateError, ClassScore, Decision, Evm, Explanation, FeatureError, Features, RunError};
+use evmachine::{
+    CalibrateError, ClassScore, Decision, Evm, Explanation, FeatureError, Features, Run, RunError,
+};
 use evmachine_data::{
     Batch, ColumnType, ColumnValues, DataError, OutputColumn, OutputFormat, Place, RowProblem, Skipped,
     Target, Writer,
@@ -115,7 +117,12 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
         interrupt::check()?;
         let (file, batch) = next?;
         let path = series.paths()[file].clone();
-        let answered = arguments.answer(&evm, Asked { path: &path, several, batch }, &mut left_out)?;
+        let answered = arguments.answer(
+            &console.quiet_run(),
+            &evm,
+            Asked { path: &path, several, batch },
+            &mut left_out,
+        )?;
         let count = answered.decisions.len() as u64;
         rows += count;
         bar.inc(count);
@@ -231,13 +238,13 @@ impl Arguments {
     }
 
     /// Asks the model about a batch. Where nothing but the best class is written, the others are not measured to the end.
-    fn ask(&self, evm: &Evm, features: &Features<'_>) -> Result<Vec<Answer>, RunError> {
+    fn ask(&self, run: &Run<'_>, evm: &Evm, features: &Features<'_>) -> Result<Vec<Answer>, RunError> {
         if !self.proba && evm.calibration().is_none() {
-            let decisions = evm.decide_with(&interrupt::run(), features)?;
+            let decisions = evm.decide_with(run, features)?;
             let answer = |decision| Answer { decision, probabilities: Vec::new(), calibrated: None };
             return Ok(decisions.into_iter().map(answer).collect());
         }
-        evm.for_each_query(&interrupt::run(), features, |_, scores| {
+        evm.for_each_query(run, features, |_, scores| {
             let probabilities: Vec<f64> =
                 if self.proba { scores.iter().map(ClassScore::psi).collect() } else { Vec::new() };
             let decision = evm.decision(scores);
@@ -250,6 +257,7 @@ impl Arguments {
     /// As [`Self::ask`], without the rows that the model cannot be asked about, where bad rows are to be left out.
     fn ask_usable(
         &self,
+        run: &Run<'_>,
         evm: &Evm,
         asked: &mut Asked<'_>,
         left_out: &mut Skipped,
@@ -257,7 +265,7 @@ impl Arguments {
         loop {
             let batch = &asked.batch;
             let features = Features::new(&batch.features[..], batch.columns)?;
-            let error = match self.ask(evm, &features) {
+            let error = match self.ask(run, evm, &features) {
                 Ok(answers) => return Ok(answers),
                 Err(error) => error,
             };
@@ -312,8 +320,14 @@ impl Arguments {
     }
 
     /// The output columns for a batch.
-    fn answer(&self, evm: &Evm, mut asked: Asked<'_>, left_out: &mut Skipped) -> Result<Answered, Failure> {
-        let answers = self.ask_usable(evm, &mut asked, left_out)?;
+    fn answer(
+        &self,
+        run: &Run<'_>,
+        evm: &Evm,
+        mut asked: Asked<'_>,
+        left_out: &mut Skipped,
+    ) -> Result<Answered, Failure> {
+        let answers = self.ask_usable(run, evm, &mut asked, left_out)?;
         let Asked { path, several, batch } = asked;
         let features = Features::new(batch.features, batch.columns)?;
         let decisions = || answers.iter().map(|answer| &answer.decision);
@@ -356,7 +370,7 @@ impl Arguments {
             }
         }
         if self.explain {
-            columns.push(ColumnValues::Text(explained(evm, &features)?));
+            columns.push(ColumnValues::Text(explained(run, evm, &features)?));
         }
         let decisions = decisions().copied().collect();
         Ok(Answered { decisions, columns, label: place_of_label })
@@ -364,14 +378,14 @@ impl Arguments {
 }
 
 /// The reasons, row by row.
-fn explained(evm: &Evm, features: &Features<'_>) -> Result<Vec<String>, Failure> {
+fn explained(run: &Run<'_>, evm: &Evm, features: &Features<'_>) -> Result<Vec<String>, Failure> {
     let mut said = Vec::with_capacity(features.rows());
     let rows: Vec<usize> = (0..features.rows()).collect();
     for rows in rows.chunks(EXPLAINED) {
         interrupt::check()?;
         let features = features.select(rows);
-        let explanations = evm.explain(&features, 3)?;
-        let supports = evm.class_supports(&features)?;
+        let explanations = evm.explain_with(run, &features, 3)?;
+        let supports = evm.class_supports_with(run, &features)?;
         let rows = explanations.iter().zip(supports.chunks_exact(evm.classes().len()));
         said.extend(
             rows.map(|(explanation, supports)| explained_row(evm, explanation, supports).to_string()),

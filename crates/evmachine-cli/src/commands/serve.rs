@@ -3,11 +3,9 @@
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
-use evmachine::device::Device;
 use evmachine::{Evm, Features, Params};
 use evmachine_openworld::Pool;
 use evmachine_server::{Asker, Keys, Limits, Server, Settings};
@@ -108,7 +106,7 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
         Pool::create(&folder, &model::load(path)?)?;
     }
     let mut settings = settings(arguments, folder)?;
-    settings.device = console.device().map(|device| device.clone() as Arc<dyn Device>);
+    settings.device = console.device().cloned();
     let server = Server::start(&settings)?;
     let address = format!("http://{}", server.address());
     print(&address);

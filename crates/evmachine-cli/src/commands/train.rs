@@ -114,7 +114,8 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
     }
     if let Some(path) = &arguments.unknown_data {
         let unknown = columns.read_unlabelled(console, from_ref(path), Some(&evm))?;
-        evm.calibrate_unknowns(&unknown.features).map_err(|error| unknown.failure(error))?;
+        evm.calibrate_unknowns_with(&console.quiet_run(), &unknown.features)
+            .map_err(|error| unknown.failure(error))?;
         evm.set_rule(rule, confidence).map_err(|error| unknown.failure(error))?;
     }
     model::save(&evm, &arguments.output)?;

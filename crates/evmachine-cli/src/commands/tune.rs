@@ -132,6 +132,9 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failure> {
     files::refuse_over(&arguments.output, arguments.data.iter().chain(&arguments.unknown_data))?;
     files::refuse_nowhere(&arguments.output)?;
+    if console.device().is_some() {
+        console.warn("trials of `evmachine tune` run on the processor; --device is for what comes after");
+    }
     let mut options = arguments.options()?;
     let mut columns = arguments.columns.learned_with(&options.base);
     columns.fill = arguments.fill.rule;

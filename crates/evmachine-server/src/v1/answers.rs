@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::{Extension, Json};
-use evmachine::{Evm, Run};
+use evmachine::Evm;
 use evmachine_openworld::{Answer, EventId, GroupId, Pool, SampleId, StoreError, Target};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -12,7 +12,7 @@ use utoipa::ToSchema;
 use crate::extract;
 use crate::guard::Caller;
 use crate::problem::Problem;
-use crate::service::Service;
+use crate::service::{Service, run_here};
 
 /// Names that are offered in the place of one that is no class.
 const OFFERED: usize = 5;
@@ -93,7 +93,7 @@ impl Chosen {
             Self::Group { group, except } => Target::Group { group: *group, except },
             Self::Samples(samples) => Target::Samples(samples),
         };
-        pool.answer(&Run::new(), &target, answer, person)
+        pool.answer(&run_here(), &target, answer, person)
     }
 }
 

@@ -4,14 +4,13 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
-use evmachine::Run;
 use evmachine_openworld::{Group, GroupId, SampleId};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use crate::extract::{self, Path, Query};
 use crate::problem::Problem;
-use crate::service::Service;
+use crate::service::{Service, run_here};
 
 /// Members of a group that come with a list of groups.
 const MEMBERS: usize = 200;
@@ -176,7 +175,7 @@ pub(crate) async fn split(
     Path(number): Path<GroupId>,
     extract::Json(Radius { radius }): extract::Json<Radius>,
 ) -> Result<Json<Parts>, Problem> {
-    let groups = service.writer.call(move |pool| pool.split(&Run::new(), number, radius)).await?;
+    let groups = service.writer.call(move |pool| pool.split(&run_here(), number, radius)).await?;
     Ok(Json(Parts { groups }))
 }
 
@@ -209,7 +208,7 @@ pub(crate) async fn merge(
     if groups.len() < 2 {
         return Err(Problem::unsuitable("name two groups or more"));
     }
-    let group = service.writer.call(move |pool| pool.merge(&Run::new(), &groups)).await?;
+    let group = service.writer.call(move |pool| pool.merge(&run_here(), &groups)).await?;
     Ok(Json(Merged { group }))
 }
 

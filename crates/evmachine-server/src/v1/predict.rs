@@ -7,7 +7,7 @@ use axum::http::header;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use evmachine::Features;
-use evmachine_openworld::{NewSample, Picture, SampleId, Which};
+use evmachine_openworld::{NewSample, Picture, SampleId};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
@@ -178,8 +178,9 @@ pub(crate) async fn decide(service: &Service, mut request: Request) -> Result<De
         let row = |row: usize| &decided.values[row * columns..(row + 1) * columns];
         let values = kept.iter().flat_map(|&at| row(at).iter().copied()).collect();
         let shown = kept.iter().map(|&row| details[row].clone()).collect();
-        let which = if request.keep == Keep::All { Which::All } else { Which::Unknown };
-        let outcomes = service.writer.add(values, shown, which).await?;
+        // What the client is told is what the pool is told; nobody decides twice.
+        let decisions = kept.iter().map(|&row| decided.decisions[row]).collect();
+        let outcomes = service.writer.add(values, shown, Some((live.hash.clone(), decisions))).await?;
         for (row, outcome) in kept.into_iter().zip(outcomes) {
             samples[row] = outcome.sample();
         }

@@ -8,6 +8,7 @@
 //! - `faults`: disks that cannot be written;
 //! - `device`: a device that decides, and one that fails.
 
+#![allow(clippy::disallowed_methods, reason = "no flags say where this is to run")]
 #![allow(clippy::unwrap_used, reason = "a test ends where something unexpected happens")]
 
 mod bodies;

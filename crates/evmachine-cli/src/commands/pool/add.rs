@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use evmachine::Features;
+use evmachine::{Decision, Features};
 use evmachine_openworld::{NewSample, Outcome, Pool, StoreError, Which};
 
 use super::{counted, details, print_json};
@@ -46,7 +46,7 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failure> {
     let mut pool = Pool::open(&arguments.pool)?;
-    let live = pool.live()?;
+    let (version, live) = (pool.live_hash()?, pool.live()?);
     let which = if arguments.all { Which::All } else { Which::Unknown };
     let mut shown = match &arguments.details {
         Some(path) => Some(details::open(path)?),
@@ -54,7 +54,7 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
     };
     let mut series = arguments.columns.open(console, &arguments.data, Some(&live))?;
     let bar = console.bar(None, "adding");
-    let mut outcomes = Vec::new();
+    let (mut outcomes, mut p_values) = (Vec::new(), Vec::new());
     let (mut passed, mut added, mut present) = (0, 0, 0);
     while let Some(next) = series.next() {
         interrupt::check()?;
@@ -72,8 +72,13 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
             }
         }
         let features = Features::new(batch.features, batch.columns).map_err(|error| origin.failure(error))?;
+        let hash = pool.live_hash()?;
+        let run = console.quiet_run();
+        let decisions = live.decide_with(&run, &features).map_err(|error| origin.failure(error))?;
+        p_values.extend(decisions.iter().filter_map(Decision::p_value));
+        let decided = (hash == version).then_some((&hash[..], &decisions[..]));
         let found = pool
-            .add(&interrupt::run(), &features, &samples, which)
+            .add_decided(&run, &features, decided, &samples, which)
             .map_err(|error| in_file(error, &origin))?;
         for outcome in &found {
             match outcome {
@@ -105,6 +110,13 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
         "{} added, {present} there already, {known} known and left out",
         counted(added as u64, "sample")
     ));
+    if let Some(unknown) = live.share_unknown(&p_values)? {
+        console.say(format!(
+            "about {:.0} % of the rows are unknown, +- {:.0} (Storey's estimate, from p-values)",
+            100.0 * unknown.share,
+            100.0 * unknown.error
+        ));
+    }
     Ok(())
 }
 

@@ -8,7 +8,6 @@ use evmachine_openworld::{Answer, EventId, GroupId, Pool, SampleId, Target};
 use super::{Person, counted};
 use crate::console::Console;
 use crate::failure::Failure;
-use crate::interrupt;
 use crate::unknown;
 
 /// What an answer is about.
@@ -122,7 +121,7 @@ fn answer(
         Some(group) => Target::Group { group, except: &except.except },
         None => Target::Samples(&which.samples),
     };
-    let (event, count) = Pool::open(pool)?.answer(&interrupt::run(), &target, answer, person.name())?;
+    let (event, count) = Pool::open(pool)?.answer(&console.quiet_run(), &target, answer, person.name())?;
     console.say(format!("{} {done} (event {event})", counted(count as u64, "sample")));
     Ok(())
 }

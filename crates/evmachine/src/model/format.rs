@@ -36,14 +36,17 @@ use vectors::{fits_of, tails_of, vectors_of};
 pub const FORMAT_VERSION: u32 = 5;
 
 /// Parameters that came later, with the version that has them first.
-const LATER_PARAMS: [(&str, u32); 7] = [
+const LATER_PARAMS: [(&str, u32); 10] = [
     ("whitening", 2),
+    ("contrast", 2),
     ("standardize", 3),
     ("background", 3),
     ("logit_weight", 3),
     ("probe_weight", 3),
     ("strangers", 3),
+    ("cover_risk", 5),
     ("confidence", 5),
+    ("search", 5),
 ];
 
 /// Counts of rows stay exact in every number that is made of them.
@@ -161,17 +164,18 @@ impl Evm {
     fn layout(&self) -> Result<Layout<'_>, FormatError> {
         let mut params = serde_json::to_value(Params::clone(&self.machine.params))
             .map_err(|e| inconsistent(e.to_string()))?;
-        let version = if self.is_calibrated() {
+        let parts = if self.is_calibrated() {
             5
         } else if self.has_kept() {
             4
         } else if self.is_beyond() {
             3
-        } else if self.machine.whitening.is_some() {
-            2
         } else {
             1
         };
+        let plain = serde_json::to_value(Params::paper()).map_err(|e| inconsistent(e.to_string()))?;
+        let set = LATER_PARAMS.iter().filter(|(name, _)| params.get(name) != plain.get(name));
+        let version = set.map(|(_, first)| *first).fold(parts, u32::max);
         if let Some(params) = params.as_object_mut() {
             // Readers of earlier versions refuse names that they do not know.
             let later = LATER_PARAMS.iter().filter(|(_, first)| version < *first);
@@ -249,7 +253,7 @@ impl Evm {
         }
         let header: Header =
             serde_json::from_str(text).map_err(|e| inconsistent(format!("metadata: {e}")))?;
-        let plain = header.beyond == Beyond::default() && header.format_version < 4;
+        let plain = header.beyond == Beyond::default() && header.kept.is_nothing();
         if depth == Depth::Inner && !plain {
             return Err(inconsistent("the machine over logits is not one of this model"));
         }

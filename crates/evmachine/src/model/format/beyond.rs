@@ -140,20 +140,13 @@ impl Evm {
     pub(super) fn is_calibrated(&self) -> bool {
         self.held.sample.is_some()
             || self.held.calibration.is_some()
-            || self.machine.params.confidence != 0.0
             || matches!(self.machine.params.rejection_threshold, Rejection::Support(_))
     }
 
-    /// Whether a file of version 2 cannot hold the model.
+    /// Whether a file of version 2 cannot hold the parts of the model.
     pub(super) fn is_beyond(&self) -> bool {
-        let plain = crate::params::Params::paper();
         self.machine.standard.is_some()
             || self.witnesses.is_some()
-            || self.machine.params.standardize
-            || self.machine.params.background != plain.background
-            || self.machine.params.logit_weight != plain.logit_weight
-            || self.machine.params.probe_weight != plain.probe_weight
-            || self.machine.params.strangers != plain.strangers
             || self.machine.params.rejection_threshold.is_calibrated()
     }
 

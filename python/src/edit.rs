@@ -1,6 +1,6 @@
 //! Corrections: another model, and what was done as JSON.
 
-use evmachine::{Concern, Edit, EditReport, Evm};
+use evmachine::{Concern, Edit, EditError, EditReport, Evm};
 use pyo3::prelude::*;
 use serde_json::Value;
 
@@ -30,7 +30,9 @@ pub(crate) fn edit(
 ) -> PyResult<(Model, String)> {
     let edit: Edit = serde_json::from_str(edit).map_err(failure::value)?;
     let edited = watch::run(py, &means, progress.as_ref(), |run, _| model.evm.edited(run, &edit))?;
-    let (evm, done) = edited.map_err(failure::value)?;
+    // Python counts the rows of a model from 1.
+    let from_one = |error: EditError| failure::value(error.map_rows(|row| row.saturating_add(1)));
+    let (evm, done) = edited.map_err(from_one)?;
     let done = report(&model.evm, &evm, &done)?;
     Ok((Model { evm }, done))
 }

@@ -290,6 +290,8 @@ impl From<ForgetError> for Failure {
 
 impl From<EditError> for Failure {
     fn from(error: EditError) -> Self {
+        // Files and flags count rows from 1.
+        let error = error.map_rows(|row| row.saturating_add(1));
         match error {
             EditError::Run(error) => error.into(),
             EditError::Fit(error) => error.into(),

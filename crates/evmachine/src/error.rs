@@ -220,6 +220,26 @@ pub enum EditError {
 }
 
 impl EditError {
+    /// The same with other numbers for its rows, which count from 0 here.
+    ///
+    /// ```
+    /// use evmachine::EditError;
+    ///
+    /// let error = EditError::NotAside { rows: vec![0, 4] }.map_rows(|row| row + 1);
+    /// assert_eq!(error.to_string(), "2 of the rows are not set aside, row 1, 5");
+    /// ```
+    pub fn map_rows(mut self, number: impl Fn(u64) -> u64) -> Self {
+        match &mut self {
+            EditError::NeverGiven { rows, .. }
+            | EditError::NotHeld { missing: rows, .. }
+            | EditError::OtherClass { rows, .. }
+            | EditError::Strangers { rows }
+            | EditError::NotAside { rows } => rows.iter_mut().for_each(|row| *row = number(*row)),
+            _ => {}
+        }
+        self
+    }
+
     /// The same of a class that could not be forgotten.
     pub(crate) fn from_forgetting(error: ForgetError) -> Self {
         match error {
@@ -232,7 +252,7 @@ impl EditError {
 
 fn numbers(rows: &[u64]) -> String {
     const SHOWN: usize = 8;
-    let shown = rows.iter().take(SHOWN).map(|row| (row + 1).to_string()).collect::<Vec<_>>().join(", ");
+    let shown = rows.iter().take(SHOWN).map(u64::to_string).collect::<Vec<_>>().join(", ");
     match rows.len().saturating_sub(SHOWN) {
         0 => format!("row {shown}"),
         more => format!("row {shown} and {more} more"),

@@ -120,6 +120,9 @@ pub enum PoolError {
         /// Different numbers given.
         numbers: usize,
     },
+    /// Numbers of samples or groups end there.
+    #[error("the numbers of samples and groups end at {}; begin a new pool", u64::MAX)]
+    NumbersEnd,
     /// An empty class name.
     #[error("the name of a class cannot be empty")]
     EmptyName,
@@ -177,7 +180,9 @@ impl UnknownPool {
         if numbers.len() != samples.rows() || waiting.len() != numbers.len() {
             return Err(PoolError::Numbers { samples: samples.rows(), numbers: waiting.len() });
         }
-        let next = numbers.iter().map(|number| number + 1).fold(next, SampleId::max);
+        let last = numbers.iter().max();
+        let behind = last.map(|number| number.checked_add(1).ok_or(PoolError::NumbersEnd)).transpose()?;
+        let next = next.max(behind.unwrap_or(0));
         Ok(Self { dimensions: samples.columns(), samples: waiting, next })
     }
 
@@ -208,7 +213,7 @@ impl UnknownPool {
             return Err(FeatureError::Dimensions { expected, found }.into());
         }
         let first = self.next;
-        self.next += samples.rows() as u64;
+        self.next = first.checked_add(samples.rows() as u64).ok_or(PoolError::NumbersEnd)?;
         let rows = (0..samples.rows()).map(|row| Waiting { vector: samples.row(row).to_vec(), label: None });
         self.samples.extend((first..).zip(rows));
         Ok((first..self.next).collect())

@@ -8,7 +8,7 @@ use evmachine::{Basis, Budget, Edit, Evm, Labels, Metric, Params, Rejection, Run
 use evmachine_cuda::Cuda;
 use evmachine_eval::{Chance, Search as TuneSearch, TuneOptions, tune};
 
-use crate::cells::{self, After, Cell, Preset};
+use crate::cells::{self, After, Cell, Preset, Shape};
 use crate::chance;
 use crate::drawn::Source;
 use crate::graph;
@@ -68,6 +68,27 @@ pub(crate) fn run(options: &Options) -> Result<bool, Box<dyn Error>> {
         .filter(|cell| options.after.as_ref().is_none_or(|after| *after == cell.after.to_string()))
         .filter(|cell| !options.few || cell.rows <= 2_000)
         .collect();
+    let draws = |cell: &Cell| if options.few { cell.draws().div_ceil(4) } else { cell.draws() };
+    run_cells(&cells, draws, &options.place)
+}
+
+/// The largest set that the recommended preset is asked for: too large for the grid.
+pub(crate) fn run_large(on_device: bool) -> Result<bool, Box<dyn Error>> {
+    let (after, place) =
+        if on_device { (After::Device, Place::Device) } else { (After::Nothing, Place::Here) };
+    let cell = Cell {
+        rows: 200_000,
+        classes: 1_000,
+        shape: Shape::Even,
+        dimensions: 512,
+        preset: Preset::Robust,
+        rule: Rejection::FalseUnknown(0.05),
+        after,
+    };
+    run_cells(&[cell], |_| 1, &place)
+}
+
+fn run_cells(cells: &[Cell], draws: impl Fn(&Cell) -> u64, place: &Place) -> Result<bool, Box<dyn Error>> {
     println!("{} cells; share of known rows rejected: mean, least, most; what it rests on\n", cells.len());
     let mut tally = Tally::default();
     for cell in &cells {

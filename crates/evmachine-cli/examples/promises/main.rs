@@ -5,6 +5,7 @@
 //! cargo run --release -p evmachine-cli --example promises -- grid                  # all cells of it; --from ROWS, --to ROWS, --after edits
 //! cargo run --release -p evmachine-cli --example promises -- grid --device         # those on a CUDA device
 //! cargo run --release -p evmachine-cli --example promises -- grid --onnx PYTHON    # those in ONNX graphs, by a Python with onnxruntime
+//! cargo run --release -p evmachine-cli --example promises -- large [--device]      # 200,000 x 512, 1,000 classes, robust
 //! cargo run --release -p evmachine-cli --example promises -- strangers             # shares of strangers accepted
 //! cargo run --release -p evmachine-cli --example promises -- batches               # false discovery rates
 //! cargo run --release -p evmachine-cli --example promises -- confidence            # 200 trainings
@@ -59,6 +60,7 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
             let after = after.and_then(|at| arguments.get(at + 1)).cloned();
             grid::run(&grid::Options { few: has("--few"), place, rows, after })?
         }
+        Some("large") => grid::run_large(has("--device"))?,
         Some("strangers") => strangers::run()?,
         Some("batches") => batches::run()?,
         Some("confidence") => batches::run_confidence()?,
@@ -66,7 +68,7 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
         Some("divisions") => divisions::run(&arguments[1..])?,
         Some(other) => {
             return Err(format!(
-                "{other:?} is not one of grid, strangers, batches, confidence, times, divisions"
+                "{other:?} is not one of grid, large, strangers, batches, confidence, times, divisions"
             )
             .into());
         }

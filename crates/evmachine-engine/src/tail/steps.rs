@@ -383,7 +383,9 @@ fn check_found<C: AsRef<[u32]>, V: AsRef<[f32]>>(rows: usize, found: &Found<C, V
 /// Rows cut into blocks of about one size, as many as are wanted or one a row.
 pub fn blocks(rows: usize, wanted: usize) -> Vec<Range<usize>> {
     let count = wanted.clamp(1, rows.max(1));
-    (0..count).map(|block| block * rows / count..(block + 1) * rows / count).collect()
+    // Of a whole, so that no product goes beyond the largest number.
+    let start = |block: usize| (block as u128 * rows as u128 / count as u128) as usize;
+    (0..count).map(|block| start(block)..start(block + 1)).collect()
 }
 
 /// A step was handed what it cannot work with.

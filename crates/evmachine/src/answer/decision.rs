@@ -148,6 +148,25 @@ impl Evm {
         })
     }
 
+    /// The name of the class that a query was recognised as; `None` if it is unknown. The decision must be one of this model.
+    ///
+    /// ```
+    /// # use evmachine::{Evm, Features, Labels, Params};
+    /// # let features = Features::new(vec![0.0, 0.1, 0.2, 5.0, 5.1, 5.2], 1)?;
+    /// # let labels = Labels::new(["low", "low", "low", "high", "high", "high"])?;
+    /// # let (evm, _) = Evm::fit(&Params::default(), &features, &labels)?;
+    /// let decisions = evm.decide(&Features::new(vec![5.1, 100.0], 1)?)?;
+    /// assert_eq!((evm.name_of(&decisions[0]), evm.name_of(&decisions[1])), (Some("high"), None));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If the decision is one of a model with more classes.
+    pub fn name_of(&self, decision: &Decision) -> Option<&str> {
+        decision.class().map(|class| self.class_name(class))
+    }
+
     /// P of every class for every query: `queries.rows()` rows of one value for each class. Rows do not sum to 1.
     pub fn probabilities(&self, queries: &Features<'_>) -> Result<Vec<f64>, RunError> {
         self.probabilities_with(&Run::new(), queries)
@@ -257,7 +276,7 @@ impl Evm {
     ///
     /// # Panics
     ///
-    /// Without any score.
+    /// Without any score, and with more scores than the model has classes.
     pub fn decision(&self, scores: &[ClassScore]) -> Decision {
         let mut best = 0;
         let mut second = f64::NEG_INFINITY;

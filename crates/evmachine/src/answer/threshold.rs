@@ -19,6 +19,10 @@ impl Evm {
     }
 
     /// The support from which on a query whose best class is this one is accepted.
+    ///
+    /// # Panics
+    ///
+    /// If there are not so many classes.
     pub fn threshold_of(&self, class: usize) -> f64 {
         let (model, rule) = (self.machine.params.tail_model, self.machine.params.rejection_threshold);
         match (rule, &self.held.calibration) {

@@ -183,6 +183,10 @@ impl Labels {
     }
 
     /// The class name of a row.
+    ///
+    /// # Panics
+    ///
+    /// If there are not so many rows.
     pub fn name(&self, row: usize) -> &str {
         &self.names[self.ids[row] as usize]
     }

@@ -68,6 +68,7 @@ pub enum FormatError {
         /// The file.
         path: PathBuf,
         /// What the system said.
+        #[source]
         error: io::Error,
     },
     /// Not a safetensors file, or a truncated one.
@@ -97,10 +98,20 @@ pub enum FormatError {
         detail: String,
     },
     /// A user's own metric must be given by the one who loads.
-    #[error("the model uses the metric {name:?}; load it with Evm::from_bytes_with_metric")]
+    #[error(
+        "the model uses the metric {name:?}; load it with Evm::load_with_metric or Evm::from_bytes_with_metric"
+    )]
     CustomMetric {
         /// Name of the metric in the file.
         name: String,
+    },
+    /// Another metric than that of the model was given.
+    #[error("the model uses the metric {name:?}, and {given:?} was given; give that of the model")]
+    OtherMetric {
+        /// Name of the metric in the file.
+        name: String,
+        /// Name of the one that was given.
+        given: String,
     },
 }
 
@@ -224,6 +235,13 @@ impl Evm {
         Self::from_bytes(&bytes)
     }
 
+    /// As [`load`](Self::load), for a model with a user's own metric, which must have the name that the file says.
+    pub fn load_with_metric(path: impl AsRef<Path>, metric: Metric) -> Result<Self, FormatError> {
+        let path = path.as_ref();
+        let bytes = fs::read(path).map_err(|error| FormatError::Io { path: path.to_owned(), error })?;
+        Self::from_bytes_with_metric(&bytes, metric)
+    }
+
     /// Reads a model from the bytes of a file, which may be a memory map; nothing is borrowed from them.
     ///
     /// Refuses anything inconsistent, and allocates no more than a small multiple of `bytes`.
@@ -323,7 +341,10 @@ fn params_of(mut value: serde_json::Value, metric: Option<Metric>) -> Result<Par
     let metric = match (known, metric) {
         (Some(known), None) => known,
         (_, Some(given)) if given.name() == name => given,
-        _ => return Err(FormatError::CustomMetric { name }),
+        (_, Some(given)) => {
+            return Err(FormatError::OtherMetric { name, given: given.name() });
+        }
+        (None, None) => return Err(FormatError::CustomMetric { name }),
     };
     // The rest is read with a metric that can be read.
     value["metric"] = "euclidean".into();

@@ -63,6 +63,11 @@ impl Cells {
         Self { metric, dimensions, all: Vec::new(), pivots: None, count: 0 }
     }
 
+    /// Of the vectors.
+    pub(super) fn dimensions(&self) -> usize {
+        self.dimensions
+    }
+
     pub(super) fn len(&self) -> usize {
         self.count
     }

@@ -15,7 +15,7 @@ use rayon::prelude::*;
 
 use super::PoolError;
 use super::cells::{Cells, Exemplar};
-use crate::error::RunError;
+use crate::error::{FeatureError, RunError};
 use crate::model::Evm;
 use evmachine_engine::distance::{self, Tile};
 use evmachine_engine::features::Features;
@@ -134,6 +134,10 @@ impl Grouping {
         model: &Evm,
         samples: &Features<'_>,
     ) -> Result<Vec<Membership>, PoolError> {
+        let (expected, found) = (self.cells.dimensions(), model.machine.dimensions);
+        if expected != found {
+            return Err(FeatureError::Dimensions { expected, found }.into());
+        }
         let metric = &model.machine.params.metric;
         let mut memberships = Vec::with_capacity(samples.rows());
         for first in (0..samples.rows()).step_by(TOGETHER) {
@@ -169,7 +173,7 @@ impl Grouping {
         model: &Evm,
         points: &Points<'_>,
         rows: &[usize],
-    ) -> Result<Vec<Membership>, RunError> {
+    ) -> Result<Vec<Membership>, PoolError> {
         let metric = &model.machine.params.metric;
         let margins = margins(run, model, points, rows)?;
         let radii: Vec<f32> = margins.iter().map(|margin| (REACH * margin).min(self.spread)).collect();
@@ -203,6 +207,7 @@ impl Grouping {
         // An exemplar stays with its own group, though one like it may have founded another before.
         exemplars.iter().enumerate().for_each(|(number, &leader)| nearest[leader] = Some((0.0, number)));
         let first = self.next;
+        let next = first.checked_add(exemplars.len() as u64).ok_or(PoolError::NumbersEnd)?;
         let numbers: HashMap<usize, f32> = exemplars.iter().map(|&leader| (leader, radii[leader])).collect();
         let taken: Vec<Exemplar> = exemplars
             .iter()
@@ -211,7 +216,7 @@ impl Grouping {
             .collect();
         let places: Vec<usize> = exemplars.iter().map(|&leader| rows[leader]).collect();
         self.cells.insert(points, &places, &taken)?;
-        self.next += exemplars.len() as u64;
+        self.next = next;
         let membership = |(at, nearest): (usize, Option<(f32, usize)>)| {
             let (rank, number) = nearest.expect("every row is covered, by itself at least");
             let distance = metric.distance_of_rank(rank);

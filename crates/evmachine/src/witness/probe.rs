@@ -11,7 +11,7 @@ use rayon::prelude::*;
 
 use self::descent::{Curvature, Tolerance, minimize};
 pub(crate) use self::rows::{Coefficients, ProbeRows};
-use crate::error::{FeatureError, FitError, LabelError, RunError};
+use crate::error::{FeatureError, FitError, LabelError, ParamsError, RunError};
 use crate::input::holdout::{self, Holdout};
 use crate::input::labels::Labels;
 use crate::input::standard::Standard;
@@ -93,7 +93,7 @@ impl Probe {
         })
     }
 
-    /// Fits with a given penalty on the squared weights.
+    /// Fits with a given penalty on the squared weights, above 0 and finite.
     pub fn fit_at(
         run: &Run<'_>,
         metric: &Metric,
@@ -101,6 +101,10 @@ impl Probe {
         labels: &Labels,
         penalty: f64,
     ) -> Result<Self, FitError> {
+        if !(penalty > 0.0 && penalty.is_finite()) {
+            let rule = "it must be above 0 and finite";
+            return Err(ParamsError { name: "penalty", value: penalty.to_string(), rule }.into());
+        }
         Self::fitted(metric, features, labels, |data| {
             let all: Vec<usize> = (0..data.points.len()).collect();
             Self::refit(run, metric, data, &all, None, Some(penalty))

@@ -386,12 +386,12 @@ fn what_cannot_be_edited_is_named_and_changes_nothing() {
     let taken = message(Edit::Rename { class: "a".into(), to: "b".into() });
     assert_eq!(taken, r#"there is a class "b" already; merge the two, or choose another name"#);
     let gone = message(Edit::Unlearn { rows: vec![first, dropped] });
-    assert!(gone.contains(&format!("1 of the 2 rows asked for, row {}", dropped + 1)), "{gone}");
+    assert!(gone.contains(&format!("1 of the 2 rows asked for, row {dropped}")), "{gone}");
     assert!(!gone.contains("--"), "the library knows no flags: {gone}");
     let never = message(Edit::Unlearn { rows: vec![first, 40, 41] });
-    assert_eq!(never, "the model was given 40 rows in all, and never row 41, 42");
+    assert_eq!(never, "the model was given 40 rows in all, and never row 40, 41");
     let other = message(Edit::Split { class: "a".into(), rows: vec![of_b], into: "c".into() });
-    assert_eq!(other, format!("1 of the rows are not of class \"a\", row {}", of_b + 1));
+    assert_eq!(other, format!("1 of the rows are not of class \"a\", row {of_b}"));
     let nothing = message(Edit::Split { class: "a".into(), rows: all_of_a, into: "c".into() });
     assert_eq!(nothing, r#"all rows of class "a" are to leave it; rename it instead"#);
     let everything: Vec<u64> = evm.extreme_vectors().map(|vector| vector.source).collect();
@@ -402,7 +402,7 @@ fn what_cannot_be_edited_is_named_and_changes_nothing() {
     );
     assert_eq!(
         message(Edit::Restore { rows: vec![first] }),
-        format!("1 of the rows are not set aside, row {}", first + 1)
+        format!("1 of the rows are not set aside, row {first}")
     );
     assert_eq!(message(Edit::Unlearn { rows: Vec::new() }), "no rows were given");
 }

@@ -302,7 +302,7 @@ fn a_built_in_metric_cannot_be_replaced() {
     let bytes = model().to_bytes().unwrap();
     assert!(matches!(
         Evm::from_bytes_with_metric(&bytes, Metric::Cosine),
-        Err(FormatError::CustomMetric { .. })
+        Err(FormatError::OtherMetric { .. })
     ));
 }
 

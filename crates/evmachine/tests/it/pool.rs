@@ -2,7 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use evmachine::{Evm, Features, Grouping, Labels, Membership, Params, PoolError, Run, Strategy, UnknownPool};
+use evmachine::{
+    Evm, FeatureError, Features, Grouping, Labels, Membership, Params, PoolError, Run, RunError, Strategy,
+    UnknownPool,
+};
 
 use crate::common::Random;
 
@@ -228,4 +231,26 @@ fn groups_are_the_same_for_any_number_of_threads() {
     let one = groups(1);
     by_group(&one);
     assert_eq!(one, groups(3));
+}
+
+#[test]
+fn numbers_that_end_and_models_of_another_shape_are_errors() {
+    let samples = Features::new(vec![20.0, 40.0], 1).unwrap();
+    assert_eq!(UnknownPool::resume(&samples, &[1, u64::MAX], 0), Err(PoolError::NumbersEnd));
+    let mut pool = UnknownPool::resume(&samples, &[1, 2], u64::MAX - 1).unwrap();
+    assert_eq!(pool.add(&samples), Err(PoolError::NumbersEnd));
+    assert_eq!((pool.len(), pool.next_sample()), (2, u64::MAX - 1));
+    let fit = |columns: usize| {
+        let values: Vec<f32> = (0..6 * columns).map(|i| (i / 3 * 5 + i % 3) as f32).collect();
+        let labels = Labels::new(["low", "low", "low", "high", "high", "high"]).unwrap();
+        Evm::fit(&Params::paper(), &Features::new(values, columns).unwrap(), &labels).unwrap().0
+    };
+    let (one, four) = (fit(1), fit(4));
+    let run = Run::new();
+    let mut groups = Grouping::new(&run, &four, u64::MAX).unwrap();
+    let wanted = PoolError::Run(RunError::Features(FeatureError::Dimensions { expected: 4, found: 1 }));
+    assert_eq!(groups.add(&run, &one, &samples), Err(wanted));
+    let far = Features::new(vec![900.0; 4], 4).unwrap();
+    assert_eq!(groups.add(&run, &four, &far), Err(PoolError::NumbersEnd));
+    assert!(groups.is_empty());
 }

@@ -68,3 +68,15 @@ fn what_cannot_be_fitted_is_named() {
     assert!(probe.logits(&constant).unwrap().iter().all(|logit| logit.is_finite()));
     assert!(probe.logits(&features).is_err(), "other columns");
 }
+
+#[test]
+fn a_penalty_is_above_zero_and_finite() {
+    let features = Features::new(vec![0.0, 0.1, 5.0, 5.1], 1).unwrap();
+    let labels = Labels::new(["low", "low", "high", "high"]).unwrap();
+    for penalty in [f64::NAN, -1.0, 0.0, f64::INFINITY] {
+        let refused =
+            Probe::fit_at(&Run::new(), &Metric::Euclidean, &features, &labels, penalty).unwrap_err();
+        let said = format!("penalty = {penalty}: it must be above 0 and finite");
+        assert_eq!(refused.to_string(), said);
+    }
+}

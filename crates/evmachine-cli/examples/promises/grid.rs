@@ -91,10 +91,9 @@ pub(crate) fn run_large(on_device: bool) -> Result<bool, Box<dyn Error>> {
 fn run_cells(cells: &[Cell], draws: impl Fn(&Cell) -> u64, place: &Place) -> Result<bool, Box<dyn Error>> {
     println!("{} cells; share of known rows rejected: mean, least, most; what it rests on\n", cells.len());
     let mut tally = Tally::default();
-    for cell in &cells {
-        let draws = if options.few { cell.draws().div_ceil(4) } else { cell.draws() };
+    for cell in cells {
         let found: Vec<Draw> =
-            (0..draws).map(|seed| draw(cell, seed, &options.place)).collect::<Result<_, _>>()?;
+            (0..draws(cell)).map(|seed| draw(cell, seed, place)).collect::<Result<_, _>>()?;
         println!("{}", tally.line(cell, &found));
     }
     println!(

@@ -15,7 +15,9 @@ use crate::search::SearchArguments;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Preset {
-    /// Eq. 1 as published, cover threshold 0.5, k = 1.
+    /// Eq. 1 as published, cover threshold 0.5, k = 1, with a threshold that keeps to a share of known rows rejected.
+    Plain,
+    /// The same to the letter: psi below delta = 0.05 is unknown, and every row is learned.
     Paper,
     /// Ahead on real features without tuning: smoothing, pooling, wider margins, every point kept, and a linear probe beside.
     Robust,
@@ -88,7 +90,7 @@ impl FromStr for WeightText {
 #[derive(Debug, Clone, Args, Default, PartialEq)]
 #[command(next_help_heading = "Parameters")]
 pub(crate) struct ParameterArguments {
-    /// Where to start from; paper unless given.
+    /// Where to start from; plain unless given.
     #[arg(long, value_enum)]
     pub(crate) preset: Option<Preset>,
 
@@ -254,7 +256,8 @@ impl ParameterArguments {
                 read(path)?
             }
             (None, Some(Preset::Robust)) => Params::robust_for(metric.clone().unwrap_or(Metric::Euclidean)),
-            (None, _) => Params::default(),
+            (None, Some(Preset::Paper)) => Params::paper(),
+            (None, Some(Preset::Plain) | None) => Params::default(),
         };
         set(&mut params.metric, metric);
         set(&mut params.tail_size, self.tail_size.map(|size| size.0));

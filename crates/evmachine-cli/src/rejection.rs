@@ -10,7 +10,7 @@ use crate::failure::{Failure, Kind};
 #[derive(Debug, Clone, Copy, Args, Default)]
 #[command(next_help_heading = "Rejection")]
 pub(crate) struct RejectionArguments {
-    /// Below this psi a row is unknown (delta) [paper: 0.05, where no share is given].
+    /// Below this psi a row is unknown, the paper's delta [0.05 with --preset paper].
     #[arg(long, visible_alias = "delta", value_name = "PSI", conflicts_with_all = ["max_false_unknown", "max_false_known"])]
     pub(crate) rejection_threshold: Option<f64>,
 

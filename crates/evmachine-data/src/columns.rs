@@ -251,24 +251,8 @@ pub(crate) fn closest(wanted: &str, names: &[String]) -> Option<String> {
         .iter()
         .filter(|name| name.len() <= COMPARED_LENGTH)
         .take(COMPARED)
-        .map(|name| (edits(&wanted, &name.to_lowercase()), name));
+        .map(|name| (strsim::levenshtein(&wanted, &name.to_lowercase()), name));
     near.filter(|&(distance, _)| distance <= limit)
         .min_by_key(|&(distance, _)| distance)
         .map(|(_, name)| name.clone())
-}
-
-/// The Levenshtein distance.
-fn edits(one: &str, other: &str) -> usize {
-    let other: Vec<char> = other.chars().collect();
-    let mut distances: Vec<usize> = (0..=other.len()).collect();
-    for (row, left) in one.chars().enumerate() {
-        let mut diagonal = distances[0];
-        distances[0] = row + 1;
-        for (column, &right) in other.iter().enumerate() {
-            let substituted = diagonal + usize::from(left != right);
-            diagonal = distances[column + 1];
-            distances[column + 1] = substituted.min(diagonal + 1).min(distances[column] + 1);
-        }
-    }
-    distances[other.len()]
 }

@@ -135,6 +135,10 @@ fn bad_rows_can_be_skipped_and_are_counted() {
 fn an_unreadable_file_is_named() {
     use std::os::unix::fs::PermissionsExt;
     let place = Place::new();
+    // A link to itself, which nobody can read.
+    std::os::unix::fs::symlink("circle.csv", place.path("circle.csv")).unwrap();
+    let said = place.fails(3, &["train", "circle.csv", "--label", "class", "-o", "m.safetensors"]);
+    assert!(said.contains("circle.csv") && said.contains("levels of symbolic links"), "{said}");
     let path = place.write("secret.csv", "class,a\nx,1\n");
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o000)).unwrap();
     if std::fs::read(&path).is_ok() {

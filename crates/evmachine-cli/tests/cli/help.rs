@@ -33,6 +33,30 @@ const POOL_COMMANDS: [&str; 16] = [
 
 const EDITS: [&str; 8] = ["rename", "merge", "split", "relabel", "unlearn", "ignore", "set-aside", "restore"];
 
+/// The names of commands that help lists.
+fn listed(help: &str) -> Vec<&str> {
+    let lines = help.split("Commands:\n").nth(1).unwrap().lines();
+    let lines = lines.take_while(|line| !line.is_empty());
+    let names = lines.filter(|line| line.starts_with("  ") && !line.starts_with("   "));
+    let mut names: Vec<&str> = names.filter_map(|line| line.split_whitespace().next()).collect();
+    names.retain(|name| *name != "help");
+    names.sort_unstable();
+    names
+}
+
+#[test]
+fn no_command_is_forgotten_here() {
+    let place = Place::new();
+    let sorted = |names: &[&'static str]| {
+        let mut names = names.to_vec();
+        names.sort_unstable();
+        names
+    };
+    assert_eq!(listed(&place.ok(&["--help"])), sorted(&COMMANDS));
+    assert_eq!(listed(&place.ok(&["pool", "--help"])), sorted(&POOL_COMMANDS));
+    assert_eq!(listed(&place.ok(&["edit", "--help"])), sorted(&EDITS));
+}
+
 #[test]
 fn help_is_as_it_was_approved() {
     let place = Place::new();
@@ -68,13 +92,21 @@ fn completions_and_man_pages_cover_every_command() {
     let place = Place::new();
     for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
         let script = place.ok(&["completions", shell]);
-        assert!(COMMANDS.iter().all(|command| script.contains(command)), "{shell}");
+        for command in COMMANDS {
+            let named = match shell {
+                "bash" => format!("evmachine,{command})"),
+                "zsh" => format!("({command})"),
+                "fish" => format!("-a \"{command}\""),
+                _ => format!("evmachine;{command}'"),
+            };
+            assert!(script.contains(&named), "{shell} lacks {named}");
+        }
     }
     place.ok(&["man", "pages"]);
     for command in COMMANDS {
         let page =
             std::fs::read_to_string(place.path("pages").join(format!("evmachine-{command}.1"))).unwrap();
-        assert!(page.starts_with(".ie"), "{page}");
+        assert!(page.contains(&format!("evmachine\\-{command}")) && page.contains("Example: "), "{page}");
     }
 }
 

@@ -117,7 +117,7 @@ fn similar<'a>(name: &str, classes: impl Iterator<Item = &'a str>) -> Vec<String
     let mut found: Vec<(usize, &str)> = classes
         .filter_map(|class| {
             let other = class.to_lowercase();
-            let way = distance(&lower, &other);
+            let way = strsim::levenshtein(&lower, &other);
             let begins = other.starts_with(&lower) || lower.starts_with(&other);
             (begins || (way <= 2 && way < lower.chars().count())).then_some((way, class))
         })
@@ -125,21 +125,6 @@ fn similar<'a>(name: &str, classes: impl Iterator<Item = &'a str>) -> Vec<String
     found.sort_unstable();
     found.dedup();
     found.into_iter().take(OFFERED).map(|(_, class)| class.to_owned()).collect()
-}
-
-/// Letters to insert, remove or change.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, a) in a.chars().enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
-        for (j, b) in b.iter().enumerate() {
-            let change = diagonal + usize::from(a != *b);
-            diagonal = row[j + 1];
-            row[j + 1] = change.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.len()]
 }
 
 /// Refuses a name that is neither a class nor a label, as a slip of the hand would make it.
@@ -270,12 +255,10 @@ pub(crate) async fn undo(
 
 #[cfg(test)]
 mod tests {
-    use super::{distance, similar};
+    use super::similar;
 
     #[test]
     fn slips_of_the_hand_are_near() {
-        assert_eq!(distance("kitten", "sitting"), 3);
-        assert_eq!(distance("", "ab"), 2);
         let classes = ["cat", "car", "dog", "category"];
         assert_eq!(similar("cst", classes.into_iter()), ["cat", "car"]);
         assert_eq!(similar("Cat", classes.into_iter()), ["cat", "car", "category"]);

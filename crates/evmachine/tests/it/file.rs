@@ -79,7 +79,19 @@ proptest! {
     }
 
     #[test]
-    fn arbitrary_bytes_are_refused(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+    fn no_bit_flips_unnoticed(at in any::<prop::sample::Index>(), bit in 0..8) {
+        let mut bytes = model().to_bytes().unwrap();
+        let at = at.index(bytes.len());
+        bytes[at] ^= 1 << bit;
+        prop_assert!(Evm::from_bytes(&bytes).is_err(), "bit {bit} of byte {at}");
+    }
+
+    #[test]
+    fn arbitrary_bytes_behind_a_plausible_length_are_refused(
+        header in prop::collection::vec(any::<u8>(), 0..200), rest in prop::collection::vec(any::<u8>(), 0..100),
+    ) {
+        let mut bytes = (header.len() as u64).to_le_bytes().to_vec();
+        bytes.extend(header.iter().chain(&rest));
         prop_assert!(Evm::from_bytes(&bytes).is_err());
     }
 }

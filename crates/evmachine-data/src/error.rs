@@ -424,6 +424,16 @@ pub enum DataError {
         /// How many labels there are; `more than N` while they are still being read.
         label_rows: String,
     },
+    /// The program was built without that format.
+    #[error(
+        "{file}: this program was built without {format}; build it with the cargo feature `parquet`, which is on by default"
+    )]
+    NotBuilt {
+        /// The file.
+        file: String,
+        /// The format.
+        format: &'static str,
+    },
     /// The extension of an output file says nothing.
     #[error(
         "{file}: the extension does not tell the output format. Use .csv, .jsonl or .parquet, or name the format"

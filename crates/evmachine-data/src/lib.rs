@@ -21,10 +21,13 @@
 //! # }
 //! ```
 
+#[cfg(feature = "parquet")]
 mod arrow;
 mod batch;
 mod brief;
+#[cfg(feature = "parquet")]
 mod cells;
+#[cfg(feature = "parquet")]
 mod columnar;
 mod columns;
 mod destination;
@@ -47,9 +50,14 @@ mod npz;
 mod number;
 mod options;
 mod output;
+#[cfg(feature = "parquet")]
 mod parquet;
+#[cfg(feature = "parquet")]
 mod parquet_footer;
+#[cfg(feature = "parquet")]
 mod parquet_pages;
+#[cfg(feature = "parquet")]
+mod parquet_writer;
 mod problem;
 mod reader;
 mod records;

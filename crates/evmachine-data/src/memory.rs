@@ -19,6 +19,10 @@ pub(crate) struct NoRoom {
 }
 
 /// Refuses what a file would have a decoder allocate at once.
+#[cfg_attr(
+    not(feature = "parquet"),
+    expect(dead_code, reason = "files of other formats are read row by row")
+)]
 pub(crate) fn check(file: &str, needed: u64, options: &ReadOptions) -> Result<(), DataError> {
     let limit = limit(options);
     if needed > limit { Err(DataError::TooLarge { file: file.to_owned(), needed, limit }) } else { Ok(()) }

@@ -12,7 +12,9 @@ use crate::notice::Notice;
 use crate::options::ReadOptions;
 use crate::problem::Skipped;
 use crate::source::Source;
-use crate::{arrow, jsonl, libsvm, npy, npz, parquet, text};
+#[cfg(feature = "parquet")]
+use crate::{arrow, parquet};
+use crate::{jsonl, libsvm, npy, npz, text};
 
 /// What a file consists of.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -118,8 +120,14 @@ pub fn open(path: &Path, options: &ReadOptions) -> Result<Reader, DataError> {
         Format::Libsvm => libsvm::open(source, options),
         Format::Npy => npy::open(source, options),
         Format::Npz => npz::open(&source, options),
+        #[cfg(feature = "parquet")]
         Format::Parquet => parquet::open(&source, options),
+        #[cfg(feature = "parquet")]
         Format::Arrow => arrow::open(source, options),
+        #[cfg(not(feature = "parquet"))]
+        Format::Parquet => Err(DataError::NotBuilt { file: file.clone(), format: "Parquet" }),
+        #[cfg(not(feature = "parquet"))]
+        Format::Arrow => Err(DataError::NotBuilt { file: file.clone(), format: "Arrow" }),
     }?;
     let announced = opened.total;
     if let Some(labels) = &options.labels_file {

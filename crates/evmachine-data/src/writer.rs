@@ -1,14 +1,6 @@
 //! Prediction files.
 
 use std::io::{self, BufWriter, Write};
-use std::sync::Arc;
-
-use ::parquet::arrow::ArrowWriter;
-use ::parquet::basic::Compression;
-use ::parquet::errors::ParquetError;
-use ::parquet::file::properties::WriterProperties;
-use arrow_array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
-use arrow_schema::{DataType, Field, Schema, SchemaRef};
 
 use crate::destination::Destination;
 use crate::error::{DataError, csv_error};
@@ -29,7 +21,8 @@ pub struct Writer {
 enum Sink {
     Csv(Box<csv::Writer<Destination>>),
     Jsonl(BufWriter<Destination>),
-    Parquet { writer: Box<ArrowWriter<Destination>>, schema: SchemaRef },
+    #[cfg(feature = "parquet")]
+    Parquet(crate::parquet_writer::ParquetWriter),
 }
 
 impl std::fmt::Debug for Writer {
@@ -61,13 +54,12 @@ impl Writer {
                 Sink::Csv(Box::new(writer))
             }
             OutputFormat::Jsonl => Sink::Jsonl(BufWriter::with_capacity(BUFFER_BYTES, destination)),
+            #[cfg(feature = "parquet")]
             OutputFormat::Parquet => {
-                let schema = Arc::new(arrow_schema(columns));
-                let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
-                let writer = ArrowWriter::try_new(destination, schema.clone(), Some(properties))
-                    .map_err(|error| parquet_error(&file, error))?;
-                Sink::Parquet { writer: Box::new(writer), schema }
+                Sink::Parquet(crate::parquet_writer::ParquetWriter::create(&file, destination, columns)?)
             }
+            #[cfg(not(feature = "parquet"))]
+            OutputFormat::Parquet => return Err(DataError::NotBuilt { file, format: "Parquet" }),
         };
         Ok(Self { file, columns: columns.to_vec(), sink })
     }
@@ -78,13 +70,8 @@ impl Writer {
         let outcome = match &mut self.sink {
             Sink::Csv(writer) => write_csv(writer, rows, &values),
             Sink::Jsonl(writer) => write_jsonl(writer, rows, &self.columns, &values),
-            Sink::Parquet { writer, schema } => {
-                let arrays = values.into_iter().map(into_array).collect();
-                let batch = RecordBatch::try_new(schema.clone(), arrays).map_err(ParquetError::from);
-                return batch
-                    .and_then(|batch| writer.write(&batch))
-                    .map_err(|error| parquet_error(&self.file, error));
-            }
+            #[cfg(feature = "parquet")]
+            Sink::Parquet(writer) => return writer.write(&self.file, values),
         };
         outcome.map_err(|error| DataError::writing(&self.file, error))
     }
@@ -95,9 +82,8 @@ impl Writer {
         let destination = match self.sink {
             Sink::Csv(writer) => writer.into_inner().map_err(csv::IntoInnerError::into_error),
             Sink::Jsonl(writer) => writer.into_inner().map_err(io::IntoInnerError::into_error),
-            Sink::Parquet { writer, .. } => {
-                Ok(writer.into_inner().map_err(|error| parquet_error(&file, error))?)
-            }
+            #[cfg(feature = "parquet")]
+            Sink::Parquet(writer) => Ok(writer.into_destination(&file)?),
         };
         destination.and_then(Destination::finish).map_err(|error| DataError::writing(&file, error))
     }
@@ -172,35 +158,4 @@ fn print_json_string(writer: &mut impl Write, text: &str) -> io::Result<()> {
     }
     writer.write_all(rest.as_bytes())?;
     writer.write_all(b"\"")
-}
-
-fn arrow_schema(columns: &[OutputColumn]) -> Schema {
-    let field = |column: &OutputColumn| match column.kind {
-        ColumnType::Text | ColumnType::Json => Field::new(&column.name, DataType::Utf8, false),
-        ColumnType::Float => Field::new(&column.name, DataType::Float64, true),
-        ColumnType::Integer => Field::new(&column.name, DataType::Int64, false),
-    };
-    Schema::new(columns.iter().map(field).collect::<Vec<_>>())
-}
-
-fn into_array(values: ColumnValues) -> ArrayRef {
-    match values {
-        ColumnValues::Text(texts) => Arc::new(StringArray::from(texts)),
-        ColumnValues::Float(floats) => {
-            let present = |value: f64| if value.is_nan() { None } else { Some(value) };
-            Arc::new(floats.into_iter().map(present).collect::<Float64Array>())
-        }
-        ColumnValues::Integer(integers) => Arc::new(Int64Array::from(integers)),
-    }
-}
-
-fn parquet_error(file: &str, error: ParquetError) -> DataError {
-    let source = match error {
-        ParquetError::External(inner) => match inner.downcast::<io::Error>() {
-            Ok(error) => *error,
-            Err(other) => io::Error::other(other),
-        },
-        other => io::Error::other(other),
-    };
-    DataError::writing(file, source)
 }

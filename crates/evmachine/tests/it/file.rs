@@ -82,7 +82,7 @@ proptest! {
     fn no_bit_flips_unnoticed(at in any::<prop::sample::Index>(), bit in 0..8) {
         let mut bytes = model().to_bytes().unwrap();
         let at = at.index(bytes.len());
-        bytes[at] ^= 1 << bit;
+        bytes[at] ^= 1u8 << bit;
         prop_assert!(Evm::from_bytes(&bytes).is_err(), "bit {bit} of byte {at}");
     }
 

@@ -23,12 +23,14 @@ class Answer:
         The class; ``None`` where it is unknown.
     known : bool
         Whether a class supports it enough.
-    nearest : str
+    best : str
         The best class, whether it was accepted or not.
     support : float
         How far that class lies above the threshold, which is what to act on: known from 0 on.
     p_value : float or None
         The share of known queries that score no higher; ``None`` if the model has no calibration.
+    p_known : float or None
+        P(known), if known and unknown rows come equally often; ``None`` if the model has no calibration.
     psi : float
         Psi of that class, the paper's probability.
     decision : int
@@ -39,9 +41,10 @@ class Answer:
 
     label: str | None
     known: bool
-    nearest: str
+    best: str
     support: float
     p_value: float | None
+    p_known: float | None
     psi: float
     decision: int
     sample: int | None
@@ -105,9 +108,10 @@ def answer_of(found: dict[str, Any]) -> Answer:
     return Answer(
         label=found["class"],
         known=found["known"],
-        nearest=found["nearest"],
+        best=found["best"],
         support=found["support"],
         p_value=found["p_value"],
+        p_known=found["p_known"],
         psi=found["psi"],
         decision=found["decision"],
         sample=found["sample"],

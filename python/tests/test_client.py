@@ -83,7 +83,7 @@ def test_rows_are_decided_and_unknown_ones_wait(client, letters):
     far = np.full((3, 16), 300.0, dtype=np.float32) + np.arange(3)[:, None]
     answers = client.predict(np.vstack([X[:40], far]), ids=[f"client-{row}" for row in range(43)])
     assert len(answers) == 43
-    assert all(answer.label == (answer.nearest if answer.known else None) for answer in answers)
+    assert all(answer.label == (answer.best if answer.known else None) for answer in answers)
     assert [answer.known for answer in answers[40:]] == [False] * 3
     assert client.status()["waiting"] >= before + 3
     found = client.sample(answers[40].sample)
@@ -190,14 +190,14 @@ def test_threads_share_a_client(client, letters):
     found = {}
 
     def ask(row):
-        found[row] = client.predict(letters[0][row : row + 1], keep="none")[0].nearest
+        found[row] = client.predict(letters[0][row : row + 1], keep="none")[0].best
 
     threads = [threading.Thread(target=ask, args=(row,)) for row in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert [found[row] for row in range(8)] == [one.nearest for one in client.predict(letters[0][:8], keep="none")]
+    assert [found[row] for row in range(8)] == [one.best for one in client.predict(letters[0][:8], keep="none")]
 
 
 @pytest.mark.parametrize(

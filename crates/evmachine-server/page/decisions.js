@@ -9,9 +9,9 @@ import { moment, support } from "./words.js";
 const COUNT = 100;
 
 /** What was decided, in words. */
-export function outcome({ known, class: name, nearest }) {
+export function outcome({ known, class: name, best }) {
   if (known) return make("span", { class: "outcome known" }, name);
-  return make("span", { class: "outcome unknown" }, "unknown", nearest ? make("span", { class: "quiet" }, ` near ${nearest}`) : "");
+  return make("span", { class: "outcome unknown" }, "unknown", best ? make("span", { class: "quiet" }, ` near ${best}`) : "");
 }
 
 /** What was decided on, as a person knows it. */

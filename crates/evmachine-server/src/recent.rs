@@ -20,7 +20,7 @@ pub(crate) struct Answered {
     /// Seconds since 1970.
     pub(crate) time: i64,
     pub(crate) class: Option<String>,
-    pub(crate) nearest: String,
+    pub(crate) best: String,
     pub(crate) support: f64,
     pub(crate) p_value: Option<f64>,
     pub(crate) psi: f64,
@@ -143,7 +143,7 @@ mod tests {
             number: 0,
             time: 0,
             class: class.map(str::to_owned),
-            nearest: "a".to_owned(),
+            best: "a".to_owned(),
             support: if class.is_some() { 0.5 } else { -0.5 },
             p_value: Some(0.25),
             psi: 0.5,

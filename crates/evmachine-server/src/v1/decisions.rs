@@ -22,7 +22,7 @@ pub(crate) struct PastDecision {
     /// The class; null is unknown.
     class: Option<String>,
     known: bool,
-    nearest: String,
+    best: String,
     /// How far the best class lies above the threshold, which is what to act on: known at 0 and above.
     support: f64,
     /// The share of known queries that score no higher; null without calibration.
@@ -43,7 +43,7 @@ impl From<Answered> for PastDecision {
             time: answered.time,
             known: answered.class.is_some(),
             class: answered.class,
-            nearest: answered.nearest,
+            best: answered.best,
             support: bounded(answered.support),
             p_value: answered.p_value,
             psi: answered.psi,

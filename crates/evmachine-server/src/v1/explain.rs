@@ -102,7 +102,7 @@ impl Row {
 struct Without {
     class: Option<String>,
     known: bool,
-    nearest: String,
+    best: String,
     /// How far that class lies above the threshold.
     support: f64,
     psi: f64,
@@ -189,7 +189,7 @@ fn reasons(hash: &str, model: &Evm, values: Vec<f32>) -> Result<Reasons, Problem
         without: Without {
             class: doubt.without.class().map(name),
             known: doubt.without.class().is_some(),
-            nearest: name(doubt.without.best()),
+            best: name(doubt.without.best()),
             support: bounded(doubt.without.support()),
             psi: doubt.without.psi(),
         },

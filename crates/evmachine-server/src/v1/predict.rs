@@ -85,6 +85,9 @@ impl Request {
     }
 }
 
+/// The share of known rows that P(known) takes for granted.
+const PRIOR: f64 = 0.5;
+
 /// What the live version says of a row.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct OneDecision {
@@ -95,11 +98,13 @@ pub(crate) struct OneDecision {
     /// Whether it is known.
     pub(crate) known: bool,
     /// The class of highest support, known or not.
-    pub(crate) nearest: String,
+    pub(crate) best: String,
     /// How far the best class lies above the threshold, which is what to act on: known at 0 and above.
     pub(crate) support: f64,
     /// The share of known queries that score no higher; null without calibration.
     pub(crate) p_value: Option<f64>,
+    /// P(known), if known and unknown rows come equally often; null without calibration.
+    pub(crate) p_known: Option<f64>,
     /// Psi of that class, the paper's probability.
     pub(crate) psi: f64,
     /// The sample of the pool, where it was kept or had been.
@@ -194,7 +199,7 @@ pub(crate) async fn decide(service: &Service, mut request: Request) -> Result<De
             number: 0,
             time: 0,
             class: decision.class().map(name),
-            nearest: name(decision.best()),
+            best: name(decision.best()),
             support: decision.support(),
             p_value: decision.p_value(),
             psi: decision.psi(),
@@ -210,9 +215,10 @@ pub(crate) async fn decide(service: &Service, mut request: Request) -> Result<De
         decision: number,
         class: decision.class().map(name),
         known: decision.class().is_some(),
-        nearest: name(decision.best()),
+        best: name(decision.best()),
         support: bounded(decision.support()),
         p_value: decision.p_value(),
+        p_known: live.model.probability_known(decision.score(), PRIOR).ok().flatten(),
         psi: decision.psi(),
         sample: *sample,
     });

@@ -211,7 +211,7 @@ fn column(name: &str, decided: &Decisions) -> Option<Column> {
     Some(match name {
         "label" => Column::Text(rows.map(|row| row.class.clone().unwrap_or_default()).collect()),
         "known" => Column::Truth(rows.map(|row| row.known).collect()),
-        "nearest" => Column::Text(rows.map(|row| row.nearest.clone()).collect()),
+        "best" => Column::Text(rows.map(|row| row.best.clone()).collect()),
         "support" => Column::Float(rows.map(|row| row.support as f32).collect()),
         "p_value" => Column::Float(rows.map(|row| row.p_value.map_or(f32::NAN, |it| it as f32)).collect()),
         "psi" => Column::Float(rows.map(|row| row.psi as f32).collect()),

@@ -16,7 +16,7 @@ pub(crate) const INPUT: &str = "features";
 pub(crate) const OUTPUTS: [(&str, &str); 7] = [
     ("label", "BYTES"),
     ("known", "BOOL"),
-    ("nearest", "BYTES"),
+    ("best", "BYTES"),
     ("support", "FP32"),
     ("p_value", "FP32"),
     ("psi", "FP32"),

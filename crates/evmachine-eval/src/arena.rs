@@ -205,7 +205,7 @@ impl<'a> Arena<'a> {
         let params = Params {
             logit_weight: Weights::NONE.logits,
             probe_weight: Weights::NONE.probe,
-            rejection_threshold: Rejection::Probability(0.05),
+            rejection_threshold: Rejection::PAPER,
             ..params.clone()
         };
         let (mut votes, mut ratios) = (Vec::with_capacity(self.folds.len()), Vec::new());

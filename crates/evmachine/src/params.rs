@@ -252,7 +252,7 @@ impl Default for Params {
             background: 0.0,
             logit_weight: Weight::Fixed(0.0),
             probe_weight: Weight::Fixed(0.0),
-            rejection_threshold: Rejection::FalseUnknown(0.05),
+            rejection_threshold: Rejection::DEFAULT,
             confidence: 0.0,
             strangers: TYPICAL_STRANGERS,
             refit: Refit::Affected,
@@ -284,7 +284,7 @@ impl Params {
     /// The paper to the letter: as the default, with its delta of 0.05 instead of a threshold from held-out rows. Every
     /// row is learned.
     pub fn paper() -> Self {
-        Self { rejection_threshold: Rejection::Probability(0.05), ..Self::default() }
+        Self { rejection_threshold: Rejection::PAPER, ..Self::default() }
     }
 
     /// A start without tuning that holds up on real features: points move most of the way to the mean of their 10

@@ -277,7 +277,7 @@ impl Params {
             background: 0.0,
             logit_weight: Weight::Fixed(0.0),
             probe_weight: Weight::Fixed(0.0),
-            rejection_threshold: Rejection::Probability(0.05),
+            rejection_threshold: Rejection::PAPER,
             cover_threshold: self.cover_threshold,
             cover_risk: self.cover_risk,
             max_extreme_vectors: self.max_extreme_vectors,
@@ -296,7 +296,7 @@ impl Params {
         Self {
             logit_weight: Weight::Fixed(0.0),
             probe_weight: Weight::Fixed(0.0),
-            rejection_threshold: Rejection::Probability(0.05),
+            rejection_threshold: Rejection::PAPER,
             tail_memory: TailMemory::None,
             ..self.clone()
         }

@@ -78,7 +78,7 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
     let unknown = Features::new(unknown, evm.dimensions())?;
     if arguments.rejection.rule().is_some() || !evm.params().rejection_threshold.is_calibrated() {
         // The rule that ends here may ask for more strangers than there are, or for none.
-        evm.set_rejection(Rejection::FalseUnknown(0.05))?;
+        evm.set_rejection(Rejection::DEFAULT)?;
     }
     if unknown.rows() > 0 {
         evm.calibrate_unknowns_with(&console.quiet_run(), &unknown)?;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::slice::from_ref;
 
 use clap::Args;
-use evmachine::{Concern, Evm, Features, FitError, Params, Rejection, Report, Shares, TailMemory};
+use evmachine::{Concern, Evm, Features, FitError, Rejection, Report, Shares, TailMemory};
 
 use crate::console::Console;
 use crate::data::{DataArguments, feature_names};
@@ -74,7 +74,7 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
     let (rule, confidence) = (params.rejection_threshold, params.confidence);
     if let (Some(_), Rejection::FalseKnown(_)) = (&arguments.unknown_data, rule) {
         // The strangers that are given set the threshold: no class has to be left out to estimate how strangers score.
-        params.rejection_threshold = Params::default().rejection_threshold;
+        params.rejection_threshold = Rejection::DEFAULT;
     }
     let columns = DataArguments { fill: arguments.fill.rule, ..arguments.columns.learned_with(&params) };
     let store = arguments.scratch.store(console, &arguments.output);

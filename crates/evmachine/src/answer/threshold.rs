@@ -5,7 +5,7 @@ use crate::heldout::beta::Beta;
 use crate::heldout::calibration::{self, CalibrationInfo, PValueSteps};
 use crate::machine::score::ClassScore;
 use crate::model::Evm;
-use crate::params::rejection::Rejection;
+use crate::params::rejection::{DELTA, Rejection};
 use evmachine_engine::psi::curve::support_of;
 
 /// Below this support, which falls by far more, a query is nearest to an ignored sample or out of reach.
@@ -32,7 +32,7 @@ impl Evm {
             // However few rows it rests on, it stays above what is nearest to an ignored sample.
             (_, Some(calibration)) => calibration.thresholds[class].max(FALLEN),
             // Nothing could be held out.
-            (_, None) => support_of(model, 0.05),
+            (_, None) => support_of(model, DELTA),
         }
     }
 

@@ -10,7 +10,7 @@ use crate::heldout::calibration::{self, Calibration};
 use crate::heldout::conformal::{FOLDED, mistakes_allowed, rows_needed};
 use crate::heldout::sample::Role;
 use crate::model::Evm;
-use crate::params::rejection::Rejection;
+use crate::params::rejection::{DELTA, Rejection};
 
 /// What a threshold was set on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -182,8 +182,10 @@ impl fmt::Display for Promise {
         write!(formatter, "{}", self.rule)?;
         if self.basis == Basis::Nothing {
             return match self.rows_needed {
-                Some(_) => formatter
-                    .write_str(": not promised, there are no rows to set it on; psi below 0.05 is unknown"),
+                Some(_) => write!(
+                    formatter,
+                    ": not promised, there are no rows to set it on; psi below {DELTA} is unknown"
+                ),
                 None => Ok(()),
             };
         }

@@ -6,7 +6,7 @@ use crate::heldout::beta::Beta;
 use crate::heldout::conformal;
 use crate::machine::score::ClassScore;
 use crate::params::TailModel;
-use crate::params::rejection::Rejection;
+use crate::params::rejection::{DELTA, Rejection};
 use evmachine_engine::psi::curve::support_of;
 
 /// Scores of rows held out of training, which a query's score is compared with.
@@ -351,7 +351,7 @@ fn quantile(sorted: &[Scored], rate: f64, rule: &Rule, model: TailModel) -> f64 
     }
     let threshold = threshold.unwrap_or_else(|| {
         let needed = conformal::rows_needed(rate, confidence);
-        below_all(sorted, count as f64 / needed as f64).unwrap_or(lowest.min(support_of(model, 0.05)))
+        below_all(sorted, count as f64 / needed as f64).unwrap_or(lowest.min(support_of(model, DELTA)))
     });
     threshold.max(LOWEST)
 }

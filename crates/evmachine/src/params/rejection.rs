@@ -6,6 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::percent;
 
+/// The low end of the range that the paper searches.
+pub(crate) const DELTA: f64 = 0.05;
+
 /// What decides how much support a query needs to be accepted.
 ///
 /// The shares are kept on rows that the model did not learn, anew at every update; the threshold is then part of the model
@@ -37,6 +40,12 @@ pub enum Rejection {
 }
 
 impl Rejection {
+    /// The paper's delta: psi below 0.05 is unknown. It also stands in if there is nothing to set a threshold on.
+    pub const PAPER: Rejection = Rejection::Probability(DELTA);
+
+    /// The rule unless another is given: at most 5 % of known queries are called unknown.
+    pub const DEFAULT: Rejection = Rejection::FalseUnknown(0.05);
+
     /// Its share or probability.
     pub fn value(self) -> f64 {
         match self {

@@ -28,7 +28,7 @@ impl Data<'_> {
         if classes < LEAST_CLASSES || model.held.calibration.is_none() {
             return Ok(());
         }
-        let rejection_threshold = Rejection::FalseUnknown(0.05);
+        let rejection_threshold = Rejection::DEFAULT;
         let params = Params { rejection_threshold, confidence: 0.0, ..Params::clone(&model.machine.params) }
             .check()?;
         let run = &self.run.in_memory();

@@ -37,9 +37,16 @@ pub struct UnknownShare {
 }
 
 impl Discoveries {
-    /// What to know where nothing could be found; `None` where something was, or could have been.
+    /// What to know if nothing was found and little or nothing could have been; else `None`.
     pub fn doubt(&self) -> Option<String> {
         let rows = self.unknown.len();
+        if self.largest.is_none() && self.fewest <= rows && self.fewest > rows / 20 {
+            return Some(format!(
+                "nothing was found, which says little: at this rate {} of the {rows} rows must lie below all calibrating rows before one is called \
+                 unknown; ask for a larger rate, or calibrate on more rows",
+                self.fewest
+            ));
+        }
         (self.fewest > rows && rows > 0).then(|| {
             let calibrating = (1.0 / self.smallest_possible).round() - 1.0;
             format!(

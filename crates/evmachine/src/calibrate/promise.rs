@@ -12,6 +12,9 @@ use crate::heldout::sample::Role;
 use crate::model::Evm;
 use crate::params::rejection::{DELTA, Rejection};
 
+/// A share of known rows rejected that nobody may overlook.
+const MUCH: f64 = 0.2;
+
 /// What a threshold was set on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -57,8 +60,10 @@ pub struct Promise {
     pub rows_needed: Option<usize>,
     /// Classes with too few rows for a threshold of their own, where the rule asks for one; they have that of all rows.
     pub classes_without: usize,
-    /// For an estimate: the shares of classes left out that are accepted, at the lowest and highest tenth of the classes.
+    /// For an estimate: the shares of classes left out that are accepted, of the class with the fewest and of that with the most.
     pub spread: Option<(f64, f64)>,
+    /// For a rule about strangers: the share of known rows that the threshold rejects, by the rows held out.
+    pub known_rejected: Option<f64>,
 }
 
 impl Evm {
@@ -87,6 +92,7 @@ impl Evm {
             rows_needed: None,
             classes_without: 0,
             spread: None,
+            known_rejected: None,
         };
         let rate = rule.value();
         let needed = rows_needed(rate, confidence);
@@ -95,6 +101,7 @@ impl Evm {
             return promise;
         };
         if let Rejection::FalseKnown(_) = rule {
+            promise.known_rejected = Some(scores.known_rejected());
             (promise.rows, promise.basis) = (scores.strangers().len(), Basis::Strangers);
             if promise.rows == 0 {
                 (promise.rows, promise.basis) = match scores.apart().len() {
@@ -102,8 +109,7 @@ impl Evm {
                     rows => (rows, Basis::ClassesLeftOut),
                 };
                 let shares = scores.left_out_accepted(self.threshold(), self.machine.classes.len());
-                let at = |share: f64| shares[(share * (shares.len() - 1) as f64).round() as usize];
-                promise.spread = (!shares.is_empty()).then(|| (at(0.1), at(0.9)));
+                promise.spread = shares.first().copied().zip(shares.last().copied());
                 return promise;
             }
             promise.effective_rows = promise.rows;
@@ -189,17 +195,24 @@ impl fmt::Display for Promise {
                 None => Ok(()),
             };
         }
+        if self.is_estimate() && self.rows == 0 {
+            return write!(
+                formatter,
+                ": not promised, there are no strangers and no other class; {} instead",
+                Rejection::DEFAULT
+            );
+        }
         if self.is_estimate() {
             write!(formatter, ", an estimate from {} {}", self.rows, self.basis)?;
             if let Some((low, high)) = self.spread {
                 write!(
                     formatter,
-                    " ({} to {} % by class); give strangers to have it measured",
+                    " ({} to {} % of each class); give strangers to have it measured",
                     tenths(low),
                     tenths(high)
                 )?;
             }
-            return Ok(());
+            return self.cost(formatter);
         }
         if self.confidence > 0.0 {
             write!(formatter, " in {} of 100 trainings", percent(self.confidence))?;
@@ -208,7 +221,7 @@ impl fmt::Display for Promise {
         if let Some((low, high)) = self.range {
             write!(formatter, "; the true share lies between {} and {} % (95 %)", tenths(low), tenths(high))?;
         }
-        Ok(())
+        self.cost(formatter)
     }
 }
 
@@ -220,6 +233,14 @@ impl Promise {
             return Some("nothing known may be rejected, so every query within reach gets a name".to_owned());
         }
         match self.basis {
+            Basis::ClassesHidden if self.rows == 0 => {
+                return Some(format!(
+                    "{} cannot be promised: no strangers were given, and there is no other class to stand in for them. {} is kept to instead; \
+                     give strangers",
+                    self.rule,
+                    Rejection::DEFAULT
+                ));
+            }
             Basis::ClassesLeftOut => {
                 return Some(format!(
                     "no strangers were given: the threshold for {} is an estimate from classes left out in turn, and strangers of another \
@@ -233,6 +254,13 @@ impl Promise {
                      the model has learned, and several times as many strangers may be accepted. Give strangers, or train with this rule \
                      on three classes or more",
                     self.rule
+                ));
+            }
+            Basis::Strangers if self.known_rejected.is_some_and(|share| share > MUCH) => {
+                return Some(format!(
+                    "the threshold for {} rejects {} % of known rows: such strangers are hard to tell from known rows. Allow a larger share",
+                    self.rule,
+                    tenths(self.known_rejected.unwrap_or_default())
                 ));
             }
             _ => {}
@@ -253,6 +281,14 @@ impl Promise {
             self.asked(),
             self.effective_rows
         ))
+    }
+
+    /// What keeping to a share of strangers costs.
+    fn cost(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.known_rejected {
+            Some(share) => write!(formatter, "; about {} % of known rows are rejected", tenths(share)),
+            None => Ok(()),
+        }
     }
 
     /// Whether strangers to come may do otherwise: none were given.

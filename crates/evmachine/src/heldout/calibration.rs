@@ -237,6 +237,12 @@ impl Calibration {
                     })
                     .collect()
             }
+            // With one class and no strangers, nothing tells how strangers score.
+            Rejection::FalseKnown(_)
+                if self.strangers.is_empty() && self.apart.is_empty() && self.left_out.is_empty() =>
+            {
+                vec![quantile(&self.rows, Rejection::DEFAULT.value(), &rule, model); classes]
+            }
             Rejection::FalseKnown(rate) => vec![self.above_strangers(rate, confidence, classes); classes],
         };
     }
@@ -268,6 +274,13 @@ impl Calibration {
     /// The p-value that a query needs more than, to score this or more.
     fn rank(&self, score: f64) -> f64 {
         self.p_value(score.next_down())
+    }
+
+    /// The share of known rows below the threshold of their class.
+    pub(crate) fn known_rejected(&self) -> f64 {
+        let is_below = |row: &&Scored| row.score < self.thresholds[row.best as usize];
+        let rejected: f64 = self.rows.iter().filter(is_below).map(|row| row.weight).sum();
+        rejected / self.total.0.max(f64::MIN_POSITIVE)
     }
 
     /// By class with rows, the share of its rows that would be accepted at a threshold if the model did not have the class; in rising

@@ -288,6 +288,10 @@ fn classes_left_out_in_training_say_how_strangers_score() {
         let (low, high) = promise.spread.unwrap();
         assert!(low < 0.05 && high > 0.05 && high < 0.5, "{low} {high}");
         let strangers = strange.queries(2_000);
+        let cost = promise.known_rejected.unwrap();
+        let fresh = rejected(&evm, &known.queries(4_000));
+        assert!((cost - fresh).abs() < 0.05, "{cost} of known rows by those held out, {fresh} of fresh ones");
+        assert!(promise.to_string().contains("% of known rows are rejected"), "{promise}");
         shares[0] += (1.0 - rejected(&evm, &strangers)) / 4.0;
         assert_eq!(Evm::from_bytes(&evm.to_bytes().unwrap()).unwrap(), evm);
         // It follows a change of the model, and forgets a class of the trial as it does others.
@@ -306,6 +310,26 @@ fn classes_left_out_in_training_say_how_strangers_score() {
     }
     assert!(shares[0] < 0.1 && shares[0] > 0.02, "{shares:?}");
     assert!(shares[0] < shares[1], "{shares:?}");
+}
+
+#[test]
+fn a_share_of_strangers_that_nothing_tells_is_not_promised() {
+    let mut source = Source::new(33, &[300], 4, 1.0);
+    let (features, labels) = source.training();
+    let params = Params { rejection_threshold: Rejection::FalseKnown(0.01), ..Params::default() };
+    let (evm, _) = Evm::fit(&params, &features, &labels).unwrap();
+    let promise = evm.promise();
+    assert!(
+        promise.to_string().contains("not promised, there are no strangers and no other class"),
+        "{promise}"
+    );
+    assert!(
+        promise.doubt().unwrap().contains("5 % of known rejected is kept to instead"),
+        "{:?}",
+        promise.doubt()
+    );
+    let share = rejected(&evm, &source.queries(4_000));
+    assert!(share < 0.12, "the class itself is known: {share}");
 }
 
 #[test]

@@ -133,7 +133,7 @@ def test_confidence_rejects_less(machine):
     assert sure.set_rejection(confidence=0.0)._model == machine._model
     with pytest.raises(ValueError, match="confidence = 1.5: must be at least 0 and below 1"):
         sure.set_rejection(confidence=1.5)
-    with pytest.warns(FallbackWarning, match="5 % with a confidence of 95 % cannot be promised: it takes 59 rows"):
+    with pytest.warns(FallbackWarning, match="5 % with a confidence of 95 % cannot be promised: it takes 177 rows"):
         ExtremeValueMachine(confidence=0.95).fit(*blobs(100, 5))
 
 

@@ -130,7 +130,8 @@ impl Evm {
         // On average folded rows keep the share as others do; how far a training may be off, they tell less well.
         let enough = if confidence == 0.0 { promise.rows } else { promise.effective_rows };
         if enough < needed {
-            promise.rows_needed = Some(needed);
+            let told = if confidence == 0.0 { 1 } else { self.rows_that_tell_as_one() };
+            promise.rows_needed = Some(needed.saturating_mul(told));
         } else {
             promise.range = Some(Self::range(promise.effective_rows, rate, confidence));
         }
@@ -232,6 +233,15 @@ impl Promise {
         if rate == 0.0 && self.rule.is_calibrated() && !matches!(self.rule, Rejection::FalseKnown(_)) {
             return Some("nothing known may be rejected, so every query within reach gets a name".to_owned());
         }
+        if self.confidence > 0.0 && !self.rule.is_calibrated() {
+            return Some(format!(
+                "a confidence of {} % goes with a share of known rows or of strangers; {} promises neither, and it is not used",
+                percent(self.confidence),
+                self.rule
+            ));
+        }
+        let unsure =
+            if self.confidence > 0.0 { ". An estimate has no confidence: it takes strangers" } else { "" };
         match self.basis {
             Basis::ClassesHidden if self.rows == 0 => {
                 return Some(format!(
@@ -244,7 +254,7 @@ impl Promise {
             Basis::ClassesLeftOut => {
                 return Some(format!(
                     "no strangers were given: the threshold for {} is an estimate from classes left out in turn, and strangers of another \
-                     kind may do better or worse",
+                     kind may do better or worse{unsure}",
                     self.rule
                 ));
             }
@@ -252,7 +262,7 @@ impl Promise {
                 return Some(format!(
                     "no strangers were given, and no class was left out in training: the threshold for {} is an estimate from classes that \
                      the model has learned, and several times as many strangers may be accepted. Give strangers, or train with this rule \
-                     on three classes or more",
+                     on three classes or more{unsure}",
                     self.rule
                 ));
             }
@@ -279,7 +289,11 @@ impl Promise {
             "{} cannot be promised: it takes {needed} rows to set the threshold on, and there are {}; the threshold is a guess. Give more \
              rows, or allow a larger share",
             self.asked(),
-            self.effective_rows
+            if self.confidence == 0.0 || self.basis == Basis::Folds {
+                self.rows
+            } else {
+                self.effective_rows
+            }
         ))
     }
 

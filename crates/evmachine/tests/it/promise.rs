@@ -313,6 +313,23 @@ fn classes_left_out_in_training_say_how_strangers_score() {
 }
 
 #[test]
+fn a_confidence_that_nothing_is_promised_for_is_named() {
+    let mut source = Source::new(35, &[25; 4], 4, 2.0);
+    let (features, labels) = source.training();
+    let doubt = |rule: Rejection| {
+        let params = Params { rejection_threshold: rule, confidence: 0.95, ..Params::default() };
+        Evm::fit(&params, &features, &labels).unwrap().0.promise().doubt().unwrap()
+    };
+    let found = doubt(Rejection::Probability(0.05));
+    assert!(found.starts_with("a confidence of 95 % goes with a share"), "{found}");
+    let found = doubt(Rejection::FalseKnown(0.1));
+    assert!(found.ends_with("An estimate has no confidence: it takes strangers"), "{found}");
+    // Three rows that folds scored tell as much as one that was never learned.
+    let found = doubt(Rejection::FalseUnknown(0.05));
+    assert!(found.contains("it takes 177 rows to set the threshold on, and there are 100"), "{found}");
+}
+
+#[test]
 fn a_share_of_strangers_that_nothing_tells_is_not_promised() {
     let mut source = Source::new(33, &[300], 4, 1.0);
     let (features, labels) = source.training();

@@ -1,7 +1,7 @@
 //! Learning from a batch (Alg. 1), stage after stage.
 //!
-//! A fit learns from nothing, an update from a model; both take this road. What an update does beside it stands in
-//! [`update`](crate::learn::update), what is held out, weighed and calibrated around it in [`training`].
+//! A fit learns from nothing, an update from a machine; both take this road. What is held out, weighed and calibrated around it stands in
+//! `learn/`.
 
 use std::ops::Range;
 use std::sync::Arc;

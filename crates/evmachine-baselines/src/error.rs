@@ -2,6 +2,8 @@
 
 use evmachine::{FeatureError, FitError, MarginError, RunError};
 use evmachine_eval::FoldError;
+use evmachine_eval::svm::SvmError;
+use evmachine_forest::ForestError;
 use thiserror::Error;
 
 /// A system that could not do what it was asked to.
@@ -49,10 +51,10 @@ pub enum SystemError {
         /// Labels.
         labels: usize,
     },
+    /// A forest could not be grown.
+    #[error(transparent)]
+    Forest(#[from] ForestError),
     /// The SVM library refused the parameters.
-    #[error("support vector machine: {detail}")]
-    Svm {
-        /// What it said.
-        detail: String,
-    },
+    #[error(transparent)]
+    Svm(#[from] SvmError),
 }

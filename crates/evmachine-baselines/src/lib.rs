@@ -12,6 +12,7 @@
 //! | [`KernelDensity`] | log density of the class beside that of all data | below a ratio of densities |
 //! | [`OneVsSet`] | place inside the slab of the class | outside all slabs |
 //! | [`NearestThreshold`] | distance to the nearest points of the class | beyond a distance |
+//! | [`Trees`] | probability of the class by extra trees, a random forest or boosted trees | below a probability |
 //! | [`OpenSetNearestNeighbor`] | ratio of the distances to the class and to the next one | above a ratio |
 //!
 //! A probability to reject below can be given from outside, as the paper does with its formula for delta; radii,
@@ -22,7 +23,6 @@ pub mod cross_class;
 mod error;
 mod evm;
 mod kde;
-mod machine;
 mod nearest_cap;
 mod nearest_threshold;
 mod neighbors;
@@ -35,10 +35,12 @@ mod scores;
 mod svm;
 mod svm_grid;
 mod system;
+mod trees;
 mod w_svm;
 
 pub use error::SystemError;
 pub use evm::ExtremeValueMachine;
+use evmachine_eval::svm as machine;
 pub use kde::KernelDensity;
 pub use machine::Rbf;
 pub use nearest_cap::NearestCap;
@@ -50,4 +52,5 @@ pub use scores::Scores;
 pub use svm::{DecisionSvm, PlattSvm};
 pub use svm_grid::{GridPoint, svm_grid};
 pub use system::System;
+pub use trees::Trees;
 pub use w_svm::WeibullSvm;

@@ -212,7 +212,7 @@ impl<'a> Arena<'a> {
         let folds = self.cache[0].1.iter_mut().zip(&self.folds).zip(&self.voices[voices].voices);
         for ((fold, data), voices) in folds {
             let model = fold.derive(&params, &data.train.0)?;
-            let supports = fold.table.for_each_query(model.machine(), |_, scores| {
+            let supports = fold.table.map_queries(model.machine(), |_, scores| {
                 scores.iter().map(|score| score.support).collect::<Vec<f64>>()
             })?;
             votes.push(voices.votes(&supports.concat(), &data.truth, data.known, weights));
@@ -330,6 +330,8 @@ impl<'a> Arena<'a> {
     /// The rivals by a metric.
     pub(crate) fn rivals(&mut self, metric: &Metric) -> Result<Vec<RivalResult>, TuneError> {
         let voices = self.hear(metric, &Params::paper())?;
+        let sizes = self.folds.iter().map(|fold| (fold.train.0.rows(), fold.train.0.columns()));
+        let quick = sizes.max().map_or_else(Vec::new, |(rows, columns)| Rival::quick(rows, columns));
         let by_fold = self.folds.iter().zip(&self.voices[voices].voices).map(|(fold, voices)| {
             let contest = Contest {
                 metric,
@@ -338,7 +340,7 @@ impl<'a> Arena<'a> {
                 truth: &fold.truth,
                 linear: Some(voices.linear()),
             };
-            rivals::rivals(&contest, &Rival::ALL)
+            rivals::rivals(&contest, &quick)
         });
         let by_fold = by_fold.collect::<Result<Vec<_>, _>>()?;
         let asked = by_fold.first().map_or(0, Vec::len);

@@ -7,7 +7,7 @@
 //!    what they say.
 //! 4. [`folds`](mod@folds) divides data for cross-class validation: classes left out in turn act as unknowns.
 //! 5. [`Rival`] is what a practitioner would reach for instead: nearest neighbours, class means, Mahalanobis' distance,
-//!    the scores of a linear classifier.
+//!    the scores of a linear classifier, forests, support vector machines.
 //! 6. [`tune`](mod@tune) chooses parameters on training data alone, and says by how much they beat the rivals.
 
 pub mod answers;
@@ -23,6 +23,7 @@ mod rates;
 pub mod reliability;
 pub mod rivals;
 pub mod space;
+pub mod svm;
 pub mod tune;
 mod voices;
 
@@ -34,5 +35,5 @@ pub use rates::Rates;
 pub use reliability::{Reliability, ReliabilityError};
 pub use rivals::{Contest, Linear, Rival, RivalError};
 pub use space::Space;
-pub use tune::{Objective, Search, Trial, TuneError, TuneOptions, TuneProgress, Tuned, tune};
+pub use tune::{Objective, Trial, TrialSearch, TuneError, TuneOptions, TuneProgress, Tuned, tune};
 pub use voices::Weights;

@@ -1,6 +1,6 @@
 //! The choices that tuning has.
 
-use evmachine::{Metric, Params, TailModel, TailSize, Weight};
+use evmachine::{Metric, Parameter, Params, TailModel, TailSize, Weight};
 use rand::RngExt;
 use rand::rngs::StdRng;
 
@@ -49,47 +49,59 @@ pub(crate) const WHITENING: usize = 0;
 /// The place of the tail model, which has no order.
 pub(crate) const TAIL_MODEL: usize = 2;
 
+/// The values of a parameter to try, as the library's list has them.
+fn tried(name: &str) -> Vec<f64> {
+    Parameter::named(name).map(|parameter| parameter.tried.to_vec()).unwrap_or_default()
+}
+
+/// The same for one that counts.
+fn counts(name: &str) -> Vec<usize> {
+    tried(name).into_iter().map(|count| count as usize).collect()
+}
+
 impl Space {
     /// What the paper searches: tail size and k, at its cover threshold.
     pub fn paper() -> Self {
+        let paper = Params::paper();
         Self {
-            whitening: vec![0.0],
-            smoothing: vec![(0.0, 10)],
-            tail_model: vec![TailModel::Weibull],
-            tail_fraction: vec![0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.4],
-            multiplier: vec![0.5],
-            pooling: vec![0.0],
-            n_fused: vec![1, 2, 4, 6, 10],
-            cover_threshold: vec![0.5],
-            contrast: vec![0.0],
-            background: vec![0.0],
+            whitening: vec![paper.whitening],
+            smoothing: vec![(paper.smoothing, paper.smoothing_neighbors)],
+            tail_model: vec![paper.tail_model],
+            tail_fraction: tried("tail_size"),
+            multiplier: vec![paper.distance_multiplier],
+            pooling: vec![paper.pooling],
+            n_fused: counts("n_fused"),
+            cover_threshold: vec![paper.cover_threshold],
+            contrast: vec![paper.contrast],
+            background: vec![paper.background],
             weights: vec![Weights::NONE],
             metric: Vec::new(),
-            standardize: vec![false],
+            standardize: vec![paper.standardize],
         }
     }
 
     /// Everything, every point kept; the size of the model is chosen afterwards.
     pub fn full() -> Self {
+        let neighbors = counts("smoothing_neighbors");
         Self {
-            whitening: vec![0.0, 0.1, 0.5],
-            smoothing: [0.0, 0.3, 0.5, 0.65, 0.8]
+            whitening: tried("whitening"),
+            smoothing: tried("smoothing")
                 .into_iter()
-                .flat_map(|a| [5, 10, 20, 50].map(|m| (a, m)))
-                .filter(|&(a, m)| a > 0.0 || m == 10)
+                .flat_map(|a| neighbors.iter().map(move |&m| (a, m)))
+                .filter(|&(a, m)| a > 0.0 || m == Params::default().smoothing_neighbors)
                 .collect(),
             tail_model: TailModel::ALL.into_iter().filter(|model| *model != TailModel::Libmr).collect(),
-            tail_fraction: vec![0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.4],
-            multiplier: vec![0.4, 0.5, 0.6, 0.7, 0.85, 1.0],
-            pooling: vec![0.0, 0.25, 0.5, 0.7, 0.8, 0.9, 1.0],
-            n_fused: vec![1, 2, 4, 6, 10],
+            tail_fraction: tried("tail_size"),
+            multiplier: tried("distance_multiplier"),
+            pooling: tried("pooling"),
+            n_fused: counts("n_fused"),
             cover_threshold: vec![1.0],
-            contrast: vec![0.0, 0.1, 0.25, 0.5],
-            background: vec![0.0, 0.5, 1.0],
+            contrast: tried("contrast"),
+            background: tried("background"),
             weights: std::iter::once(Weights::AUTO)
-                .chain([0.0, 0.5, 1.0, 2.0].into_iter().flat_map(|a| {
-                    let weights = |b| Weights { logits: Weight::Fixed(a), probe: Weight::Fixed(b) };
-                    [0.0, 1.0, 3.0, 8.0].map(weights)
+                .chain(tried("logit_weight").into_iter().flat_map(|a| {
+                    let weights = move |b| Weights { logits: Weight::Fixed(a), probe: Weight::Fixed(b) };
+                    tried("probe_weight").into_iter().map(weights)
                 }))
                 .collect(),
             metric: Vec::new(),

@@ -27,7 +27,7 @@ use crate::space::{Position, Space};
 
 /// How the space is searched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Search {
+pub enum TrialSearch {
     /// Every position.
     Grid,
     /// So many trials, the presets first, then each where the ones before it say that it is worth it.
@@ -62,7 +62,7 @@ pub struct TuneOptions {
     /// What is searched, as far as the metric allows.
     pub space: Space,
     /// How.
-    pub search: Search,
+    pub search: TrialSearch,
     /// What trials are judged by.
     pub objective: Objective,
     /// How rejection is set.
@@ -88,7 +88,7 @@ impl Default for TuneOptions {
         Self {
             base: Params::default(),
             space: Space::full(),
-            search: Search::Bayesian { trials: 60 },
+            search: TrialSearch::Bayesian { trials: 60 },
             objective: Objective::Oscr,
             delta: Delta::BestF1,
             folds: None,
@@ -238,8 +238,8 @@ pub fn tune(
         .collect::<Result<_, _>>()?;
     let frames = space.frames(&options.base);
     let trials = match options.search {
-        Search::Grid => space.len(),
-        Search::Bayesian { trials } => trials.clamp(1, space.len()),
+        TrialSearch::Grid => space.len(),
+        TrialSearch::Bayesian { trials } => trials.clamp(1, space.len()),
     };
     let mut course = Standing { total: frames.len() + 2 + trials, ..Standing::default() };
 
@@ -421,12 +421,12 @@ fn search(
         Ok(mean)
     };
     match options.search {
-        Search::Grid => {
+        TrialSearch::Grid => {
             for at in options.space.grid() {
                 run(at, arena)?;
             }
         }
-        Search::Bayesian { trials } => {
+        TrialSearch::Bayesian { trials } => {
             let mut course = Course::new(&options.space, &options.base, trials, options.seed)?;
             for trial in 0..trials.clamp(1, options.space.len()) {
                 let at = course.next(trial);

@@ -103,7 +103,7 @@ impl Voices {
         let run = Run::new();
         let probe = match probe {
             Some(probe) => probe,
-            None => Probe::fit(&run, &params.metric, features, labels)?,
+            None => Probe::fit_with(&run, &params.metric, features, labels)?,
         };
         let classes = probe.classes();
         let linear = Voice::new(probe.logits(queries)?, classes, known);
@@ -111,7 +111,7 @@ impl Voices {
             None
         } else {
             let (machine, _) = Evm::fit(&params.over_logits(), &probe.features(features)?, labels)?;
-            let supports = machine.for_each_query(&run, &probe.features(queries)?, |_, scores| {
+            let supports = machine.map_queries(&run, &probe.features(queries)?, |_, scores| {
                 scores.iter().map(|score| score.support).collect::<Vec<f64>>()
             })?;
             Some(Voice::new(supports.concat(), classes, known))

@@ -11,7 +11,7 @@ use evmachine::{Evm, Features, Labels, Params, Run, TailModel, TailSize};
 use evmachine_eval::folds::FoldSizes;
 use evmachine_eval::tune::Delta;
 use evmachine_eval::{
-    Answers, Evaluation, Objective, Search, Space, TuneError, TuneOptions, TuneProgress, Weights, tune,
+    Answers, Evaluation, Objective, Space, TrialSearch, TuneError, TuneOptions, TuneProgress, Weights, tune,
 };
 
 fn data() -> (Features<'static>, Labels) {
@@ -32,7 +32,7 @@ fn options() -> TuneOptions {
             standardize: vec![false],
             ..Space::full()
         },
-        search: Search::Grid,
+        search: TrialSearch::Grid,
         sizes: FoldSizes { train: 1_500, test: 600 },
         ..TuneOptions::default()
     }
@@ -112,7 +112,7 @@ fn every_objective_and_the_search_run() {
     {
         let options = TuneOptions {
             objective,
-            search: Search::Bayesian { trials: 6 },
+            search: TrialSearch::Bayesian { trials: 6 },
             shrink: false,
             sizes: FoldSizes { train: 600, test: 300 },
             ..options()
@@ -150,7 +150,7 @@ fn with_few_classes_a_preset_is_trusted_unless_the_lead_is_clear() {
     let (features, labels) = data();
     let rows: Vec<usize> = (0..4_000).filter(|&row| "ABEP".contains(labels.name(row))).collect();
     let (features, labels) = (features.select(&rows), labels.select(&rows));
-    let options = TuneOptions { search: Search::Bayesian { trials: 8 }, ..options() };
+    let options = TuneOptions { search: TrialSearch::Bayesian { trials: 8 }, ..options() };
     let tuned = tune(&features, &labels, &options, &mut quietly).unwrap();
     assert_eq!(tuned.best.folds.len(), 4, "one class is left out in turn");
     let presets = tuned.robust.mean.max(tuned.paper.mean);

@@ -40,7 +40,7 @@ impl Default for Settings {
 
 /// One model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-struct Row {
+struct BudgetRow {
     /// The tail model.
     model: String,
     /// Set cover by threshold or by size, or weighted maximum-k cover.
@@ -84,7 +84,7 @@ pub fn run(
     watch: &Watch<'_>,
 ) -> Result<Section, ReproError> {
     let features = letter::unit(features)?;
-    let mut log: Log<Row> = Log::open(folder, "runs.csv", settings)?;
+    let mut log: Log<BudgetRow> = Log::open(folder, "runs.csv", settings)?;
     let mut choices: Log<Choice> = Log::open(folder, "tails.csv", settings)?;
     let rows = |from: usize, to: usize| (from..to.min(labels.len())).step_by(settings.every.max(1)).collect();
     let (train, test): (Vec<usize>, Vec<usize>) = (rows(0, TRAINING_ROWS), rows(TRAINING_ROWS, labels.len()));
@@ -101,8 +101,8 @@ pub fn run(
         let mut found = Vec::new();
         for (reduction, asked, params) in reductions(&all) {
             let mut evm = whole.clone();
-            evm.reduce(&params)?;
-            found.push(Row {
+            evm.reduce(&params.cover())?;
+            found.push(BudgetRow {
                 model: name.to_owned(),
                 reduction: reduction.to_owned(),
                 asked,
@@ -175,7 +175,7 @@ fn reductions(all: &Params) -> Vec<(&'static str, f64, Params)> {
     by_threshold.chain(by_size).chain(weighted).collect()
 }
 
-fn section(rows: &[Row], choices: &[Choice], settings: &Settings) -> Result<Section, ReproError> {
+fn section(rows: &[BudgetRow], choices: &[Choice], settings: &Settings) -> Result<Section, ReproError> {
     let at = |model: &str, reduction: &str, asked: f64| {
         rows.iter().find(|row| row.model == model && row.reduction == reduction && row.asked == asked)
     };
@@ -253,7 +253,7 @@ fn section(rows: &[Row], choices: &[Choice], settings: &Settings) -> Result<Sect
     })
 }
 
-fn table(rows: &[Row]) -> Table {
+fn table(rows: &[BudgetRow]) -> Table {
     let mut header = vec![String::new()];
     header.extend(RATIOS.iter().map(|ratio| format!("{ratio}")));
     header.push("all".to_owned());
@@ -295,7 +295,7 @@ fn choice_table(choices: &[Choice]) -> Table {
     }
 }
 
-fn figure(rows: &[Row]) -> Result<Figure, ReproError> {
+fn figure(rows: &[BudgetRow]) -> Result<Figure, ReproError> {
     let mut lines: Vec<(String, Vec<f64>, Vec<f64>)> = Vec::new();
     for (model, ..) in FORMS {
         for reduction in [BY_THRESHOLD, WEIGHTED] {

@@ -11,7 +11,7 @@ use std::time::Instant;
 use evmachine::labels::are_same;
 use evmachine::{Features, Labels, Metric, Params, TailModel};
 use evmachine_eval::folds::FoldSizes;
-use evmachine_eval::{Answers, Evaluation, Objective, Search, Space, TuneOptions};
+use evmachine_eval::{Answers, Evaluation, Objective, Space, TrialSearch, TuneOptions};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
@@ -82,7 +82,7 @@ pub struct Settings {
 
 /// One system at one step with so many unknown classes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-struct Row {
+struct OpenWorldRow {
     system: String,
     known: usize,
     unknown: usize,
@@ -139,7 +139,7 @@ pub fn run(
     watch: &Watch<'_>,
 ) -> Result<Section, ReproError> {
     let metric = metric(settings)?;
-    let mut log: Log<Row> = Log::open(folder, "runs.csv", settings)?;
+    let mut log: Log<OpenWorldRow> = Log::open(folder, "runs.csv", settings)?;
     let course = Course::new(data, settings.seed);
     if course.names.len() < settings.initial || settings.initial < 6 {
         return Err(ReproError::TooFewClasses {
@@ -205,7 +205,7 @@ fn tune_options(settings: &Settings) -> Result<TuneOptions, ReproError> {
     Ok(TuneOptions {
         base: Params { metric: metric(settings)?, ..Params::paper() },
         space: Space::full(),
-        search: Search::Bayesian { trials: settings.trials },
+        search: TrialSearch::Bayesian { trials: settings.trials },
         objective: Objective::F1,
         folds: Some(3),
         sizes: FoldSizes { train: 6_000, test: 1_500 },
@@ -221,7 +221,7 @@ fn measure(
     course: &Course,
     settings: &Settings,
     watch: &Watch<'_>,
-) -> Result<Vec<Row>, ReproError> {
+) -> Result<Vec<OpenWorldRow>, ReproError> {
     let Entrant { name, system, .. } = entrant;
     let most = settings.most.min(course.names.len());
     let asked = course.test.concat();
@@ -250,7 +250,7 @@ fn measure(
         for unknown in (0..=most_unknown).step_by(settings.unknown_step.max(1)) {
             let part = part(&answers, &from, known + unknown);
             let evaluation = Evaluation::new(&part, known);
-            rows.push(Row {
+            rows.push(OpenWorldRow {
                 system: (*name).to_owned(),
                 known,
                 unknown,

@@ -39,7 +39,7 @@ pub const FOLDER: &str = "svm-grid";
 
 /// A point of the grid.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-struct Row {
+struct TrialRow {
     draw: usize,
     cost: f64,
     gamma: f64,
@@ -71,7 +71,7 @@ const LINEAR: [f64; 6] = [0.125, 0.5, 2.0, 8.0, 32.0, 128.0];
 
 /// What is written as the search goes on.
 struct Logs {
-    grid: Log<Row>,
+    grid: Log<TrialRow>,
     one_class: Log<OneClassRow>,
     linear: Log<LinearRow>,
 }
@@ -141,7 +141,7 @@ impl Logs {
                 watch.flow(&format!("draw {draw}: C and gamma"), done, total)
             };
             let points = svm_grid(features, labels, &told)?.ok_or(ReproError::Stopped)?;
-            let row = |point: &evmachine_baselines::GridPoint| Row {
+            let row = |point: &evmachine_baselines::GridPoint| TrialRow {
                 draw,
                 cost: point.rbf.cost,
                 gamma: point.rbf.gamma,

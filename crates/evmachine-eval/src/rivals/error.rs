@@ -1,7 +1,10 @@
 //! What can be wrong with what rivals are given.
 
 use evmachine::{FeatureError, MetricError};
+use evmachine_forest::ForestError;
 use thiserror::Error;
+
+use crate::svm::SvmError;
 
 /// Rivals that could not be asked.
 #[derive(Debug, Clone, PartialEq, Error)]
@@ -34,6 +37,12 @@ pub enum RivalError {
     /// A user's own metric gave no distance.
     #[error(transparent)]
     Metric(#[from] MetricError),
+    /// A forest could not be grown.
+    #[error(transparent)]
+    Forest(#[from] ForestError),
+    /// A support vector machine could not be trained.
+    #[error(transparent)]
+    Svm(#[from] SvmError),
     /// A matrix could not be taken apart.
     #[error("{what} has no {factor} in double precision; scale the columns to like magnitudes")]
     Matrix {

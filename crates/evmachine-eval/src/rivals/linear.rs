@@ -1,7 +1,7 @@
 //! Scores of a linear classifier: its logits `z = W x + b`, and what is made of them.
 
 use faer::linalg::matmul::matmul;
-use faer::{Accum, ColRef, MatRef};
+use faer::{Accum, ColRef, Mat, MatRef};
 
 use super::error::{RivalError, same_size};
 use super::rows::Rows;
@@ -28,7 +28,7 @@ pub(crate) struct Logits {
 }
 
 impl Logits {
-    fn of(logits: ColRef<'_, f64>) -> Self {
+    pub(crate) fn of(logits: ColRef<'_, f64>) -> Self {
         let start = (0, f64::NEG_INFINITY);
         let (best, largest) = logits
             .iter()
@@ -57,16 +57,19 @@ impl<'a> Linear<'a> {
         MatRef::from_row_major_slice(self.weights, self.intercepts.len(), dimensions)
     }
 
+    /// The logits of rows, which are the columns of a matrix, as those of another.
+    pub(crate) fn of_columns(&self, columns: &Mat<f64>) -> Mat<f64> {
+        let weights = self.matrix(columns.nrows());
+        let mut logits = Mat::from_fn(weights.nrows(), columns.ncols(), |class, _| self.intercepts[class]);
+        matmul(&mut logits, Accum::Add, weights, columns, 1.0, faer::get_global_parallelism());
+        logits
+    }
+
     /// What the logits of each row come to.
     pub(crate) fn logits(&self, rows: &Rows<'_>) -> Vec<Logits> {
-        let weights = self.matrix(rows.dimensions());
         let mut found = Vec::with_capacity(rows.len());
         for block in rows.blocks() {
-            let columns = rows.columns(block);
-            let mut logits =
-                faer::Mat::from_fn(weights.nrows(), columns.ncols(), |class, _| self.intercepts[class]);
-            matmul(&mut logits, Accum::Add, weights, &columns, 1.0, faer::get_global_parallelism());
-            found.extend(logits.col_iter().map(Logits::of));
+            found.extend(self.of_columns(&rows.columns(block)).col_iter().map(Logits::of));
         }
         found
     }

@@ -53,6 +53,17 @@ impl<'a> Rows<'a> {
         self.features.row(row)
     }
 
+    /// The rows as they are worked with, in single precision; copied only if they are scaled.
+    pub(crate) fn features(&self) -> Features<'_> {
+        if self.scales.is_empty() {
+            return self.features.borrowed();
+        }
+        let rows = self.features.iter().zip(&self.scales);
+        let values =
+            rows.flat_map(|(row, scale)| row.iter().map(move |&value| (f64::from(value) * scale) as f32));
+        Features::checked(values.collect(), self.features.columns())
+    }
+
     /// The given rows as the columns of a matrix.
     pub(crate) fn columns(&self, rows: impl ExactSizeIterator<Item = usize>) -> Mat<f64> {
         let mut matrix = Mat::zeros(self.dimensions(), rows.len());

@@ -5,7 +5,7 @@ use evmachine_baselines::{
     DecisionSvm, ExtremeValueMachine, KernelDensity, NearestCap, NearestNonOutlier, NearestThreshold,
     OneVsSet, OpenSetNearestNeighbor, PlattSvm, Rbf, System, WeibullSvm,
 };
-use evmachine_eval::{Objective, Search, Space, TuneOptions};
+use evmachine_eval::{Objective, Space, TrialSearch, TuneOptions};
 use serde::{Deserialize, Serialize};
 
 /// The parameters of the support vector machines, as [`svm_grid`](crate::svm_grid) finds them.
@@ -182,7 +182,7 @@ pub(super) fn tune_options(seed: u64, every: usize) -> TuneOptions {
     TuneOptions {
         base: Params { max_extreme_vectors: Some(Budget::Ratio(0.34)), ..Params::paper() },
         space: Space::full(),
-        search: Search::Bayesian { trials: (TRIALS / every.max(1)).max(LEAST_TRIALS) },
+        search: TrialSearch::Bayesian { trials: (TRIALS / every.max(1)).max(LEAST_TRIALS) },
         objective: Objective::F1,
         folds: Some(5),
         seed,

@@ -103,7 +103,7 @@ impl Ground {
         let model = fits.derive(&Run::new(), &self.base, params, &self.train.0)?;
         let decisions = self
             .table
-            .for_each_query(model.machine(), |_, scores| model.decision(scores))
+            .map_queries(model.machine(), |_, scores| model.decision(scores))
             .map_err(|error| ReproError::System(error.into()))?;
         let mut answers = Answers::default();
         for (truth, decision) in self.truth.iter().zip(&decisions) {

@@ -7,7 +7,7 @@ use evmachine_plot::{Curves, Multiples, Series, multiples};
 
 use super::search::Candidate;
 use super::systems::{TUNED, paper_name};
-use super::{Data, Row, Settings};
+use super::{Data, OpenWorldRow, Settings};
 use crate::error::ReproError;
 use crate::parameters;
 use crate::section::{Figure, Section, Table};
@@ -17,7 +17,7 @@ const MOST_PANELS: usize = 4;
 
 /// All that was measured.
 pub(super) struct Results<'a> {
-    pub(super) rows: &'a [Row],
+    pub(super) rows: &'a [OpenWorldRow],
     /// The pairs that the paper's search tried.
     pub(super) searched: &'a [Candidate],
     /// Dimensions of the features.
@@ -29,11 +29,11 @@ pub(super) struct Results<'a> {
 }
 
 impl Results<'_> {
-    fn of<'b>(&'b self, system: &'b str) -> impl Iterator<Item = &'b Row> {
+    fn of<'b>(&'b self, system: &'b str) -> impl Iterator<Item = &'b OpenWorldRow> {
         self.rows.iter().filter(move |row| row.system == system)
     }
 
-    fn mean(&self, system: &str, value: fn(&Row) -> f64) -> f64 {
+    fn mean(&self, system: &str, value: fn(&OpenWorldRow) -> f64) -> f64 {
         let own: Vec<f64> = self.of(system).map(value).collect();
         own.iter().sum::<f64>() / own.len().max(1) as f64
     }
@@ -67,7 +67,9 @@ pub(super) fn section(
         sizes(rows, paper, &steps),
         sizes(rows, TUNED, &steps),
     ];
-    for (name, value) in [("F1", (|row: &Row| row.f1) as fn(&Row) -> f64), ("Accuracy", |row| row.accuracy)] {
+    for (name, value) in
+        [("F1", (|row: &OpenWorldRow| row.f1) as fn(&OpenWorldRow) -> f64), ("Accuracy", |row| row.accuracy)]
+    {
         tables.push(surface(rows, &systems, name, value));
     }
     Ok(Section {
@@ -153,7 +155,8 @@ fn text(settings: &Settings, data: &Data<'_>, results: &Results<'_>, systems: &[
 fn overview(results: &Results<'_>, systems: &[&str]) -> Table {
     let line = |system: &&str| {
         let mut cells = vec![(*system).to_owned()];
-        let figures: [fn(&Row) -> f64; 3] = [|row| row.f1, |row| row.accuracy, |row| row.closed_accuracy];
+        let figures: [fn(&OpenWorldRow) -> f64; 3] =
+            [|row| row.f1, |row| row.accuracy, |row| row.closed_accuracy];
         cells.extend(figures.map(|value| format!("{:.3}", results.mean(system, value))));
         cells.push(format!("{:.3}", results.oscr(system)));
         cells.push(format!("{:.2}", results.mean(system, |row| row.vector_ratio)));
@@ -187,11 +190,11 @@ fn chosen(results: &Results<'_>) -> Table {
 }
 
 fn figure(
-    rows: &[Row],
+    rows: &[OpenWorldRow],
     systems: &[&str],
     steps: &[usize],
     name: &str,
-    value: fn(&Row) -> f64,
+    value: fn(&OpenWorldRow) -> f64,
 ) -> Result<Figure, ReproError> {
     let stride = steps.len().div_ceil(MOST_PANELS);
     let shown: Vec<usize> = steps.iter().copied().step_by(stride.max(1)).collect();
@@ -231,9 +234,9 @@ fn figure(
 }
 
 /// Table I.
-fn sizes(rows: &[Row], system: &str, steps: &[usize]) -> Table {
+fn sizes(rows: &[OpenWorldRow], system: &str, steps: &[usize]) -> Table {
     let at = |known: usize| rows.iter().find(|row| row.system == system && row.known == known);
-    let line = |name: &str, value: &dyn Fn(&Row) -> String| {
+    let line = |name: &str, value: &dyn Fn(&OpenWorldRow) -> String| {
         let mut cells = vec![name.to_owned()];
         cells.extend(steps.iter().map(|&known| at(known).map_or("-".to_owned(), value)));
         cells
@@ -252,14 +255,15 @@ fn sizes(rows: &[Row], system: &str, steps: &[usize]) -> Table {
     }
 }
 
-fn surface(rows: &[Row], systems: &[&str], name: &str, value: fn(&Row) -> f64) -> Table {
+fn surface(rows: &[OpenWorldRow], systems: &[&str], name: &str, value: fn(&OpenWorldRow) -> f64) -> Table {
     let places = distinct(rows.iter().map(|row| (row.known, row.unknown)));
     let mut header = vec!["known + unknown".to_owned()];
     header.extend(systems.iter().map(|system| (*system).to_owned()));
     let line = |&(known, unknown): &(usize, usize)| {
         let mut cells = vec![format!("{known} + {unknown}")];
         cells.extend(systems.iter().map(|system| {
-            let own = |row: &&Row| row.system == *system && row.known == known && row.unknown == unknown;
+            let own =
+                |row: &&OpenWorldRow| row.system == *system && row.known == known && row.unknown == unknown;
             rows.iter().find(own).map_or("-".to_owned(), |row| format!("{:.3}", value(row)))
         }));
         cells

@@ -3,12 +3,11 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use evmachine_repro::page;
+use evmachine_console::console::Console;
+use evmachine_console::failure::Failure;
+use evmachine_repro::{ReproError, page};
 
-use crate::{OutputArguments, budget, oletter, openworld, parameters, teaser};
-use evmachine_cli::console::Console;
-use evmachine_cli::failure::Failure;
-use evmachine_cli::files;
+use crate::{OutputArguments, budget, failure, oletter, openworld, parameters, teaser};
 
 /// Run everything, into one report with the paper's claims beside what was measured
 ///
@@ -46,7 +45,8 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
         parameters::run(&parameters::Arguments::of(folds, seed, output("parameters")), console)?,
     ];
     let path = arguments.output.join("report.html");
-    files::write(&path, page(&sections))?;
+    evmachine_files::write_with_folder(&path, page(&sections).as_bytes())
+        .map_err(|source| failure(&ReproError::File { path: path.clone(), source }))?;
     console.say(format!("the report is {}", path.display()));
     Ok(())
 }

@@ -1,13 +1,13 @@
 //! `evmachine-repro budget`
 
 use clap::Args;
+use evmachine_console::console::Console;
+use evmachine_console::failure::Failure;
+use evmachine_console::letter;
 use evmachine_repro::Section;
 use evmachine_repro::budget::{self, Settings};
 
 use crate::{OutputArguments, tell};
-use evmachine_cli::console::Console;
-use evmachine_cli::failure::Failure;
-use evmachine_cli::letter;
 
 /// How few points will do: accuracy against vector ratio on closed-set Letter (Sec. VI)
 ///

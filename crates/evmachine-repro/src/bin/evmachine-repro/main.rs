@@ -13,10 +13,10 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
-use evmachine_cli::console::Console;
-use evmachine_cli::failure::{Failure, Kind};
-use evmachine_cli::interrupt;
-use evmachine_cli::program::{self, CommonArguments};
+use evmachine_console::console::Console;
+use evmachine_console::failure::{Failure, Kind};
+use evmachine_console::interrupt;
+use evmachine_console::program::{self, CommonArguments};
 use evmachine_repro::{ReproError, Section, Watch};
 
 /// Run the paper's experiments, with every system that it compares to

@@ -1,13 +1,13 @@
 //! `evmachine-repro oletter`
 
 use clap::{Args, ValueEnum};
+use evmachine_console::console::Console;
+use evmachine_console::failure::Failure;
+use evmachine_console::letter;
 use evmachine_repro::Section;
 use evmachine_repro::oletter::{self, Selection, Settings};
 
 use crate::{OutputArguments, at_least_one, tell};
-use evmachine_cli::console::Console;
-use evmachine_cli::failure::Failure;
-use evmachine_cli::letter;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Systems {

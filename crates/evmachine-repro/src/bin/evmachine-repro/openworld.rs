@@ -4,15 +4,15 @@ use std::path::PathBuf;
 
 use clap::Args;
 use evmachine::Metric;
+use evmachine_console::console::Console;
+use evmachine_console::data::DataArguments;
+use evmachine_console::failure::{Failure, Kind};
 use evmachine_data::ColumnRef;
 use evmachine_repro::Section;
 use evmachine_repro::openworld::{self, Data, Settings};
 use evmachine_repro::synthetic::Synthetic;
 
 use crate::{OutputArguments, at_least_one, failure, tell};
-use evmachine_cli::console::Console;
-use evmachine_cli::data::DataArguments;
-use evmachine_cli::failure::{Failure, Kind};
 
 /// Classes learned in steps, with unknown ones in the test: EVM, NNO, KDE, 1-NN (Sec. V-B, Fig. 3, Table I)
 ///

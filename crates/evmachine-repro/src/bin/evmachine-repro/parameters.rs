@@ -1,13 +1,13 @@
 //! `evmachine-repro parameters`
 
 use clap::Args;
+use evmachine_console::console::Console;
+use evmachine_console::failure::Failure;
+use evmachine_console::letter;
 use evmachine_repro::Section;
 use evmachine_repro::parameters::{self, Settings};
 
 use crate::{OutputArguments, at_least_one, tell};
-use evmachine_cli::console::Console;
-use evmachine_cli::failure::Failure;
-use evmachine_cli::letter;
 
 /// Shapes and scales of Psi-models (supplement, Fig. 5), and OLETTER with given shapes
 ///

@@ -1,12 +1,12 @@
 //! `evmachine-repro svm-grid`
 
 use clap::Args;
+use evmachine_console::console::Console;
+use evmachine_console::failure::Failure;
+use evmachine_console::letter;
 use evmachine_repro::svm_grid::{self, Settings};
 
 use crate::{OutputArguments, at_least_one, tell};
-use evmachine_cli::console::Console;
-use evmachine_cli::failure::Failure;
-use evmachine_cli::letter;
 
 /// Choose C and gamma of the support vector machines over the paper's grid (Sec. V-A)
 ///

@@ -2,12 +2,12 @@
 
 use clap::Args;
 use evmachine::{Features, Labels};
+use evmachine_console::console::Console;
+use evmachine_console::failure::{Failure, Kind};
 use evmachine_repro::Section;
 use evmachine_repro::teaser::{self, Scene};
 
 use crate::{OutputArguments, tell};
-use evmachine_cli::console::Console;
-use evmachine_cli::failure::{Failure, Kind};
 
 const POINTS: &str = include_str!("../../../../../data/plane/points.csv");
 const QUERIES: &str = include_str!("../../../../../data/plane/queries.csv");

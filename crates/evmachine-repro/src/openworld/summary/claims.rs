@@ -4,7 +4,7 @@ use evmachine::{TailModel, TailSize};
 
 use super::super::search::{Candidate, best};
 use super::super::systems::{EUCLIDEAN, KDE, NNO, TUNED, paper_name};
-use super::{Results, Row, distinct};
+use super::{OpenWorldRow, Results, distinct};
 use crate::section::{Claim, Verdict};
 use crate::statistics::mean_and_deviation;
 
@@ -23,17 +23,17 @@ fn range(values: impl Iterator<Item = f64>) -> (f64, f64) {
     values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| (low.min(value), high.max(value)))
 }
 
-fn f1(row: &Row) -> f64 {
+fn f1(row: &OpenWorldRow) -> f64 {
     row.f1
 }
 
-fn accuracy(row: &Row) -> f64 {
+fn accuracy(row: &OpenWorldRow) -> f64 {
     row.accuracy
 }
 
 fn against_nno(results: &Results<'_>) -> Claim {
     let evm = paper_name(TailModel::Libmr);
-    let beats = |first: &str, second: &str, value: fn(&Row) -> f64| {
+    let beats = |first: &str, second: &str, value: fn(&OpenWorldRow) -> f64| {
         results
             .of(first)
             .zip(results.of(second))
@@ -82,7 +82,7 @@ fn accuracy_rises(results: &Results<'_>) -> Claim {
         results.of(system).filter(|row| row.known == first).map(accuracy).collect()
     };
     let (evm, nno) = (along(paper_name(TailModel::Libmr)), along(NNO[0]));
-    let rate = |value: fn(&Row) -> Option<f64>| {
+    let rate = |value: fn(&OpenWorldRow) -> Option<f64>| {
         let own: Vec<f64> = results.of(paper_name(TailModel::Libmr)).filter_map(value).collect();
         own.iter().sum::<f64>() / own.len().max(1) as f64
     };
@@ -109,11 +109,11 @@ fn accuracy_rises(results: &Results<'_>) -> Claim {
 }
 
 fn divergence(results: &Results<'_>) -> Claim {
-    let lead = |at: fn(&[&Row]) -> Option<usize>| {
-        let own: Vec<&Row> = results.of(paper_name(TailModel::Libmr)).collect();
+    let lead = |at: fn(&[&OpenWorldRow]) -> Option<usize>| {
+        let own: Vec<&OpenWorldRow> = results.of(paper_name(TailModel::Libmr)).collect();
         let place = at(&own).map(|index| (own[index].known, own[index].unknown));
         place.and_then(|(known, unknown)| {
-            let at = |row: &&Row| row.known == known && row.unknown == unknown;
+            let at = |row: &&OpenWorldRow| row.known == known && row.unknown == unknown;
             let other = results.of(NNO[0]).find(at)?;
             Some(own.iter().find(|row| at(row))?.accuracy - other.accuracy)
         })
@@ -146,7 +146,7 @@ fn metrics(results: &Results<'_>) -> Vec<Claim> {
     }
     let evm = paper_name(TailModel::Libmr);
     let rates = |system: &str| {
-        let of = |value: fn(&Row) -> Option<f64>| {
+        let of = |value: fn(&OpenWorldRow) -> Option<f64>| {
             let own: Vec<f64> = results.of(system).filter_map(value).collect();
             own.iter().sum::<f64>() / own.len().max(1) as f64
         };

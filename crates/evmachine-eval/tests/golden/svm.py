@@ -1,15 +1,13 @@
-"""Writes sklearn.json: decision values of scikit-learn's machines on a small part of UCI Letter.
+"""Writes svm.json: decision values of scikit-learn's machines on a small part of UCI Letter.
 
-    python crates/evmachine-baselines/tests/golden/sklearn.py
+    python crates/evmachine-eval/tests/golden/svm.py
 
 Run from the root of the repository; needs numpy and scikit-learn (written with 1.9.1).
 """
 
 import json
 import pathlib
-import sys
 
-sys.path.pop(0)  # this file is called sklearn, too
 import numpy as np
 from sklearn.calibration import _sigmoid_calibration
 from sklearn.svm import SVC, OneClassSVM
@@ -39,4 +37,4 @@ golden = {
     "one_class": one_class.decision_function(queries).tolist(),
     "sigmoid": [float(value) for value in sigmoid],
 }
-pathlib.Path("crates/evmachine-baselines/tests/golden/sklearn.json").write_text(json.dumps(golden) + "\n")
+pathlib.Path("crates/evmachine-eval/tests/golden/svm.json").write_text(json.dumps(golden) + "\n")

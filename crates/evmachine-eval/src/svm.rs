@@ -1,11 +1,19 @@
-//! One support vector machine, trained by `libsvm-rs` and evaluated here on dense rows.
+//! Support vector machines, trained by `libsvm-rs`; those of two classes and of one are evaluated here, on dense rows.
 
+use libsvm_rs::predict::predict;
 use libsvm_rs::train::svm_train;
 use libsvm_rs::{KernelType, SvmModel, SvmNode, SvmParameter, SvmProblem, SvmType, check_parameter};
+use thiserror::Error;
 
-use crate::error::SystemError;
+/// Parameters or rows that no machine can be trained with.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("support vector machine: {detail}")]
+pub struct SvmError {
+    /// What the library said.
+    pub detail: String,
+}
 
-/// The parameters of an RBF machine, for features between 0 and 1.
+/// The parameters of an RBF machine.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rbf {
     /// The cost C.
@@ -16,7 +24,7 @@ pub struct Rbf {
 
 /// A decision function: a sum of kernels, or for a linear machine the one vector that it comes to.
 #[derive(Debug, Clone)]
-pub(crate) struct Machine {
+pub struct Machine {
     /// Row by row.
     vectors: Vec<f32>,
     coefficients: Vec<f64>,
@@ -25,7 +33,7 @@ pub(crate) struct Machine {
     /// `None` for a linear machine.
     gamma: Option<f64>,
     /// Support vectors of the positive and of the negative class.
-    pub(crate) support: (usize, usize),
+    pub support: (usize, usize),
 }
 
 /// MB of kernel values that a solver may keep.
@@ -33,12 +41,12 @@ const CACHE: f64 = 256.0;
 
 impl Machine {
     /// Tells `positive` rows from the others.
-    pub(crate) fn binary(
+    pub fn binary(
         rows: &[&[f32]],
         positive: &[bool],
         cost: f64,
         gamma: Option<f64>,
-    ) -> Result<Self, SystemError> {
+    ) -> Result<Self, SvmError> {
         let kernel_type = if gamma.is_some() { KernelType::Rbf } else { KernelType::Linear };
         let parameter = SvmParameter {
             svm_type: SvmType::CSvc,
@@ -61,7 +69,7 @@ impl Machine {
     }
 
     /// Encloses rows of one class.
-    pub(crate) fn one_class(rows: &[&[f32]], nu: f64, gamma: f64) -> Result<Self, SystemError> {
+    pub fn one_class(rows: &[&[f32]], nu: f64, gamma: f64) -> Result<Self, SvmError> {
         let parameter = SvmParameter {
             svm_type: SvmType::OneClass,
             kernel_type: KernelType::Rbf,
@@ -106,7 +114,7 @@ impl Machine {
     }
 
     /// The decision value; positive inside.
-    pub(crate) fn decision(&self, row: &[f32]) -> f64 {
+    pub fn decision(&self, row: &[f32]) -> f64 {
         let pairs = self.vectors.chunks_exact(self.columns.max(1)).zip(&self.coefficients);
         let sum: f64 = match self.gamma {
             Some(gamma) => pairs
@@ -126,24 +134,51 @@ impl Machine {
     }
 
     /// Support vectors, both classes.
-    pub(crate) fn vectors(&self) -> usize {
+    pub fn vectors(&self) -> usize {
         self.support.0 + self.support.1
     }
 }
 
-fn train(rows: &[&[f32]], labels: Vec<f64>, parameter: &SvmParameter) -> Result<SvmModel, SystemError> {
+/// Machines of all pairs of classes, which vote.
+pub(crate) struct Voting {
+    model: SvmModel,
+}
+
+impl Voting {
+    /// Tells the classes of rows apart.
+    pub(crate) fn fit(rows: &[&[f32]], classes: &[usize], rbf: Rbf) -> Result<Self, SvmError> {
+        let parameter = SvmParameter {
+            kernel_type: KernelType::Rbf,
+            gamma: rbf.gamma,
+            c: rbf.cost,
+            cache_size: CACHE,
+            ..SvmParameter::default()
+        };
+        let labels = classes.iter().map(|&class| class as f64).collect();
+        Ok(Self { model: train(rows, labels, &parameter)? })
+    }
+
+    /// The class that most machines vote for.
+    pub(crate) fn class_of(&self, row: &[f32]) -> usize {
+        predict(&self.model, &nodes(row)) as usize
+    }
+}
+
+/// A row as the library reads it.
+fn nodes(row: &[f32]) -> Vec<SvmNode> {
+    let filled = (1..).zip(row).filter(|(_, value)| **value != 0.0);
+    filled.map(|(index, &value)| SvmNode { index, value: f64::from(value) }).collect()
+}
+
+fn train(rows: &[&[f32]], labels: Vec<f64>, parameter: &SvmParameter) -> Result<SvmModel, SvmError> {
     libsvm_rs::set_quiet(true);
-    let nodes = |row: &&[f32]| -> Vec<SvmNode> {
-        let filled = (1..).zip(row.iter()).filter(|(_, value)| **value != 0.0);
-        filled.map(|(index, &value)| SvmNode { index, value: f64::from(value) }).collect()
-    };
-    let problem = SvmProblem { labels, instances: rows.iter().map(nodes).collect() };
-    check_parameter(&problem, parameter).map_err(|error| SystemError::Svm { detail: error.to_string() })?;
+    let problem = SvmProblem { labels, instances: rows.iter().map(|row| nodes(row)).collect() };
+    check_parameter(&problem, parameter).map_err(|error| SvmError { detail: error.to_string() })?;
     Ok(svm_train(&problem, parameter))
 }
 
 /// Rows, one after the other, as slices.
-pub(crate) fn rows(values: &[f32], columns: usize) -> Vec<&[f32]> {
+pub fn rows(values: &[f32], columns: usize) -> Vec<&[f32]> {
     values.chunks_exact(columns.max(1)).collect()
 }
 
@@ -198,10 +233,10 @@ mod tests {
         }
     }
 
-    /// `tests/golden/sklearn.py` wrote the numbers, from scikit-learn.
+    /// `tests/golden/svm.py` wrote the numbers, from scikit-learn.
     #[test]
     fn machines_are_those_of_scikit_learn() {
-        let golden: Golden = serde_json::from_str(include_str!("../tests/golden/sklearn.json")).unwrap();
+        let golden: Golden = serde_json::from_str(include_str!("../tests/golden/svm.json")).unwrap();
         let scaled = |values: &[f32]| values.iter().map(|value| value / 15.0).collect::<Vec<f32>>();
         let (train, queries) = (scaled(&golden.train), scaled(&golden.queries));
         let (train, queries) = (rows(&train, golden.columns), rows(&queries, golden.columns));

@@ -43,7 +43,7 @@ fn main() -> Outcome {
                     let clock = Instant::now();
                     let (next, report) = match &model {
                         None => Evm::fit_with(&run, &params, features, labels)?,
-                        Some(model) => model.updated(&run, features, labels)?,
+                        Some(model) => model.updated_with(&run, features, labels)?,
                     };
                     println!(
                         "turn {turn}, batch {batch}: {:.3} s; tails {:.3}, refit {:.3}, cover {:.3}; {} of {} rows kept; {}",

@@ -105,7 +105,7 @@ __device__ __forceinline__ void take_larger(double &best, u32 &at, double value,
 // finished.
 extern "C" __global__ void best_support(const float *values, u64 vectors, u32 ranks_are_squares, u32 model, u32 kind, const float *queries,
                                         const float *query_lengths, const float *points, const float *lengths, u32 dimensions,
-                                        u32 query_count, const Curve *curves, const float4 *rough, double *support, u32 *where,
+                                        u32 query_count, const Curve *curves, const float4 *rough, double *support, u32 *places,
                                         float *nearest) {
     __shared__ float least_room[TOGETHER][8];
     __shared__ double value_room[TOGETHER][8];
@@ -182,7 +182,7 @@ extern "C" __global__ void best_support(const float *values, u64 vectors, u32 ra
             take_larger(largest, place, value_room[n][other], place_room[n][other]);
         }
         support[first_query + n] = largest;
-        where[first_query + n] = place;
+        places[first_query + n] = place;
         nearest[first_query + n] = closest;
     }
 }

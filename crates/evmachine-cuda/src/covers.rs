@@ -5,9 +5,10 @@ use std::ops::ControlFlow;
 
 use evmachine_engine::device::{CoverClass, CoverWork, DeviceError, Source};
 
-use crate::engine::Argument::{Address, Count};
+use crate::address::Address;
 use crate::engine::Engine;
 use crate::error::Failure;
+use crate::kernels::{Coverage, Greedy};
 use crate::ranks::{Kind, Pairs, Points};
 
 /// Of the memory, the share that bits may take; half of them transposed.
@@ -68,20 +69,20 @@ fn group(
     let (order, gains) = (engine.room::<u32>(points)?, engine.room::<u32>(points)?);
     let counts = engine.room::<u32>(classes.len())?;
     let (bits_at, points_at) = (engine.upload(&[&bit_offsets[..]])?, engine.upload(&[&point_offsets[..]])?);
-    let arguments = [
-        Address(engine.address(&bits_at, 0)),
-        Address(engine.address(&points_at, 0)),
-        Address(engine.address(&covers, 0)),
-        Address(engine.address(&covered_by, 0)),
-        Address(engine.address(&open, 0)),
-        Address(engine.address(&left, 0)),
-        Address(engine.address(&fresh, 0)),
-        Address(engine.address(&order, 0)),
-        Address(engine.address(&gains, 0)),
-        Address(engine.address(&counts, 0)),
-    ];
+    let greedy = Greedy {
+        bit_offsets: engine.address(&bits_at, 0),
+        point_offsets: engine.address(&points_at, 0),
+        covers: engine.address(&covers, 0),
+        covered_by: engine.address(&covered_by, 0),
+        uncovered: engine.address(&open, 0),
+        gains_left: engine.address(&left, 0),
+        fresh: engine.address(&fresh, 0),
+        order: engine.address(&order, 0),
+        gains: engine.address(&gains, 0),
+        chosen: engine.address(&counts, 0),
+    };
     // SAFETY: offsets are those of the classes, and every list has as many places as there are points.
-    unsafe { engine.launch(&engine.kernels.greedy, ((classes.len() as u32, 1), (1024, 1), 0), &arguments) }?;
+    unsafe { engine.launch(((classes.len() as u32, 1), (1024, 1), 0), &greedy) }?;
     let (order, gains) = (engine.download(&order, points)?, engine.download(&gains, points)?);
     let counts = engine.download(&counts, classes.len())?;
     let chosen = point_offsets.iter().zip(counts).map(|(&first, count)| {
@@ -96,7 +97,7 @@ fn coverage(
     engine: &Engine,
     work: &CoverWork<'_>,
     class: &CoverClass<'_>,
-    (covers, covered_by): (u64, u64),
+    (covers, covered_by): (Address<u32>, Address<u32>),
 ) -> Result<(), Failure> {
     let count = class.radii.len();
     if count == 0 {
@@ -117,21 +118,21 @@ fn coverage(
     for first in (0..count).step_by(height) {
         let rows = height.min(count - first);
         pairs.stripe((first, rows), &ranks)?;
-        let arguments = [
-            Address(engine.address(&ranks, 0)),
-            Count(first as u32),
-            Count(rows as u32),
-            Count(count as u32),
-            Count(u32::from(kind.ranks_are_squares())),
-            Address(engine.address(&radii, 0)),
-            Address(limits.as_ref().map_or(0, |limits| engine.address(limits, 0))),
-            Address(covers),
-            Address(covered_by),
-            Count(words as u32),
-        ];
+        let coverage = Coverage {
+            ranks: engine.address(&ranks, 0),
+            first_row: first as u32,
+            rows: rows as u32,
+            count: count as u32,
+            ranks_are_squares: u32::from(kind.ranks_are_squares()),
+            radii: engine.address(&radii, 0),
+            limits: engine.address_of_any(limits.as_ref(), 0),
+            covers,
+            covered_by,
+            words: words as u32,
+        };
         let blocks = (words * rows.div_ceil(32)).div_ceil(8) as u32;
         // SAFETY: `rows` rows of `count` ranks; each point has `words` words of bits, both ways.
-        unsafe { engine.launch(&engine.kernels.coverage, ((blocks, 1), (256, 1), 0), &arguments) }?;
+        unsafe { engine.launch(((blocks, 1), (256, 1), 0), &coverage) }?;
     }
     Ok(())
 }

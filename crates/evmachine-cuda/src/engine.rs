@@ -8,28 +8,18 @@ use std::sync::{Arc, Mutex, PoisonError};
 use cudarc::cublas::{self, CudaBlas};
 use cudarc::driver::sys::CUdevice_attribute as Attribute;
 use cudarc::driver::{
-    CudaContext, CudaEvent, CudaFunction, CudaModule, CudaSlice, CudaStream, DevicePtr, DeviceRepr,
-    DriverError, LaunchConfig, PushKernelArg,
+    CudaContext, CudaEvent, CudaSlice, CudaStream, DevicePtr, DeviceRepr, DriverError, LaunchConfig,
 };
 use cudarc::nvrtc::{CompileOptions, compile_ptx_with_opts};
 use evmachine_engine::device::{DeviceError, Source};
 
+use crate::address::Address;
 use crate::error::{Failure, OpenError};
+use crate::kernels::{Kernel, Kernels, SOURCES};
 use crate::library;
 use crate::memory::Pool;
 use crate::models::Models;
 use crate::staging::Staging;
-
-/// The kernels, one noun a file, compiled for the device when it is opened.
-const SOURCES: [&str; 7] = [
-    include_str!("../kernels/prelude.cu"),
-    include_str!("../kernels/ranks.cu"),
-    include_str!("../kernels/select.cu"),
-    include_str!("../kernels/screen.cu"),
-    include_str!("../kernels/weibull.cu"),
-    include_str!("../kernels/cover.cu"),
-    include_str!("../kernels/support.cu"),
-];
 
 /// Of what is free, the share that a call may take: the driver and cuBLAS need room of their own.
 const SHARE: f64 = 0.9;
@@ -38,7 +28,7 @@ const SHARE: f64 = 0.9;
 pub(crate) struct Opened {
     pub(crate) name: String,
     context: Arc<CudaContext>,
-    pub(crate) kernels: Kernels,
+    kernels: Kernels,
     pub(crate) processors: u32,
     pub(crate) models: Models,
 }
@@ -61,50 +51,6 @@ impl Deref for Engine {
     }
 }
 
-macro_rules! kernels {
-    ($($name:ident),+ $(,)?) => {
-        /// By name.
-        pub(crate) struct Kernels {
-            $(pub(crate) $name: CudaFunction,)+
-        }
-
-        impl Kernels {
-            fn load(module: &Arc<CudaModule>) -> Result<Self, DriverError> {
-                Ok(Self { $($name: module.load_function(stringify!($name))?,)+ })
-            }
-        }
-    };
-}
-
-kernels!(
-    squares,
-    mirror,
-    stripe,
-    differences,
-    select_smallest,
-    sample,
-    least_ranks,
-    widen,
-    candidates,
-    measure,
-    is_whole,
-    fit_tails,
-    coverage,
-    greedy,
-    supports,
-    best_support,
-);
-
-/// What a kernel takes. Addresses are those of [`Engine::address`], or 0 for none.
-#[derive(Clone, Copy)]
-pub(crate) enum Argument {
-    Address(u64),
-    Count(u32),
-    Long(u64),
-    Single(f32),
-    Double(f64),
-}
-
 /// Blocks, threads of a block, bytes that the threads of a block share.
 pub(crate) type Shape = ((u32, u32), (u32, u32), u32);
 
@@ -120,9 +66,9 @@ pub(crate) enum Digits {
 /// A part of a product: rows times columns, written row by row, `stride` values apart.
 #[derive(Clone, Copy)]
 pub(crate) struct Tile {
-    pub(crate) rows: (u64, usize),
-    pub(crate) columns: (u64, usize),
-    pub(crate) out: u64,
+    pub(crate) rows: (Address<f32>, usize),
+    pub(crate) columns: (Address<f32>, usize),
+    pub(crate) out: Address<f32>,
     pub(crate) stride: usize,
 }
 
@@ -284,39 +230,36 @@ impl Engine {
     }
 
     /// Where a value lies.
-    pub(crate) fn address<T>(&self, slice: &CudaSlice<T>, at: usize) -> u64 {
-        slice.device_ptr(&self.stream).0 + (at * size_of::<T>()) as u64
+    pub(crate) fn address<T>(&self, slice: &CudaSlice<T>, at: usize) -> Address<T> {
+        Address::new(slice.device_ptr(&self.stream).0).after(at)
+    }
+
+    /// As [`address`](Self::address), none where there are no values.
+    pub(crate) fn address_of_any<T>(&self, slice: Option<&CudaSlice<T>>, at: usize) -> Address<T> {
+        slice.map_or(Address::none(), |slice| self.address(slice, at))
     }
 
     /// Starts a kernel.
     ///
     /// # Safety
     ///
-    /// The arguments are those of the kernel, in its order and of its types, and what they point to is as long as it says.
-    pub(crate) unsafe fn launch(
+    /// What the arguments point to is as long as the kernel takes it to be, and none only where it can do without.
+    pub(crate) unsafe fn launch<K: Kernel>(
         &self,
-        kernel: &CudaFunction,
         (blocks, threads, shared): Shape,
-        arguments: &[Argument],
+        kernel: &K,
     ) -> Result<(), Failure> {
         if blocks.0 == 0 || blocks.1 == 0 {
             return Ok(());
         }
-        let mut builder = self.stream.launch_builder(kernel);
-        for argument in arguments {
-            match argument {
-                Argument::Address(value) | Argument::Long(value) => builder.arg(value),
-                Argument::Count(value) => builder.arg(value),
-                Argument::Single(value) => builder.arg(value),
-                Argument::Double(value) => builder.arg(value),
-            };
-        }
+        let mut builder = self.stream.launch_builder(K::function(&self.kernels));
+        kernel.push(&mut builder);
         let shape = LaunchConfig {
             grid_dim: (blocks.0, blocks.1, 1),
             block_dim: (threads.0, threads.1, 1),
             shared_mem_bytes: shared,
         };
-        // SAFETY: as the caller promises.
+        // SAFETY: arguments are of the kernel's types and in its order, as its declaration is; the rest the caller promises.
         unsafe { builder.launch(shape) }?;
         Ok(())
     }
@@ -337,7 +280,9 @@ impl Engine {
             cudaDataType as Type,
         };
         let (one, zero) = (1.0f32, 0.0f32);
-        let whole = |count: usize| c_int::try_from(count).unwrap_or(c_int::MAX);
+        let (columns, rows) = (whole("columns", tile.columns.1)?, whole("rows", tile.rows.1)?);
+        let stride = whole("values from row to row", tile.stride)?;
+        let dimensions = whole("dimensions", dimensions)?;
         let compute = match digits {
             Digits::All => Compute::CUBLAS_COMPUTE_32F,
             Digits::Few => Compute::CUBLAS_COMPUTE_32F_FAST_TF32,
@@ -349,24 +294,45 @@ impl Engine {
                 *self.blas.handle(),
                 Operation::CUBLAS_OP_T,
                 Operation::CUBLAS_OP_N,
-                whole(tile.columns.1),
-                whole(tile.rows.1),
-                whole(dimensions),
+                columns,
+                rows,
+                dimensions,
                 (&raw const one).cast(),
-                tile.columns.0 as *const _,
+                tile.columns.0.number() as *const _,
                 Type::CUDA_R_32F,
-                whole(dimensions),
-                tile.rows.0 as *const _,
+                dimensions,
+                tile.rows.0.number() as *const _,
                 Type::CUDA_R_32F,
-                whole(dimensions),
+                dimensions,
                 (&raw const zero).cast(),
-                tile.out as *mut _,
+                tile.out.number() as *mut _,
                 Type::CUDA_R_32F,
-                whole(tile.stride),
+                stride,
                 compute,
                 Algorithm::CUBLAS_GEMM_DEFAULT,
             )
         }?;
         Ok(())
+    }
+}
+
+/// A size as cuBLAS counts it.
+fn whole(what: &'static str, size: usize) -> Result<c_int, Failure> {
+    c_int::try_from(size).map_err(|_| Failure::TooLarge { what, size })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_size_beyond_what_products_count_says_which_it_is() {
+        assert!(matches!(whole("rows", 2_147_483_647), Ok(c_int::MAX)));
+        let failure = whole("rows", 2_147_483_648).expect_err("one too many");
+        assert_eq!(
+            failure.of("device").to_string(),
+            "device failed: a product of 2147483648 rows is too large for cuBLAS, which counts to 2147483647; use the processor \
+             (device cpu)"
+        );
     }
 }

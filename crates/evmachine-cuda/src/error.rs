@@ -1,5 +1,7 @@
 //! Why a device cannot be used, or stopped being of use.
 
+use std::ffi::c_int;
+
 use cudarc::cublas::result::CublasError;
 use cudarc::driver::DriverError;
 use evmachine_engine::device::DeviceError;
@@ -40,7 +42,14 @@ pub enum OpenError {
 pub(crate) enum Failure {
     Driver(DriverError),
     Products(CublasError),
-    Memory { wanted: u64 },
+    Memory {
+        wanted: u64,
+    },
+    /// A size of a product that cuBLAS cannot count.
+    TooLarge {
+        what: &'static str,
+        size: usize,
+    },
     Device(DeviceError),
 }
 
@@ -53,6 +62,10 @@ impl Failure {
             Self::Memory { wanted } => DeviceError::Memory { device: device.to_owned(), wanted, free: 0 },
             Self::Driver(error) => failed(error.to_string()),
             Self::Products(error) => failed(error.to_string()),
+            Self::TooLarge { what, size } => failed(format!(
+                "a product of {size} {what} is too large for cuBLAS, which counts to {}; use the processor (device cpu)",
+                c_int::MAX
+            )),
         }
     }
 }

@@ -25,10 +25,12 @@
 //!
 //! Every sum and every choice has one order, so that a call gives the same bytes whenever it is repeated on one device.
 
+mod address;
 mod covers;
 mod engine;
 mod engines;
 mod error;
+mod kernels;
 mod library;
 mod memory;
 mod models;

@@ -6,9 +6,10 @@ use evmachine_engine::device::{FitRule, Tails};
 use evmachine_engine::{FitStatus, PsiModel, SHAPE_CAP, TailModel};
 use rayon::prelude::*;
 
-use crate::engine::Argument::{Address, Count, Double, Long};
+use crate::address::Address;
 use crate::engine::Engine;
 use crate::error::Failure;
+use crate::kernels::{FitTails, SelectSmallest};
 
 /// Threads that fit a tail together.
 const THREADS: u32 = 256;
@@ -38,7 +39,7 @@ pub(crate) struct Panel<'a> {
 #[derive(Clone, Copy)]
 pub(crate) struct Ranks<'a> {
     /// Where the first of the panel lies.
-    pub(crate) address: u64,
+    pub(crate) address: Address<f32>,
     pub(crate) stride: usize,
     pub(crate) columns: usize,
     /// By row, and where the first of the panel is among them.
@@ -81,45 +82,45 @@ impl<'a> Panel<'a> {
     /// Selects the smallest ranks of so many rows.
     pub(crate) fn select(&self, ranks: Ranks<'_>, rows: usize) -> Result<(), Failure> {
         let engine = self.engine;
-        let arguments = [
-            Address(ranks.address),
-            Long(ranks.stride as u64),
-            Count(ranks.columns as u32),
-            Address(engine.address(ranks.wanted, ranks.first)),
-            Count(u32::from(self.squares)),
-            Address(engine.address(&self.tails, 0)),
-            Long(self.length as u64),
-            Address(engine.address(&self.counts, 0)),
-            Address(engine.address(&self.largest, 0)),
-        ];
+        let select = SelectSmallest {
+            values: ranks.address,
+            stride: ranks.stride as u64,
+            columns: ranks.columns as u32,
+            wanted: engine.address(ranks.wanted, ranks.first),
+            ranks_are_squares: u32::from(self.squares),
+            tails: engine.address(&self.tails, 0),
+            tail_stride: self.length as u64,
+            counts: engine.address(&self.counts, 0),
+            largest: engine.address(&self.largest, 0),
+        };
         // SAFETY: `rows` rows of ranks lie at the address, and the panel has room for their tails, none of which is longer than
         // `length`.
-        unsafe { engine.launch(&engine.kernels.select_smallest, ((rows as u32, 1), (512, 1), 0), &arguments) }
+        unsafe { engine.launch(((rows as u32, 1), (512, 1), 0), &select) }
     }
 
     /// Fits what was selected, and hands over what was asked for.
     pub(crate) fn finish(&self, rows: usize, out: &mut Tails) -> Result<(), Failure> {
         let engine = self.engine;
         if let Some(rule) = self.fit {
-            let arguments = [
-                Address(engine.address(&self.tails, 0)),
-                Long(self.length as u64),
-                Address(engine.address(&self.counts, 0)),
-                Count(rows as u32),
-                Double(rule.multiplier),
-                Count(number(rule.model)),
-                Double(rule.fixed_shape.unwrap_or(0.0)),
-                Double(SHAPE_CAP),
-                Address(engine.address(&self.scratch, 0)),
-                Address(engine.address(&self.parameters[0], 0)),
-                Address(engine.address(&self.parameters[1], 0)),
-                Address(engine.address(&self.parameters[2], 0)),
-                Address(engine.address(&self.statuses, 0)),
-            ];
+            let [shapes, scales, shifts] = &self.parameters;
+            let fit = FitTails {
+                tails: engine.address(&self.tails, 0),
+                stride: self.length as u64,
+                counts: engine.address(&self.counts, 0),
+                rows: rows as u32,
+                multiplier: rule.multiplier,
+                model: number(rule.model),
+                fixed_shape: rule.fixed_shape.unwrap_or(0.0),
+                shape_cap: SHAPE_CAP,
+                scratch: engine.address(&self.scratch, 0),
+                shapes: engine.address(shapes, 0),
+                scales: engine.address(scales, 0),
+                shifts: engine.address(shifts, 0),
+                statuses: engine.address(&self.statuses, 0),
+            };
             let blocks = (rows as u32).min(engine.processors * BLOCKS);
             // SAFETY: tails and counts are those of `rows` rows; every block has `length` values of scratch.
-            unsafe { engine.launch(&engine.kernels.fit_tails, ((blocks, 1), (THREADS, 1), 0), &arguments) }?;
-            let [shapes, scales, shifts] = &self.parameters;
+            unsafe { engine.launch(((blocks, 1), (THREADS, 1), 0), &fit) }?;
             let (shapes, scales) = (engine.download(shapes, rows)?, engine.download(scales, rows)?);
             let (shifts, statuses) = (engine.download(shifts, rows)?, engine.download(&self.statuses, rows)?);
             let fits = shapes.into_iter().zip(scales).zip(shifts).zip(statuses);

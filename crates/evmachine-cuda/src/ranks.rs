@@ -5,9 +5,10 @@ use cudarc::driver::CudaSlice;
 use evmachine_engine::Metric;
 use evmachine_engine::device::Source;
 
-use crate::engine::Argument::{Address, Count, Long};
+use crate::address::Address;
 use crate::engine::{Digits, Engine, Tile};
 use crate::error::Failure;
+use crate::kernels::{Differences, Mirror, Squares, Stripe};
 
 /// From so many dimensions on, Euclidean distances come from products, as on the processor.
 const DIMENSIONS: usize = 32;
@@ -63,20 +64,18 @@ impl Points {
         let values = engine.upload_vectors(sources, dimensions)?;
         let count = sources.iter().map(|source| source.count()).sum::<usize>();
         let lengths = engine.room(count)?;
-        let arguments = [
-            Address(engine.address(&values, 0)),
-            Count(count as u32),
-            Count(dimensions as u32),
-            Address(engine.address(&lengths, 0)),
-        ];
+        let squares = Squares {
+            rows: engine.address(&values, 0),
+            count: count as u32,
+            dimensions: dimensions as u32,
+            out: engine.address(&lengths, 0),
+        };
         // SAFETY: `count` vectors lie at the first address, and there is room for as many lengths at the last.
-        unsafe {
-            engine.launch(&engine.kernels.squares, (((count as u32).div_ceil(8), 1), (256, 1), 0), &arguments)
-        }?;
+        unsafe { engine.launch((((count as u32).div_ceil(8), 1), (256, 1), 0), &squares) }?;
         Ok(Self { values, lengths, count, dimensions })
     }
 
-    pub(crate) fn at(&self, engine: &Engine, row: usize) -> u64 {
+    pub(crate) fn at(&self, engine: &Engine, row: usize) -> Address<f32> {
         engine.address(&self.values, row * self.dimensions)
     }
 }
@@ -99,7 +98,7 @@ impl Pairs<'_> {
         &self,
         (first_row, rows): (usize, usize),
         (first_column, columns): (usize, usize),
-        out: u64,
+        out: Address<f32>,
         stride: usize,
     ) -> Result<(), Failure> {
         let (engine, dimensions) = (self.engine, self.rows.dimensions);
@@ -113,19 +112,19 @@ impl Pairs<'_> {
             // SAFETY: the caller's tile lies within the points and within the memory at `out`.
             return unsafe { engine.product(&tile, dimensions, Digits::All) };
         };
-        let arguments = [
-            Address(tile.rows.0),
-            Count(rows as u32),
-            Address(tile.columns.0),
-            Count(columns as u32),
-            Count(dimensions as u32),
-            Count(u32::from(absolute)),
-            Address(out),
-            Long(stride as u64),
-        ];
+        let differences = Differences {
+            rows: tile.rows.0,
+            row_count: rows as u32,
+            columns: tile.columns.0,
+            column_count: columns as u32,
+            dimensions: dimensions as u32,
+            absolute: u32::from(absolute),
+            out,
+            stride: stride as u64,
+        };
         let blocks = ((columns as u32).div_ceil(64), (rows as u32).div_ceil(64));
         // SAFETY: as above.
-        unsafe { engine.launch(&engine.kernels.differences, (blocks, (16, 16), 0), &arguments) }
+        unsafe { engine.launch((blocks, (16, 16), 0), &differences) }
     }
 
     /// Some rows with all columns, at `out`, not finished.
@@ -154,31 +153,29 @@ impl Pairs<'_> {
         &self,
         (first, rows): (usize, usize),
         (column, columns): (usize, usize),
-        out: u64,
+        out: Address<f32>,
         stride: usize,
     ) -> Result<(), Failure> {
         let engine = self.engine;
-        let of =
-            |classes: Option<&CudaSlice<u32>>, at| classes.map_or(0, |classes| engine.address(classes, at));
-        let arguments = [
-            Address(out),
-            Long(stride as u64),
-            Count(columns as u32),
-            Count(rows as u32),
-            Count(self.kind.number()),
-            Address(self.rows.at(engine, first)),
-            Address(engine.address(&self.rows.lengths, first)),
-            Address(of(self.row_classes, first)),
-            Address(self.bounds.map_or(0, |bounds| engine.address(bounds, first))),
-            Count(u32::from(self.kind.ranks_are_squares())),
-            Address(self.columns.at(engine, column)),
-            Address(engine.address(&self.columns.lengths, column)),
-            Address(of(self.column_classes, column)),
-            Count(self.rows.dimensions as u32),
-        ];
+        let stripe = Stripe {
+            tile: out,
+            stride: stride as u64,
+            columns: columns as u32,
+            rows: rows as u32,
+            kind: self.kind.number(),
+            row_points: self.rows.at(engine, first),
+            row_lengths: engine.address(&self.rows.lengths, first),
+            row_classes: engine.address_of_any(self.row_classes, first),
+            bounds: engine.address_of_any(self.bounds, first),
+            ranks_are_squares: u32::from(self.kind.ranks_are_squares()),
+            column_points: self.columns.at(engine, column),
+            column_lengths: engine.address(&self.columns.lengths, column),
+            column_classes: engine.address_of_any(self.column_classes, column),
+            dimensions: self.rows.dimensions as u32,
+        };
         let blocks = ((columns as u32).div_ceil(256), (rows as u32).min(65_535));
         // SAFETY: `rows` rows of `columns` values lie at `out`, `stride` apart; lengths, classes and bounds are as many as there are points.
-        unsafe { engine.launch(&engine.kernels.stripe, (blocks, (256, 1), 0), &arguments) }
+        unsafe { engine.launch((blocks, (256, 1), 0), &stripe) }
     }
 
     /// How far apart the rows of [`square`](Self::square) are: products are faster where each begins at a whole line.
@@ -202,22 +199,22 @@ impl Pairs<'_> {
                     engine.address(&matrix, row * stride + column),
                     stride,
                 )?;
-                let arguments = [
-                    Address(engine.address(&matrix, 0)),
-                    Long(stride as u64),
-                    Count(row as u32),
-                    Count(column as u32),
-                    Count(rows as u32),
-                    Count(columns as u32),
-                    Count(self.kind.number()),
-                    Address(self.rows.at(engine, 0)),
-                    Address(engine.address(&self.rows.lengths, 0)),
-                    Address(engine.address(classes, 0)),
-                    Count(self.rows.dimensions as u32),
-                ];
+                let mirror = Mirror {
+                    matrix: engine.address(&matrix, 0),
+                    stride: stride as u64,
+                    first_row: row as u32,
+                    first_column: column as u32,
+                    rows: rows as u32,
+                    columns: columns as u32,
+                    kind: self.kind.number(),
+                    points: self.rows.at(engine, 0),
+                    lengths: engine.address(&self.rows.lengths, 0),
+                    classes: engine.address(classes, 0),
+                    dimensions: self.rows.dimensions as u32,
+                };
                 let blocks = ((columns as u32).div_ceil(32), (rows as u32).div_ceil(32));
                 // SAFETY: the tile and its mirror image lie within the matrix, which has `count` rows and more columns.
-                unsafe { engine.launch(&engine.kernels.mirror, (blocks, (32, 8), 0), &arguments) }?;
+                unsafe { engine.launch((blocks, (32, 8), 0), &mirror) }?;
             }
         }
         for row in (0..count).step_by(WIDTH) {

@@ -9,12 +9,13 @@
 use cudarc::driver::CudaSlice;
 use evmachine_engine::device::Tails;
 
-use crate::engine::Argument::{self, Address, Count, Long, Single};
+use crate::address::Address;
 use crate::engine::{Digits, Tile};
 use crate::error::Failure;
+use crate::kernels::{self, Candidates, IsWhole, LeastRanks, Measure, SelectSmallest, Widen};
 use crate::panel::{Panel, Ranks};
 use crate::ranks::{Kind, WIDTH};
-use crate::tails::Wanted;
+use crate::tails::TailRequest;
 
 /// From so many columns on.
 const FEWEST: usize = 1 << 16;
@@ -28,13 +29,13 @@ const ROWS: usize = 1 << 14;
 /// Columns whose mean length is taken as a typical one.
 const TYPICAL: usize = 4096;
 
-pub(crate) fn pays(wanted: &Wanted<'_>) -> bool {
+pub(crate) fn pays(wanted: &TailRequest<'_>) -> bool {
     let columns = wanted.columns.points.count;
     let products = !matches!(wanted.kind, Kind::Differences { .. });
     products && !wanted.is_bounded() && columns >= FEWEST && wanted.longest <= columns / TAIL
 }
 
-pub(crate) fn tails(wanted: &Wanted<'_>, found: &mut Tails) -> Result<(), Failure> {
+pub(crate) fn tails(wanted: &TailRequest<'_>, found: &mut Tails) -> Result<(), Failure> {
     let count = wanted.rows.count;
     let panel = wanted.panel(ROWS.min(count))?;
     let screen = Screen::new(wanted, panel.rows())?;
@@ -65,7 +66,7 @@ struct Sample {
 
 /// What the panels have in common, and room for one of them.
 struct Screen<'a> {
-    wanted: &'a Wanted<'a>,
+    wanted: &'a TailRequest<'a>,
     sample: Sample,
     /// Of a product, in units of both lengths.
     error: f32,
@@ -82,7 +83,7 @@ struct Screen<'a> {
 }
 
 impl<'a> Screen<'a> {
-    fn new(wanted: &'a Wanted<'a>, rows: usize) -> Result<Self, Failure> {
+    fn new(wanted: &'a TailRequest<'a>, rows: usize) -> Result<Self, Failure> {
         let engine = wanted.engine;
         let columns = wanted.columns.points;
         let sample = sampled(wanted)?;
@@ -106,19 +107,19 @@ impl<'a> Screen<'a> {
         })
     }
 
-    fn kind(&self) -> Argument {
-        Count(self.wanted.kind.number())
+    fn kind(&self) -> u32 {
+        self.wanted.kind.number()
     }
 
     /// Lengths and classes of the rows from the first on.
-    fn rows_at(&self, first: usize) -> [Argument; 2] {
-        let Wanted { engine, rows, .. } = self.wanted;
-        [Address(engine.address(&rows.points.lengths, first)), Address(engine.address(&rows.classes, first))]
+    fn rows_at(&self, first: usize) -> (Address<f32>, Address<u32>) {
+        let TailRequest { engine, rows, .. } = self.wanted;
+        (engine.address(&rows.points.lengths, first), engine.address(&rows.classes, first))
     }
 
     /// Rough products of some rows with so many columns at an address.
-    fn product(&self, (first, rows): (usize, usize), columns: (u64, usize)) -> Result<(), Failure> {
-        let Wanted { engine, rows: all, .. } = self.wanted;
+    fn product(&self, (first, rows): (usize, usize), columns: (Address<f32>, usize)) -> Result<(), Failure> {
+        let TailRequest { engine, rows: all, .. } = self.wanted;
         let tile = Tile {
             rows: (all.points.at(engine, first), rows),
             columns,
@@ -134,93 +135,97 @@ impl<'a> Screen<'a> {
         let engine = self.wanted.engine;
         let sample = &self.sample;
         self.product((first, rows), (engine.address(&sample.values, 0), sample.count))?;
-        let products = Address(engine.address(&self.products, 0));
-        let bounds = Address(engine.address(&self.bounds, 0));
-        let [lengths, classes] = self.rows_at(first);
-        let arguments = [
-            products,
-            Count(sample.count as u32),
-            Count(rows as u32),
-            self.kind(),
-            Single(self.error),
-            lengths,
-            classes,
-            Address(engine.address(&sample.lengths, 0)),
-            Address(engine.address(&sample.classes, 0)),
-        ];
+        let products = engine.address(&self.products, 0);
+        let bounds = engine.address(&self.bounds, 0);
+        let (row_lengths, row_classes) = self.rows_at(first);
+        let least_ranks = LeastRanks {
+            tile: products,
+            columns: sample.count as u32,
+            rows: rows as u32,
+            kind: self.kind(),
+            error: self.error,
+            row_lengths,
+            row_classes,
+            column_lengths: engine.address(&sample.lengths, 0),
+            column_classes: engine.address(&sample.classes, 0),
+        };
         let blocks = ((sample.count as u32).div_ceil(256), (rows as u32).min(65_535));
         // SAFETY: the tile has `rows` rows of as many columns as the sample.
-        unsafe { engine.launch(&engine.kernels.least_ranks, (blocks, (256, 1), 0), &arguments) }?;
+        unsafe { engine.launch((blocks, (256, 1), 0), &least_ranks) }?;
         let counts = engine.room::<u32>(rows)?;
-        let arguments = [
-            products,
-            Long(sample.count as u64),
-            Count(sample.count as u32),
-            Address(engine.address(&self.places, 0)),
-            Count(0),
-            Address(0),
-            Long(0),
-            Address(engine.address(&counts, 0)),
-            bounds,
-        ];
+        let select = SelectSmallest {
+            values: products,
+            stride: sample.count as u64,
+            columns: sample.count as u32,
+            wanted: engine.address(&self.places, 0),
+            ranks_are_squares: 0,
+            tails: Address::none(),
+            tail_stride: 0,
+            counts: engine.address(&counts, 0),
+            largest: bounds,
+        };
         // SAFETY: as above; no tails are written, and there is a bound for each row.
-        unsafe {
-            engine.launch(&engine.kernels.select_smallest, ((rows as u32, 1), (512, 1), 0), &arguments)
-        }?;
-        let arguments =
-            [bounds, lengths, Count(rows as u32), self.kind(), Single(self.error), Single(self.length)];
+        unsafe { engine.launch(((rows as u32, 1), (512, 1), 0), &select) }?;
+        let widen = Widen {
+            bounds,
+            row_lengths,
+            rows: rows as u32,
+            kind: self.kind(),
+            error: self.error,
+            length: self.length,
+        };
         // SAFETY: there is a bound and a length for each row.
-        unsafe { engine.launch(&engine.kernels.widen, each(rows, 256), &arguments) }
+        unsafe { engine.launch(each(rows, 256), &widen) }
     }
 
     /// Finds what may be in the tails of some rows, and returns how much that is for each.
     fn find(&self, first: usize, rows: usize) -> Result<CudaSlice<u32>, Failure> {
-        let Wanted { engine, columns, .. } = self.wanted;
+        let TailRequest { engine, columns, .. } = self.wanted;
         let (total, classes) = (columns.points.count, columns.classes);
-        let [row_lengths, row_classes] = self.rows_at(first);
+        let (row_lengths, row_classes) = self.rows_at(first);
         let numbers = engine.zeros(rows)?;
         for column in (0..total).step_by(WIDTH) {
             let width = WIDTH.min(total - column);
             self.product((first, rows), (columns.points.at(engine, column), width))?;
-            let arguments = [
-                Address(engine.address(&self.products, 0)),
-                Count(width as u32),
-                Count(rows as u32),
-                Count(column as u32),
-                self.kind(),
-                Single(self.error),
+            let candidates = Candidates {
+                tile: engine.address(&self.products, 0),
+                columns: width as u32,
+                rows: rows as u32,
+                first_column: column as u32,
+                kind: self.kind(),
+                error: self.error,
                 row_lengths,
                 row_classes,
-                Address(engine.address(&self.bounds, 0)),
-                Address(engine.address(&columns.points.lengths, column)),
-                Address(engine.address(classes, column)),
-                Address(engine.address(&self.candidates, 0)),
-                Count(self.room as u32),
-                Address(engine.address(&numbers, 0)),
-            ];
+                bounds: engine.address(&self.bounds, 0),
+                column_lengths: engine.address(&columns.points.lengths, column),
+                column_classes: engine.address(classes, column),
+                out: engine.address(&self.candidates, 0),
+                room: self.room as u32,
+                found: engine.address(&numbers, 0),
+            };
             // SAFETY: the tile has `rows` rows of `width` columns; each row has room for `room` candidates.
-            unsafe { engine.launch(&engine.kernels.candidates, each(rows, 8), &arguments) }?;
+            unsafe { engine.launch(each(rows, 8), &candidates) }?;
         }
         Ok(numbers)
     }
 
     /// Measures the candidates of some rows.
     fn measure(&self, first: usize, rows: usize, numbers: &CudaSlice<u32>) -> Result<(), Failure> {
-        let Wanted { engine, rows: all, columns, .. } = self.wanted;
+        let TailRequest { engine, rows: all, columns, .. } = self.wanted;
         let dimensions = columns.points.dimensions;
-        let arguments = [
-            Address(all.points.at(engine, first)),
-            Address(columns.points.at(engine, 0)),
-            Count(dimensions as u32),
-            self.kind(),
-            Address(engine.address(&self.candidates, 0)),
-            Count(self.room as u32),
-            Address(engine.address(numbers, 0)),
-            Address(engine.address(&self.ranks, 0)),
-        ];
+        let measure = Measure {
+            row_points: all.points.at(engine, first),
+            column_points: columns.points.at(engine, 0),
+            dimensions: dimensions as u32,
+            kind: self.kind(),
+            columns: engine.address(&self.candidates, 0),
+            room: self.room as u32,
+            found: engine.address(numbers, 0),
+            out: engine.address(&self.ranks, 0),
+        };
         let shared = (dimensions * size_of::<f32>()) as u32;
         // SAFETY: candidates are columns; there is a rank for each, and shared room for a vector.
-        unsafe { engine.launch(&engine.kernels.measure, ((rows as u32, 1), (256, 1), shared), &arguments) }
+        unsafe { engine.launch(((rows as u32, 1), (256, 1), shared), &measure) }
     }
 
     /// By row, whether its tail, which the panel has selected, is surely whole; 0 where it is not.
@@ -231,20 +236,20 @@ impl<'a> Screen<'a> {
         numbers: &CudaSlice<u32>,
         panel: &Panel<'_>,
     ) -> Result<Vec<u32>, Failure> {
-        let Wanted { engine, rows: all, .. } = self.wanted;
+        let TailRequest { engine, rows: all, .. } = self.wanted;
         let whole = engine.room::<u32>(rows)?;
-        let arguments = [
-            Address(engine.address(numbers, 0)),
-            Count(self.room as u32),
-            Address(engine.address(&panel.counts, 0)),
-            Address(engine.address(&all.sizes, first)),
-            Address(engine.address(&panel.largest, 0)),
-            Address(engine.address(&self.bounds, 0)),
-            Count(rows as u32),
-            Address(engine.address(&whole, 0)),
-        ];
+        let is_whole = IsWhole {
+            found: engine.address(numbers, 0),
+            room: self.room as u32,
+            counts: engine.address(&panel.counts, 0),
+            wanted: engine.address(&all.sizes, first),
+            largest: engine.address(&panel.largest, 0),
+            bounds: engine.address(&self.bounds, 0),
+            rows: rows as u32,
+            whole: engine.address(&whole, 0),
+        };
         // SAFETY: one value for each row.
-        unsafe { engine.launch(&engine.kernels.is_whole, each(rows, 256), &arguments) }?;
+        unsafe { engine.launch(each(rows, 256), &is_whole) }?;
         engine.download(&whole, rows)
     }
 }
@@ -257,7 +262,7 @@ fn each(rows: usize, of_block: u32) -> crate::engine::Shape {
 /// Measures the rows that are not surely whole against all columns. The first of `whole` is such a row of all, and such a one of
 /// what was found.
 fn again(
-    wanted: &Wanted<'_>,
+    wanted: &TailRequest<'_>,
     (first, before): (usize, usize),
     whole: &[u32],
     found: &mut Tails,
@@ -300,7 +305,7 @@ fn values_of(counts: &[u32]) -> usize {
 }
 
 /// Every so-many-th column.
-fn sampled(wanted: &Wanted<'_>) -> Result<Sample, Failure> {
+fn sampled(wanted: &TailRequest<'_>) -> Result<Sample, Failure> {
     let engine = wanted.engine;
     let (columns, classes) = (wanted.columns.points, wanted.columns.classes);
     let step = columns.count.div_ceil(SAMPLED.min(columns.count / SAMPLE)).max(1);
@@ -311,17 +316,17 @@ fn sampled(wanted: &Wanted<'_>) -> Result<Sample, Failure> {
         classes: engine.room(count)?,
         count,
     };
-    let arguments = [
-        Address(columns.at(engine, 0)),
-        Address(engine.address(&columns.lengths, 0)),
-        Address(engine.address(classes, 0)),
-        Count(step as u32),
-        Count(columns.dimensions as u32),
-        Address(engine.address(&sample.values, 0)),
-        Address(engine.address(&sample.lengths, 0)),
-        Address(engine.address(&sample.classes, 0)),
-    ];
+    let take = kernels::Sample {
+        points: columns.at(engine, 0),
+        lengths: engine.address(&columns.lengths, 0),
+        classes: engine.address(classes, 0),
+        step: step as u32,
+        dimensions: columns.dimensions as u32,
+        out: engine.address(&sample.values, 0),
+        out_lengths: engine.address(&sample.lengths, 0),
+        out_classes: engine.address(&sample.classes, 0),
+    };
     // SAFETY: the last one taken is below the number of columns, and there is room for `count` of them.
-    unsafe { engine.launch(&engine.kernels.sample, ((count as u32, 1), (256, 1), 0), &arguments) }?;
+    unsafe { engine.launch(((count as u32, 1), (256, 1), 0), &take) }?;
     Ok(sample)
 }

@@ -8,6 +8,7 @@ use cudarc::driver::{CudaContext, CudaEvent, CudaStream, PinnedHostSlice, result
 use evmachine_engine::device::Source;
 use rayon::prelude::*;
 
+use crate::address::Address;
 use crate::error::Failure;
 
 /// Values, or bytes on the way back, that a thread copies at a time.
@@ -40,7 +41,7 @@ impl Staging {
         stream: &CudaStream,
         source: &dyn Source,
         dimensions: usize,
-        to: u64,
+        to: Address<f32>,
     ) -> Result<(), Failure> {
         let (height, share) = (Self::BUFFER / dimensions, (SHARE / dimensions).max(1));
         for first in (0..source.count()).step_by(height) {
@@ -51,7 +52,7 @@ impl Staging {
             let staged = &mut buffer.as_mut_slice()?[..rows * dimensions];
             let parts = staged.par_chunks_mut(share * dimensions).enumerate();
             parts.for_each(|(part, out)| source.write(first + part * share, out));
-            let address = to + (first * dimensions * size_of::<f32>()) as u64;
+            let address = to.after(first * dimensions).number();
             // SAFETY: the address has room for all vectors, and the buffer is not written again before the event.
             unsafe { result::memcpy_htod_async(address, staged, stream.cu_stream()) }?;
             event.record(stream)?;

@@ -9,9 +9,9 @@ use evmachine_engine::device::{
     CurveValues, Deliver, DeviceError, Source, SupportModel, SupportWork, Supports,
 };
 
-use crate::engine::Argument::{Address, Count, Long};
 use crate::engine::Engine;
 use crate::error::Failure;
+use crate::kernels::{BestSupport, Curve, LargestSupports, RoughCurve};
 use crate::panel::number;
 use crate::ranks::{Kind, Pairs, Points};
 
@@ -55,7 +55,7 @@ pub(crate) fn supports(
         }
     };
     for (first, found) in (0..count).step_by(height).zip(found.iter().cycle()) {
-        let part = Part { queries: work.queries, first, count: height.min(count - first) };
+        let part = QueryRows { queries: work.queries, first, count: height.min(count - first) };
         let queries = Points::new(engine, &[&part], work.dimensions)?;
         let pairs = Pairs {
             engine,
@@ -78,13 +78,13 @@ pub(crate) fn supports(
 }
 
 /// Some of the queries.
-struct Part<'a> {
+struct QueryRows<'a> {
     queries: &'a dyn Source,
     first: usize,
     count: usize,
 }
 
-impl Source for Part<'_> {
+impl Source for QueryRows<'_> {
     fn count(&self) -> usize {
         self.count
     }
@@ -127,19 +127,18 @@ impl Found {
 /// The curves of the extreme vectors.
 pub(crate) struct Curves {
     count: usize,
-    /// Three values each.
-    exact: CudaSlice<f64>,
-    /// Four values each.
-    rough: CudaSlice<f32>,
+    exact: CudaSlice<Curve>,
+    rough: CudaSlice<RoughCurve>,
     /// Where each class begins, and where the last one ends.
     first: CudaSlice<u32>,
 }
 
 impl Curves {
     pub(crate) fn new(engine: &Engine, model: &SupportModel) -> Result<Self, Failure> {
-        let exact: Vec<f64> =
-            model.curves.iter().flat_map(|curve| [curve.shape, curve.inverse_scale, curve.end]).collect();
-        let rough: Vec<f32> = model.curves.iter().flat_map(|curve| rough(model.tail_model, curve)).collect();
+        let exact: Vec<Curve> =
+            model.curves.iter().map(|curve| [curve.shape, curve.inverse_scale, curve.end]).collect();
+        let rough: Vec<RoughCurve> =
+            model.curves.iter().map(|curve| rough(model.tail_model, curve)).collect();
         let ends = model.classes.iter().map(|class| class.end as u32);
         let first: Vec<u32> = std::iter::once(0).chain(ends).collect();
         Ok(Self {
@@ -160,27 +159,27 @@ impl Curves {
     ) -> Result<(), Failure> {
         let (engine, queries) = (pairs.engine, pairs.rows.count);
         pairs.raw_stripe((0, queries), values)?;
-        let arguments = [
-            Address(engine.address(values, 0)),
-            Long(self.count as u64),
-            Count(u32::from(pairs.kind.ranks_are_squares())),
-            Count(number(work.model.tail_model)),
-            Count(pairs.kind.number()),
-            Address(pairs.rows.at(engine, 0)),
-            Address(engine.address(&pairs.rows.lengths, 0)),
-            Address(pairs.columns.at(engine, 0)),
-            Address(engine.address(&pairs.columns.lengths, 0)),
-            Count(work.dimensions as u32),
-            Count(queries as u32),
-            Address(engine.address(&self.exact, 0)),
-            Address(engine.address(&self.rough, 0)),
-            Address(engine.address(&found.supports, 0)),
-            Address(engine.address(&found.places, 0)),
-            Address(engine.address(&found.nearest, 0)),
-        ];
+        let best = BestSupport {
+            values: engine.address(values, 0),
+            vectors: self.count as u64,
+            ranks_are_squares: u32::from(pairs.kind.ranks_are_squares()),
+            model: number(work.model.tail_model),
+            kind: pairs.kind.number(),
+            queries: pairs.rows.at(engine, 0),
+            query_lengths: engine.address(&pairs.rows.lengths, 0),
+            points: pairs.columns.at(engine, 0),
+            lengths: engine.address(&pairs.columns.lengths, 0),
+            dimensions: work.dimensions as u32,
+            query_count: queries as u32,
+            curves: engine.address(&self.exact, 0),
+            rough: engine.address(&self.rough, 0),
+            support: engine.address(&found.supports, 0),
+            places: engine.address(&found.places, 0),
+            nearest: engine.address(&found.nearest, 0),
+        };
         let blocks = (queries as u32).div_ceil(TOGETHER);
         // SAFETY: a value for each query and curve, and a place for each query's results.
-        unsafe { engine.launch(&engine.kernels.best_support, ((blocks, 1), (256, 1), 0), &arguments) }
+        unsafe { engine.launch(((blocks, 1), (256, 1), 0), &best) }
     }
 
     /// The largest supports of each class of each query, and the rank of its nearest extreme vector.
@@ -194,25 +193,25 @@ impl Curves {
     ) -> Result<(), Failure> {
         let (engine, queries) = (pairs.engine, pairs.rows.count);
         pairs.stripe((0, queries), ranks)?;
-        let arguments = [
-            Address(engine.address(ranks, 0)),
-            Long(self.count as u64),
-            Count(u32::from(pairs.kind.ranks_are_squares())),
-            Count(number(work.model.tail_model)),
-            Address(engine.address(&self.exact, 0)),
-            Address(engine.address(&self.first, 0)),
-            Count(work.model.classes.len() as u32),
-            Count(fused as u32),
-            Address(engine.address(&found.supports, 0)),
-            Address(engine.address(&found.nearest, 0)),
-        ];
+        let largest = LargestSupports {
+            ranks: engine.address(ranks, 0),
+            vectors: self.count as u64,
+            ranks_are_squares: u32::from(pairs.kind.ranks_are_squares()),
+            model: number(work.model.tail_model),
+            curves: engine.address(&self.exact, 0),
+            first: engine.address(&self.first, 0),
+            classes: work.model.classes.len() as u32,
+            fused: fused as u32,
+            out: engine.address(&found.supports, 0),
+            nearest: engine.address(&found.nearest, 0),
+        };
         // SAFETY: a rank for each query and curve, and `fused` values for each class of each query.
-        unsafe { engine.launch(&engine.kernels.supports, ((queries as u32, 1), (256, 1), 0), &arguments) }
+        unsafe { engine.launch(((queries as u32, 1), (256, 1), 0), &largest) }
     }
 }
 
 /// A curve in `f32`, as `rough_support` of the kernels takes it.
-fn rough(model: TailModel, curve: &CurveValues) -> [f32; 4] {
+fn rough(model: TailModel, curve: &CurveValues) -> RoughCurve {
     /// What rounding does to a logarithm and to its sum with another.
     const ROUNDING: f64 = 1e-6;
     let values = match model {

@@ -53,7 +53,7 @@ impl Source for Chosen<'_> {
 }
 
 /// What is wanted.
-pub(crate) struct Wanted<'a> {
+pub(crate) struct TailRequest<'a> {
     pub(crate) engine: &'a Engine,
     pub(crate) work: &'a TailWork<'a>,
     pub(crate) kind: Kind,
@@ -74,7 +74,8 @@ pub(crate) fn tails(engine: &Engine, work: &TailWork<'_>) -> Result<Tails, Failu
         others.as_ref().map_or((&rows.points, &rows.classes), |(points, classes)| (points, classes));
     let longest = work.rows.classes.iter().map(|&class| work.sizes[class as usize]).max().unwrap_or(0);
     let kind = Kind::new(work.metric, work.dimensions);
-    let wanted = Wanted { engine, work, kind, rows: &rows, columns: Columns { points, classes }, longest };
+    let wanted =
+        TailRequest { engine, work, kind, rows: &rows, columns: Columns { points, classes }, longest };
     if screen::pays(&wanted) {
         screen::tails(&wanted, &mut found)?;
     } else if work.among_themselves && wanted.square_bytes() <= engine.memory()? / SHARE {
@@ -114,7 +115,7 @@ fn others(engine: &Engine, work: &TailWork<'_>) -> Result<(Points, CudaSlice<u32
     Ok((Points::new(engine, &values, work.dimensions)?, engine.upload(&classes)?))
 }
 
-impl<'a> Wanted<'a> {
+impl<'a> TailRequest<'a> {
     fn square_bytes(&self) -> usize {
         let stride = Pairs::stride(self.columns.points.count);
         self.rows.count.saturating_mul(stride).saturating_mul(size_of::<f32>())
@@ -196,7 +197,7 @@ impl<'a> Wanted<'a> {
         let rows = Rows::new(self.engine, &work, rows, None)?;
         let columns = Columns { ..self.columns };
         let mut found = Tails::default();
-        Wanted { work: &work, rows: &rows, columns, ..*self }.by_stripes(&mut found)?;
+        TailRequest { work: &work, rows: &rows, columns, ..*self }.by_stripes(&mut found)?;
         Ok(found)
     }
 }

@@ -14,7 +14,7 @@ impl<'a> TryFrom<ArrayView2<'a, f32>> for Features<'a> {
     /// use evmachine::Features;
     /// use ndarray::array;
     ///
-    /// let matrix = array![[0.0, 1.0], [2.0, 3.0]];
+    /// let matrix = array![[0.0f32, 1.0], [2.0, 3.0]];
     /// let features = Features::try_from(matrix.view())?;
     /// assert_eq!(features.values().as_ptr(), matrix.as_ptr(), "no copy was made");
     /// assert_eq!(Features::try_from(matrix.t())?.values(), [0.0, 2.0, 1.0, 3.0]);
@@ -38,6 +38,28 @@ impl<'a> TryFrom<&'a Array2<f32>> for Features<'a> {
     }
 }
 
+impl TryFrom<ArrayView2<'_, f64>> for Features<'static> {
+    type Error = FeatureError;
+
+    /// Copies. A value that is not finite as an `f32` is an error naming its row and column.
+    fn try_from(matrix: ArrayView2<'_, f64>) -> Result<Self, FeatureError> {
+        let columns = matrix.ncols();
+        match matrix.to_slice() {
+            Some(values) => Features::from_f64(values, columns),
+            None => Features::from_f64(&matrix.iter().copied().collect::<Vec<f64>>(), columns),
+        }
+    }
+}
+
+impl TryFrom<&Array2<f64>> for Features<'static> {
+    type Error = FeatureError;
+
+    /// As from the view of the matrix.
+    fn try_from(matrix: &Array2<f64>) -> Result<Self, FeatureError> {
+        matrix.view().try_into()
+    }
+}
+
 impl<'a> From<&'a Features<'_>> for ArrayView2<'a, f32> {
     /// Never copies.
     fn from(features: &'a Features<'_>) -> Self {
@@ -54,7 +76,12 @@ mod tests {
 
     #[test]
     fn matrices_come_in_by_their_rows_however_they_lie() {
-        let matrix = array![[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]];
+        let matrix: Array2<f32> = array![[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]];
+        let wide = matrix.mapv(f64::from);
+        assert_eq!(Features::try_from(&wide).unwrap(), Features::try_from(&matrix).unwrap());
+        assert_eq!(Features::try_from(wide.t()).unwrap(), Features::try_from(matrix.t()).unwrap());
+        let error = Features::try_from(&(wide * 1e300)).unwrap_err();
+        assert!(matches!(error, FeatureError::NotFinite { row: 0, column: 1, .. }), "{error}");
         assert_eq!(Features::try_from(&matrix).unwrap().values().as_ptr(), matrix.as_ptr());
         let part = Features::try_from(matrix.slice(s![1.., ..])).unwrap();
         assert_eq!(part.values(), [3.0, 4.0, 5.0]);
@@ -71,7 +98,7 @@ mod tests {
         let endless = array![[0.0, 1.0], [f32::INFINITY, 3.0]];
         let expected = FeatureError::NotFinite { row: 1, column: 0, value: f64::INFINITY };
         assert_eq!(Features::try_from(&endless), Err(expected));
-        assert_eq!(Features::try_from(&Array2::zeros((3, 0))), Err(FeatureError::NoColumns));
-        assert_eq!(Features::try_from(&Array2::zeros((0, 3))).unwrap().rows(), 0);
+        assert_eq!(Features::try_from(&Array2::<f32>::zeros((3, 0))), Err(FeatureError::NoColumns));
+        assert_eq!(Features::try_from(&Array2::<f32>::zeros((0, 3))).unwrap().rows(), 0);
     }
 }

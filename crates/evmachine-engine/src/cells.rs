@@ -12,7 +12,7 @@ use std::ops::Range;
 use fearless_simd::{Simd, dispatch, prelude::*};
 use rayon::prelude::*;
 
-pub use self::probe::{Probe, threshold};
+pub use self::probe::{CellChoice, threshold};
 pub use self::promise::{lower_bound, lower_bound_of};
 pub use self::visits::Visits;
 use crate::distance::{self, Columns, PANEL, Tile};

@@ -122,6 +122,7 @@ impl FeatureError {
 
 /// Why a run ended early. Operations turn it into their own error.
 #[derive(Debug, Clone, PartialEq, Error)]
+#[non_exhaustive]
 pub enum RunError {
     /// The observer asked to stop.
     #[error("stopped before the end, as asked")]

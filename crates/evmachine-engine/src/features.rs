@@ -217,17 +217,18 @@ impl Features<'static> {
         I: IntoIterator,
         I::Item: AsRef<[f32]>,
     {
-        let rows = rows.into_iter();
-        let (mut values, mut columns) = (Vec::new(), None);
-        for (row, vector) in rows.enumerate() {
-            let vector = vector.as_ref();
-            let expected = *columns.get_or_insert(vector.len());
-            if vector.len() != expected {
-                return Err(FeatureError::RowLength { row, expected, found: vector.len() });
-            }
-            values.extend_from_slice(vector);
-        }
-        Self::new(values, columns.ok_or(FeatureError::NoColumns)?)
+        let (values, columns) = joined(rows)?;
+        Self::new(values, columns)
+    }
+
+    /// As [`from_rows`](Self::from_rows), from `f64` values.
+    pub fn from_f64_rows<I>(rows: I) -> Result<Self, FeatureError>
+    where
+        I: IntoIterator,
+        I::Item: AsRef<[f64]>,
+    {
+        let (values, columns) = joined(rows)?;
+        Self::from_f64(&values, columns)
     }
 
     /// Converts `f64` values; one that is not finite as an `f32` is an error naming its row and column.
@@ -240,6 +241,24 @@ impl Features<'static> {
             other => other,
         })
     }
+}
+
+/// Rows one after the other, and how long each of them is.
+fn joined<T: Copy, I>(rows: I) -> Result<(Vec<T>, usize), FeatureError>
+where
+    I: IntoIterator,
+    I::Item: AsRef<[T]>,
+{
+    let (mut values, mut columns) = (Vec::new(), None);
+    for (row, vector) in rows.into_iter().enumerate() {
+        let vector = vector.as_ref();
+        let expected = *columns.get_or_insert(vector.len());
+        if vector.len() != expected {
+            return Err(FeatureError::RowLength { row, expected, found: vector.len() });
+        }
+        values.extend_from_slice(vector);
+    }
+    Ok((values, columns.ok_or(FeatureError::NoColumns)?))
 }
 
 /// NaN where any value is NaN.

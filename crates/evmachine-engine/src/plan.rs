@@ -31,7 +31,7 @@ const MANY: usize = 1 << 16;
 
 /// What is wanted for the rows of a class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Wanted {
+pub(crate) struct WantedTails {
     /// Rows of the class.
     pub(crate) rows: usize,
     /// Values of a tail; not more than there are negatives.
@@ -47,7 +47,7 @@ pub(crate) struct Facts<'a> {
     pub(crate) rows: usize,
     pub(crate) dimensions: usize,
     /// By class.
-    pub(crate) wanted: &'a [Wanted],
+    pub(crate) wanted: &'a [WantedTails],
     pub(crate) sides: Sides,
     /// Whether every row has a bound of its own beyond which nothing is wanted.
     pub(crate) bounded: bool,
@@ -227,7 +227,7 @@ fn blocks(facts: &Facts<'_>) -> Executor {
 
 /// Whether near pairs are worth finding, and fit the memory: rows and columns laid out.
 fn is_near(facts: &Facts<'_>) -> bool {
-    let short = |wanted: &Wanted| wanted.size <= wanted.negatives / NEAR_SHARE;
+    let short = |wanted: &WantedTails| wanted.size <= wanted.negatives / NEAR_SHARE;
     let bytes = facts.tail_bytes.saturating_add(facts.row_bytes.saturating_mul(2));
     facts.in_registers && facts.wanted.iter().all(short) && bytes <= facts.memory
 }
@@ -239,13 +239,13 @@ fn sample_size(facts: &Facts<'_>) -> Option<usize> {
         return None;
     }
     let useful =
-        |wanted: &&Wanted| 4 * place_of_bound(wanted, size, size * wanted.rows / facts.rows) < 3 * size;
+        |wanted: &&WantedTails| 4 * place_of_bound(wanted, size, size * wanted.rows / facts.rows) < 3 * size;
     (2 * facts.wanted.iter().filter(useful).count() >= facts.wanted.len()).then_some(size)
 }
 
 /// Which of a sample's values, of which `own` are of the class itself, is taken as the bound, counted from 1: three deviations above
 /// what is expected of the tail.
-pub(crate) fn place_of_bound(wanted: &Wanted, sampled: usize, own: usize) -> usize {
+pub(crate) fn place_of_bound(wanted: &WantedTails, sampled: usize, own: usize) -> usize {
     let share = (sampled - own) as f64 / wanted.negatives.max(1) as f64;
     let expected = share * wanted.size as f64;
     (expected + 3.0 * expected.sqrt() + 1.0).ceil() as usize
@@ -265,7 +265,7 @@ mod tests {
         memory: usize,
         change: impl Fn(&mut Facts<'_>),
     ) -> String {
-        let wanted = vec![Wanted { rows: rows / 10, size: tail, negatives: rows * 9 / 10 }; 10];
+        let wanted = vec![WantedTails { rows: rows / 10, size: tail, negatives: rows * 9 / 10 }; 10];
         let mut facts = Facts {
             rows,
             dimensions,

@@ -12,6 +12,7 @@ pub use self::tail_model::{FitRule, SHAPE_CAP, TailModel};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[repr(u8)]
+#[non_exhaustive]
 pub enum FitStatus {
     /// The likelihood equation was solved.
     Converged = 0,

@@ -27,6 +27,8 @@ pub enum Stage {
     Cover,
     /// A linear probe is fitted; counted in steps, of which fewer than the total may be needed.
     Probe,
+    /// A forest is grown; counted in trees.
+    Forest,
     /// Queries are compared with the extreme vectors; counted in queries.
     Predict,
     /// The reasons for decisions are gathered; counted in queries.
@@ -42,6 +44,7 @@ impl fmt::Display for Stage {
             Stage::Refit => "refitting",
             Stage::Cover => "choosing extreme vectors",
             Stage::Probe => "fitting the probe",
+            Stage::Forest => "growing the forest",
             Stage::Predict => "predicting",
             Stage::Explain => "explaining",
         })

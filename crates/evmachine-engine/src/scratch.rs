@@ -4,6 +4,7 @@
 //! them, what is made of them goes to the scratch, and so do the tails that blocks of rows have found in each other, under names by which
 //! the next run finds them again. The model is the same, bit for bit.
 
+#[cfg(feature = "files")]
 mod folder;
 
 use std::io;
@@ -12,6 +13,7 @@ use std::sync::Arc;
 
 use crate::error::RunError;
 
+#[cfg(feature = "files")]
 pub use self::folder::{FolderError, ScratchFolder};
 
 /// Values that lie elsewhere than in a vector of their own: in a file that is mapped, or in another's memory.

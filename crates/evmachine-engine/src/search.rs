@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 /// Whether everything is measured, or what lies near alone.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Search {
     /// All pairs: tails and supports are those of the data.
     #[default]
@@ -18,6 +19,9 @@ pub enum Search {
 }
 
 impl Search {
+    /// The recall of an approximate search, unless another is given.
+    pub const RECALL: f64 = 0.99;
+
     /// The recall that is asked of a search that is not exact.
     pub fn recall(self) -> Option<f64> {
         match self {

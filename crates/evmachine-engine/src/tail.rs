@@ -43,7 +43,7 @@ use self::executors::tournament;
 pub use self::meeting::Found;
 pub(crate) use self::meeting::{Bounding, Side, among, between, gather};
 use self::smallest::Smallest;
-use crate::plan::{self, Facts, Plan, Sides, Wanted};
+use crate::plan::{self, Facts, Plan, Sides, WantedTails};
 
 /// Columns to measure against, and which of them belong to each class.
 #[derive(Clone, Copy)]
@@ -168,15 +168,19 @@ impl<'a> Problem<'a> {
 
     fn planned(&self, device: bool) -> Plan {
         let count = self.rows.indices.len();
-        let mut wanted: Vec<Wanted> = (0..self.sizes.len())
-            .map(|class| Wanted { rows: 0, size: self.size(class as u32), negatives: self.negatives(class) })
+        let mut wanted: Vec<WantedTails> = (0..self.sizes.len())
+            .map(|class| WantedTails {
+                rows: 0,
+                size: self.size(class as u32),
+                negatives: self.negatives(class),
+            })
             .collect();
         for &class in self.rows.classes {
             wanted[class as usize].rows += 1;
         }
         let sum = |bytes: &mut dyn Iterator<Item = usize>| bytes.fold(0, usize::saturating_add);
         let dimensions = self.rows.points.dimensions();
-        let tail_bytes = |wanted: &Wanted| wanted.rows.saturating_mul(Smallest::bytes(wanted.size));
+        let tail_bytes = |wanted: &WantedTails| wanted.rows.saturating_mul(Smallest::bytes(wanted.size));
         let facts = Facts {
             rows: count,
             dimensions,

@@ -6,13 +6,13 @@ use crate::level::level;
 
 /// Chooses cells row after row; memory and a guess are left from one to the next.
 #[derive(Default)]
-pub struct Probe {
+pub struct CellChoice {
     /// The rank of a centre above the number of its cell, which order as one number.
     keys: Vec<u64>,
     guess: usize,
 }
 
-impl Probe {
+impl CellChoice {
     /// The cells whose centres are nearest, nearest first, until they hold `reach` of what counts: by cell the rank of its centre,
     /// and how many of its columns count. Cells where none does are left out.
     pub fn choose(&mut self, ranks: &[f32], counts: &[u32], reach: usize) -> impl Iterator<Item = usize> {
@@ -39,7 +39,7 @@ impl Probe {
     }
 }
 
-/// The smallest rank up to which cells hold `reach` of what counts, as [`Probe::choose`] finds it, without an order of them;
+/// The smallest rank up to which cells hold `reach` of what counts, as [`CellChoice::choose`] finds it, without an order of them;
 /// infinite where all hold no more.
 pub fn threshold(ranks: &[f32], counts: &[u32], reach: usize) -> f32 {
     dispatch!(level(), simd => threshold_simd(simd, ranks, counts, reach))
@@ -87,7 +87,7 @@ mod tests {
             let (ranks, counts): (Vec<f32>, Vec<u32>) = cells.into_iter().unzip();
             let mut order: Vec<usize> = (0..ranks.len()).filter(|&cell| counts[cell] > 0).collect();
             order.sort_by(|&a, &b| ranks[a].total_cmp(&ranks[b]));
-            let mut probe = Probe::default();
+            let mut probe = CellChoice::default();
             for reach in reaches {
                 let found: Vec<usize> = probe.choose(&ranks, &counts, reach).collect();
                 prop_assert_eq!(&found[..], &order[..found.len()]);

@@ -99,9 +99,7 @@ impl ScratchFolder {
     /// Removes all results, and the folder if it was made for them.
     pub fn clear(self) -> Result<(), FolderError> {
         let cleared = self.remove_results().and_then(|()| {
-            for name in [JOB, LOCK] {
-                remove(&self.path.join(name))?;
-            }
+            remove(&self.path.join(LOCK))?;
             if self.made || names(&self.path)?.is_empty() { fs::remove_dir(&self.path) } else { Ok(()) }
         });
         cleared.map_err(|error| self.failed(&error))
@@ -116,7 +114,9 @@ impl ScratchFolder {
         FolderError::Failed { path: self.path.clone(), reason: error.to_string() }
     }
 
+    /// The job goes first: whoever is killed meanwhile leaves nothing that a run would go on from.
     fn remove_results(&self) -> io::Result<()> {
+        remove(&self.path.join(JOB))?;
         let results = names(&self.path)?.into_iter().filter(|name| is_result(name));
         results.map(|name| self.path.join(name)).try_for_each(|path| remove(&path))
     }

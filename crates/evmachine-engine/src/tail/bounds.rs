@@ -14,7 +14,7 @@ use crate::distance::{self, Columns, RowBlock, Tile};
 use crate::error::RunError;
 use crate::level::level;
 use crate::metric::Metric;
-use crate::plan::{Bounds, Plan, Wanted, place_of_bound};
+use crate::plan::{Bounds, Plan, WantedTails, place_of_bound};
 use crate::points::Points;
 
 /// Columns of a sample that are measured at once: their ranks with a block of rows stay near the processor.
@@ -39,7 +39,7 @@ impl SampledColumns {
         let own = own_columns(&classes, problem.sizes.len());
         let places = own.iter().enumerate().map(|(class, own)| {
             let (tail, negatives) = (problem.size(class as u32), problem.negatives(class));
-            place_of_bound(&Wanted { rows: 0, size: tail, negatives }, size, own.len())
+            place_of_bound(&WantedTails { rows: 0, size: tail, negatives }, size, own.len())
         });
         let places = places.collect();
         let indices: Vec<usize> = chosen.iter().map(|&position| rows.indices[position]).collect();

@@ -14,7 +14,7 @@ use super::{Against, OtherEnd, Problem, Rows, execute, own_columns};
 use crate::distance::{self, Tile};
 use crate::error::RunError;
 use crate::metric::Metric;
-use crate::plan::{Bounds, Executor, LARGEST_SAMPLE, Plan, TILE_ROWS, Wanted, place_of_bound};
+use crate::plan::{Bounds, Executor, LARGEST_SAMPLE, Plan, TILE_ROWS, WantedTails, place_of_bound};
 use crate::points::Points;
 use crate::run::{Run, Stage};
 
@@ -136,7 +136,7 @@ impl Bounding {
 
     /// Which value of the sample bounds the tails of each class. `own` of the sample are of the class itself.
     pub(crate) fn place(sampled: usize, own: usize, size: usize, negatives: usize) -> usize {
-        place_of_bound(&Wanted { rows: 0, size, negatives }, sampled, own)
+        place_of_bound(&WantedTails { rows: 0, size, negatives }, sampled, own)
     }
 
     pub(crate) fn new(metric: &Metric, sample: &Points<'_>, classes: &[u32], places: &[usize]) -> Self {

@@ -60,15 +60,12 @@ impl Work<'_> {
         let met = Met { work: self, run: &run, meter: &meter, blocks: &blocks, bounds: &bounds };
         let mut stored = Stored { fits: Vec::with_capacity(rows), counts: Vec::new(), blocks: Vec::new() };
         for block in 0..blocks.len() {
-            let fits = match self.load(&of_block("fits", blocks.len(), block))? {
-                Some(bytes) if bytes.len() == blocks[block].len() * FIT_BYTES => {
-                    met.pass_over(block, once)?;
-                    bytes
-                }
-                _ => {
-                    let found = if once { met.once(block)? } else { met.twice(block)? };
-                    self.fit(block, &blocks, &found)?
-                }
+            let fits = if let Some(bytes) = self.found_before(&blocks, block)? {
+                met.pass_over(block, once)?;
+                bytes
+            } else {
+                let found = if once { met.once(block)? } else { met.twice(block)? };
+                self.fit(block, &blocks, &found)?
             };
             if once {
                 met.forget(block)?;
@@ -107,6 +104,22 @@ impl Work<'_> {
             classes: &rows.classes[block.clone()],
             bounds,
         }
+    }
+
+    /// The fits of a block that a run before this one has found, if its tails are still whole as well.
+    fn found_before(&self, blocks: &[Range<usize>], block: usize) -> Result<Option<Vec<u8>>, RunError> {
+        let Some(fits) = self.load(&of_block("fits", blocks.len(), block))? else { return Ok(None) };
+        if fits.len() != blocks[block].len() * FIT_BYTES {
+            return Ok(None);
+        }
+        if self.memory == TailMemory::Full {
+            let values: usize = fits.chunks_exact(FIT_BYTES).map(|fit| unpacked(fit).2 as usize).sum();
+            let tails = self.load(&of_block("tails", blocks.len(), block))?;
+            if tails.is_none_or(|bytes| bytes.len() != values * size_of::<f32>()) {
+                return Ok(None);
+            }
+        }
+        Ok(Some(fits))
     }
 
     /// Fits what a block has found, and keeps it.

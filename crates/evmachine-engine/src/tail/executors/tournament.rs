@@ -152,7 +152,7 @@ pub(in crate::tail) fn exchange<W: Default, R: Send>(
     let next = AtomicUsize::new(0);
     let finish_column =
         |row: usize, tail: &[f32], workspace: &mut W| finish(rows.indices.len() + row, tail, workspace);
-    let parts: Result<Vec<Part<R>>, RunError> = (0..rayon::current_num_threads())
+    let parts: Result<Vec<ThreadTails<R>>, RunError> = (0..rayon::current_num_threads())
         .into_par_iter()
         .with_max_len(1)
         .map(|_| exchange_part(problem, &end, &packed, &next, &meter, finish_column))
@@ -183,7 +183,7 @@ pub(in crate::tail) fn exchange_bytes(problem: &Problem<'_>, end: &OtherEnd<'_>)
 
 /// What a thread has of an exchange: the tails of all rows among the columns that it met; and by the first column of a tile, what
 /// became of its columns.
-type Part<R> = (Smallest, Vec<(usize, Vec<R>)>);
+type ThreadTails<R> = (Smallest, Vec<(usize, Vec<R>)>);
 
 /// Takes part in an exchange: one tile of columns after the other, while there are any.
 fn exchange_part<W: Default, R>(
@@ -193,7 +193,7 @@ fn exchange_part<W: Default, R>(
     next: &AtomicUsize,
     meter: &Meter<'_>,
     finish: impl Fn(usize, &[f32], &mut W) -> R,
-) -> Result<Part<R>, RunError> {
+) -> Result<ThreadTails<R>, RunError> {
     let (rows, count) = (problem.rows.indices.len(), problem.against[0].columns.len());
     let bound = |row: usize| problem.rows.bounds.map_or(f32::INFINITY, |bounds| bounds[row]);
     let wanted = problem.rows.classes.iter().enumerate();

@@ -6,7 +6,7 @@
 use rayon::prelude::*;
 
 use super::{Near, Others};
-use crate::cells::{Probe, lower_bound_of};
+use crate::cells::{CellChoice, lower_bound_of};
 use crate::distance::{PANEL, Tile};
 use crate::error::{RunError, TailError};
 use crate::math::spread;
@@ -107,7 +107,7 @@ impl<'a> Near<'a> {
                 let indices: Vec<usize> = positions.iter().map(|&at| rows.indices[at]).collect();
                 let tails = self.whole_tails(&meter, positions, &indices, &class_of)?;
                 let (mut tile, mut others, mut probe) =
-                    (Tile::default(), Others::new(self), Probe::default());
+                    (Tile::default(), Others::new(self), CellChoice::default());
                 let centres = self.cells.centres();
                 centres.ranks(&centres.block(rows.points, &indices), 0..centres.len(), &mut tile)?;
                 let found = tails.into_iter().zip(positions).enumerate().map(|(row, (tail, &position))| {

@@ -155,7 +155,7 @@ fn cover(criterion: &mut Criterion) {
     ];
     for (name, params) in choices {
         group.bench_function(format!("4_classes_of_2000x16_{name}"), |bencher| {
-            bencher.iter(|| full.clone().reduce(black_box(&params)).unwrap());
+            bencher.iter(|| full.clone().reduce(black_box(&params.cover())).unwrap());
         });
     }
     group.finish();

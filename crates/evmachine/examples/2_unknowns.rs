@@ -30,7 +30,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         why.decision.class().map(|c| evm.class_name(c))
     );
     for class in &why.classes {
-        let speaker = class.speakers[0];
+        let speaker = class.extreme_vectors[0];
         println!(
             "  {}: probability {:.3e}; its nearest extreme vector, training row {}, is {:.2} away and reaches {:.2}",
             evm.class_name(class.class),

@@ -88,17 +88,17 @@ fn main() -> Result<(), Box<dyn Error>> {
     let labels = Labels::new(classes.iter().map(usize::to_string))?;
     let (evm, _) = Evm::fit(&Params::paper(), &Features::new(values, d)?, &labels)?;
     let run = Run::new();
-    let mut grouping = Grouping::new(&run, &evm, 0)?;
+    let mut grouping = Grouping::new_with(&run, &evm, 0)?;
     let mut exemplars = Exemplars::default();
     for first in (0..rows).step_by(10_000) {
         let (values, _) = random.samples((rows - first).min(10_000), &unknown, d, spread);
         let samples = Features::new(values, d)?;
-        exemplars.take(&samples, &grouping.add(&run, &evm, &samples)?);
+        exemplars.take(&samples, &grouping.add_with(&run, &evm, &samples)?);
     }
     let (values, _) = random.samples(asked, &unknown, d, spread);
     let samples = Features::new(values, d)?;
     let clock = Instant::now();
-    let memberships = grouping.add(&run, &evm, &samples)?;
+    let memberships = grouping.add_with(&run, &evm, &samples)?;
     let time = clock.elapsed();
     let (mut there, mut same) = (0, 0);
     for (row, member) in memberships.iter().enumerate() {

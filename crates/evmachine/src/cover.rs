@@ -50,14 +50,14 @@ impl Candidates<'_> {
 
 /// The chosen points of one class, in order of choice.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Cover {
+pub(crate) struct Covering {
     pub(crate) order: Vec<usize>,
     /// What each added when it was chosen: points newly covered, less its risk, or for the weighted cover the gain in psi.
     /// Never rises along the order.
     pub(crate) gains: Vec<f32>,
 }
 
-impl Cover {
+impl Covering {
     fn everything(count: usize) -> Self {
         Self { order: (0..count).collect(), gains: vec![1.0; count] }
     }
@@ -70,21 +70,21 @@ impl Cover {
 
 /// How many points to keep, once ratios are resolved.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Target {
+pub(crate) enum KeptCount {
     Threshold(f64),
     PerClass(usize),
     Total(usize),
 }
 
-impl Target {
+impl KeptCount {
     /// `points_seen` is what a ratio is taken of.
     pub(crate) fn new(params: &Params, points_seen: u64) -> Self {
         match params.max_extreme_vectors {
-            None => Target::Threshold(params.cover_threshold),
-            Some(Budget::PerClass(count)) => Target::PerClass(count),
-            Some(Budget::Total(count)) => Target::Total(count),
+            None => KeptCount::Threshold(params.cover_threshold),
+            Some(Budget::PerClass(count)) => KeptCount::PerClass(count),
+            Some(Budget::Total(count)) => KeptCount::Total(count),
             Some(Budget::Ratio(ratio)) => {
-                Target::Total(((ratio * points_seen as f64).round() as usize).max(1))
+                KeptCount::Total(((ratio * points_seen as f64).round() as usize).max(1))
             }
         }
     }
@@ -92,9 +92,9 @@ impl Target {
     /// Whether classes of these sizes are within the budget; a threshold is none.
     pub(crate) fn is_met(self, mut sizes: impl Iterator<Item = usize>) -> bool {
         match self {
-            Target::Threshold(_) => false,
-            Target::PerClass(count) => sizes.all(|size| size <= count),
-            Target::Total(count) => sizes.sum::<usize>() <= count,
+            KeptCount::Threshold(_) => false,
+            KeptCount::PerClass(count) => sizes.all(|size| size <= count),
+            KeptCount::Total(count) => sizes.sum::<usize>() <= count,
         }
     }
 }
@@ -111,27 +111,28 @@ pub(crate) fn choose(
     run: &Run<'_>,
     metric: &Metric,
     reduction: Reduction,
-    target: Target,
+    target: KeptCount,
     classes: &[Candidates<'_>],
-) -> Result<Vec<Cover>, RunError> {
+) -> Result<Vec<Covering>, RunError> {
     let resources = Resources {
         run,
         meter: &run.meter(Stage::Cover, classes.len()),
         memory: &Memory::new(run.working_memory()),
     };
-    let everything = || classes.iter().map(|class| Cover::everything(class.len())).collect();
-    let each = |choice: &(dyn Fn(&Candidates<'_>) -> Result<Cover, RunError> + Sync)| {
+    let everything = || classes.iter().map(|class| Covering::everything(class.len())).collect();
+    let each = |choice: &(dyn Fn(&Candidates<'_>) -> Result<Covering, RunError> + Sync)| {
         let chosen = classes.par_iter().map(|class| {
             resources.meter.check()?;
             let cover = choice(class)?;
             resources.meter.advance(1)?;
             Ok(cover)
         });
-        chosen.collect::<Result<Vec<Cover>, RunError>>()
+        chosen.collect::<Result<Vec<Covering>, RunError>>()
     };
     match (target, reduction) {
-        (Target::Threshold(threshold), _) if threshold >= 1.0 => Ok(everything()),
-        (Target::Threshold(threshold), _) => match device::covers(&resources, metric, threshold, classes)? {
+        (KeptCount::Threshold(threshold), _) if threshold >= 1.0 => Ok(everything()),
+        (KeptCount::Threshold(threshold), _) => match device::covers(&resources, metric, threshold, classes)?
+        {
             Some(covers) => Ok(covers),
             None => each(&|class| {
                 let neighbors = Neighbors::new(metric, class, &resources);
@@ -139,12 +140,12 @@ pub(crate) fn choose(
                 greedy::cover(&sets, class.risks.as_deref(), usize::MAX)
             }),
         },
-        (Target::PerClass(count), reduction) => each(&|class| match reduction {
-            _ if class.len() <= count => Ok(Cover::everything(class.len())),
+        (KeptCount::PerClass(count), reduction) => each(&|class| match reduction {
+            _ if class.len() <= count => Ok(Covering::everything(class.len())),
             Reduction::SetCover => fixed_size::per_class(&resources, metric, class, count),
             Reduction::WeightedMaxK => weighted::cover(&resources, metric, class, count),
         }),
-        (Target::Total(count), reduction) => {
+        (KeptCount::Total(count), reduction) => {
             if target.is_met(classes.iter().map(Candidates::len)) {
                 return Ok(everything());
             }
@@ -166,7 +167,7 @@ fn radii_at(class: &Candidates<'_>, support: f64) -> Vec<f32> {
 }
 
 /// Keeps the `count` choices of largest gain over all classes, and at least the first of each.
-fn cut(mut covers: Vec<Cover>, count: usize) -> Vec<Cover> {
+fn cut(mut covers: Vec<Covering>, count: usize) -> Vec<Covering> {
     let spare = count.saturating_sub(covers.len());
     let mut rest: Vec<(f32, usize, usize)> = covers
         .iter()
@@ -215,9 +216,9 @@ mod tests {
     fn choose_one(
         candidates: Candidates<'static>,
         reduction: Reduction,
-        target: Target,
+        target: KeptCount,
         run: &Run<'_>,
-    ) -> Cover {
+    ) -> Covering {
         choose(run, &Metric::Euclidean, reduction, target, &[candidates]).unwrap().remove(0)
     }
 
@@ -282,11 +283,11 @@ mod tests {
         ) {
             let risks = &risks[..points.len()];
             let candidates = Candidates { risks: Some(risks.to_vec()), ..line(&points) };
-            let found = choose_one(candidates, Reduction::SetCover, Target::Threshold(threshold), &Run::new());
+            let found = choose_one(candidates, Reduction::SetCover, KeptCount::Threshold(threshold), &Run::new());
             prop_assert_eq!(&found.order, &risky_reference(&points, threshold, risks));
             prop_assert!(found.gains.is_sorted_by(|a, b| a >= b));
             let free = Candidates { risks: Some(vec![0.0; points.len()]), ..line(&points) };
-            let free = choose_one(free, Reduction::SetCover, Target::Threshold(threshold), &Run::new());
+            let free = choose_one(free, Reduction::SetCover, KeptCount::Threshold(threshold), &Run::new());
             prop_assert_eq!(free.order, reference(&points, threshold));
         }
 
@@ -295,7 +296,7 @@ mod tests {
             points in any_line(), threshold in 0.01f64..0.99, memory in prop::sample::select(vec![0usize, 200, 1 << 20]),
         ) {
             let run = Run::new().memory(memory);
-            let cover = choose_one(line(&points), Reduction::SetCover, Target::Threshold(threshold), &run);
+            let cover = choose_one(line(&points), Reduction::SetCover, KeptCount::Threshold(threshold), &run);
             prop_assert_eq!(&cover.order, &reference(&points, threshold));
             prop_assert!(cover.gains.is_sorted_by(|a, b| a >= b));
             prop_assert_eq!(cover.gains.iter().sum::<f32>() as usize, points.len());
@@ -315,19 +316,19 @@ mod tests {
             reduction in prop::sample::select(vec![Reduction::SetCover, Reduction::WeightedMaxK]),
         ) {
             let run = Run::new();
-            let cover = choose_one(line(&points), reduction, Target::PerClass(count), &run);
+            let cover = choose_one(line(&points), reduction, KeptCount::PerClass(count), &run);
             prop_assert!(!cover.order.is_empty() && cover.order.len() <= count.min(points.len()));
             let mut unique = cover.order.clone();
             unique.sort_unstable();
             unique.dedup();
             prop_assert_eq!(unique.len(), cover.order.len());
             let small = Run::new().memory(0);
-            prop_assert_eq!(choose_one(line(&points), reduction, Target::PerClass(count), &small), cover);
+            prop_assert_eq!(choose_one(line(&points), reduction, KeptCount::PerClass(count), &small), cover);
 
             let halves = points.split_at(points.len() / 2);
             if !halves.0.is_empty() {
                 let classes = [line(halves.0), line(halves.1)];
-                let covers = choose(&run, &Metric::Euclidean, reduction, Target::Total(count), &classes).unwrap();
+                let covers = choose(&run, &Metric::Euclidean, reduction, KeptCount::Total(count), &classes).unwrap();
                 let total: usize = covers.iter().map(|cover| cover.order.len()).sum();
                 prop_assert!(total <= count.max(2));
                 prop_assert!(covers.iter().all(|cover| !cover.order.is_empty()));
@@ -339,7 +340,8 @@ mod tests {
     fn a_fixed_size_is_used_up_where_points_differ() {
         let points: Vec<(f32, f64, f64)> = (0..100).map(|i| (i as f32, 5.0, 3.0)).collect();
         for count in [1, 7, 33, 100] {
-            let cover = choose_one(line(&points), Reduction::SetCover, Target::PerClass(count), &Run::new());
+            let cover =
+                choose_one(line(&points), Reduction::SetCover, KeptCount::PerClass(count), &Run::new());
             assert_eq!(cover.order.len(), count);
         }
     }
@@ -347,7 +349,7 @@ mod tests {
     #[test]
     fn threshold_one_keeps_all_in_order() {
         let points = [(0.0, 1.0, 1.0); 4];
-        let cover = choose_one(line(&points), Reduction::SetCover, Target::Threshold(1.0), &Run::new());
-        assert_eq!(cover, Cover::everything(4));
+        let cover = choose_one(line(&points), Reduction::SetCover, KeptCount::Threshold(1.0), &Run::new());
+        assert_eq!(cover, Covering::everything(4));
     }
 }

@@ -1,5 +1,7 @@
 //! What can go wrong, by stage: each error names the row, the column or the parameter, and what to do.
 
+use std::borrow::Cow;
+
 use evmachine_engine::TailError;
 pub use evmachine_engine::{FeatureError, RunError};
 use thiserror::Error;
@@ -37,14 +39,27 @@ pub enum LabelError {
 
 /// A parameter outside its range.
 #[derive(Debug, Clone, PartialEq, Error)]
-#[error("{name} = {value}: {rule}")]
+#[error("{}{rule}", if name.is_empty() { String::new() } else { format!("{name} = {value}: ") })]
+#[non_exhaustive]
 pub struct ParamsError {
-    /// The parameter, by its field name in [`Params`](crate::Params).
+    /// The parameter, by its field name in [`Params`](crate::Params); empty if there is none of the name that was given.
     pub name: &'static str,
+    /// Which kind of its values it is, as [`Parameter::ranges`](crate::Parameter::ranges) names them; empty if there is one alone.
+    pub variant: &'static str,
     /// The value given.
     pub value: String,
     /// What it must satisfy.
-    pub rule: &'static str,
+    pub rule: Cow<'static, str>,
+}
+
+impl ParamsError {
+    pub(crate) fn new(
+        name: &'static str,
+        value: impl std::fmt::Display,
+        rule: impl Into<Cow<'static, str>>,
+    ) -> Self {
+        Self { name, variant: "", value: value.to_string(), rule: rule.into() }
+    }
 }
 
 /// A fit or an update that did not succeed; a model that was to be updated is as it was.

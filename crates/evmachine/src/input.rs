@@ -1,6 +1,8 @@
 //! What comes in, checked once, at the door.
 
+pub mod class_name;
 pub(crate) mod fill;
 pub(crate) mod holdout;
 pub mod labels;
+pub(crate) mod similar;
 pub(crate) mod standard;

@@ -35,7 +35,7 @@
 //!    training rows are in doubt.
 //!
 //! Models are written to and read from safetensors files ([`Evm::save`], [`Evm::load`]). What takes long comes in two forms:
-//! plain, and `..._with` a [`Run`] that can watch it and stop it. What only a tuner needs is in [`tuning`].
+//! plain, and `..._with` a [`Run`] that can watch it and stop it. What only a tuner needs is in the module `tuning` (feature `unstable`).
 //!
 //! # Errors
 //!
@@ -54,11 +54,17 @@
 //! | [`Evm::save`], [`Evm::load`] | [`FormatError`] |
 //! | [`UnknownPool`], [`Grouping`] | [`PoolError`] |
 //! | [`PsiModel::fit`] | [`MarginError`] |
-//! | [`tuning::derive`](tuning::derive()) | [`tuning::DeriveError`] |
 //!
 //! # Cargo features
 //!
-//! `ndarray` converts [`Features`] from and to matrices of that crate; off by default. What the library says ([`Decision`],
+//! | Feature | |
+//! |---|---|
+//! | `files` (default) | [`Evm::save`] and [`Evm::load`]; without it models are bytes ([`Evm::to_bytes`]) |
+//! | `ndarray` | [`Features`] from and to matrices of that crate |
+//! | `schema` | schemas for `OpenAPI` of [`Answer`] and what belongs to it |
+//! | `unstable` | devices, steps of a fit that others run, scratch folders, tuning: may change in any version |
+//!
+//! What the library says ([`Decision`],
 //! [`Explanation`], [`Report`], [`PsiModel`] and their parts) and its [`Params`] implement serde's traits always.
 //!
 //! # Guarantees
@@ -68,13 +74,18 @@
 //! input is an error that names its row and column; nothing panics on it. Far from all data everything is unknown,
 //! whatever the parameters ([`Evm::reach`]).
 
+// Without the feature nobody asks for what tuning, devices and scratch folders need.
+#![cfg_attr(not(feature = "unstable"), allow(dead_code, unreachable_pub))]
+
 mod answer;
 mod calibrate;
+mod clock;
 mod correct;
 mod cover;
 mod error;
 mod heldout;
 mod input;
+mod json;
 #[cfg(test)]
 mod laws;
 mod learn;
@@ -82,10 +93,13 @@ mod machine;
 mod model;
 mod params;
 mod pool;
+#[cfg(feature = "unstable")]
 pub mod tuning;
 mod witness;
 
+#[cfg(feature = "unstable")]
 pub use evmachine_engine::device;
+#[cfg(feature = "unstable")]
 pub use evmachine_engine::tail::steps;
 pub use evmachine_engine::{
     Bounds, Distance, Executor, Features, FitStatus, MarginError, Metric, MetricError, Observer, Plan,
@@ -95,17 +109,24 @@ pub use evmachine_engine::{
 pub use answer::decision::Decision;
 pub use answer::doubt::{Difference, Doubt};
 pub use answer::explain::{ClassEvidence, Explanation, Speaker};
+pub use answer::named::{
+    Answer, NamedDoubt, NamedEvidence, NamedIgnored, NamedSpeaker, Reasons, TrainingRow,
+};
 pub use calibrate::discovery::{Discoveries, UnknownShare};
 pub use calibrate::promise::{Basis, Promise};
 pub use correct::edit::{Edit, EditReport};
-pub use correct::suspects::{Claim, CoverPlace, Suspect, suspects};
+pub use correct::suspects::{Claim, CoverPlace, Suspect, suspects, suspects_with};
 pub use error::{
     CalibrateError, EditError, FeatureError, FitError, ForgetError, LabelError, ParamsError, ReduceError,
     RunError,
 };
 pub use heldout::calibration::{CalibrationInfo, PValueSteps};
+pub use heldout::prior::Prior;
+pub use input::class_name::{self, ClassNameError};
 pub use input::fill::{Fill, fill};
 pub use input::labels::{self, Labels, UNKNOWN};
+pub use input::similar::{similar, slip_of};
+pub use json::finite;
 pub use machine::Machine;
 pub use machine::class::{ClassInfo, ExtremeVector};
 pub use machine::ignored::IgnoredNearby;
@@ -117,7 +138,11 @@ pub use model::aside::{RowAside, RowHeldOut};
 pub use model::format::{FORMAT_VERSION, FormatError};
 pub use model::origin::{NamesError, RowNames, RowOrigin};
 pub use model::witnesses::WitnessInfo;
+pub use params::cover::Cover;
+pub use params::list::{Kind, Parameter};
+pub use params::range::Range;
 pub use params::rejection::Rejection;
+pub use params::text::in_python;
 pub use params::{
     Budget, CheckedParams, Params, ReduceWhen, Reduction, Refit, SHAPE_CAP, TailMemory, TailModel, TailSize,
     Weight,
@@ -126,6 +151,7 @@ pub use pool::{Grouping, Membership, PoolError, SampleId, Strategy, Suggestion, 
 pub use witness::Testimony;
 pub use witness::probe::Probe;
 
+#[cfg(feature = "unstable")]
 /// Room on a disk for what does not fit the memory, and for what an interrupted run has found already.
 pub mod scratch {
     pub use evmachine_engine::scratch::*;

@@ -41,6 +41,7 @@ impl From<Machine> for Evm {
     }
 }
 
+/// # Look inside
 impl Evm {
     /// The same model, remembering nothing of its tails, and deciding by its machine alone.
     pub(crate) fn clone_without_tails(&self) -> Self {

@@ -1,7 +1,11 @@
-//! Every choice a user can make; the rules about them are in `rules`.
+//! Every choice a user can make: their types. `list` has what is said of each, `rules` what must hold.
 
+pub(crate) mod cover;
+pub(crate) mod list;
+pub(crate) mod range;
 pub(crate) mod rejection;
 mod rules;
+pub(crate) mod text;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -20,6 +24,7 @@ use evmachine_engine::search::Search;
 /// the count that a `Fraction` came to at first; `Auto` follows the number of classes.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum TailSize {
     /// `round(0.17 * dimensions * classes)`, at least 20, at most half of the negatives: the paper's observation
     /// (Sec. VI) that both of its tuned values come to 0.17 points per dimension and class.
@@ -48,6 +53,7 @@ impl TailSize {
 /// A limit on the number of extreme vectors; the cover threshold that meets it is found by bisection (Alg. 4).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Budget {
     /// So many for each class; a class with fewer points keeps all of them.
     PerClass(usize),
@@ -60,6 +66,7 @@ pub enum Budget {
 /// How extreme vectors are chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Reduction {
     /// Greedy set cover at `cover_threshold` (Alg. 3); with a budget, at the threshold that meets it (Alg. 4).
     #[default]
@@ -72,6 +79,7 @@ pub enum Reduction {
 /// When an update chooses extreme vectors anew.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum ReduceWhen {
     /// At every update, for the classes that got data.
     #[default]
@@ -83,6 +91,7 @@ pub enum ReduceWhen {
 /// Which Psi-models of the extreme vectors already in the model an update fits again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Refit {
     /// None: only new points are fitted.
     New,
@@ -266,6 +275,8 @@ impl Default for Params {
 
 /// Most that a witness counts beside the support in feature space, which alone knows how far a query is from all data.
 pub(crate) const MOST_WEIGHT: f64 = 20.0;
+/// Most that the median class counts.
+pub(crate) const MOST_BACKGROUND: f64 = 10.0;
 /// The least parameter of the distribution of p-values, and the inverse of the largest.
 pub(crate) const MOST_STRANGE: f64 = 0.01;
 /// P-values of unknown queries, where nobody measured them.

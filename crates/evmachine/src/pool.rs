@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::answer::decision::Decision;
-use crate::cover::{self, Candidates, Target};
+use crate::cover::{self, Candidates, KeptCount};
 use crate::error::{FeatureError, RunError, ends_with_run};
 use crate::input::labels::Labels;
 use crate::machine::score::ClassScore;
@@ -34,6 +34,7 @@ pub type SampleId = u64;
 /// How the pool chooses what to label next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Strategy {
     /// The largest groups of unknowns that lie closer together than to what is known ([`Grouping`]).
     Groups,
@@ -284,7 +285,7 @@ impl UnknownPool {
         let chosen: Vec<usize> = match strategy {
             Strategy::Groups | Strategy::Coverage => {
                 let metric = &model.machine.params.metric;
-                let target = Target::Threshold(COVERAGE_THRESHOLD);
+                let target = KeptCount::Threshold(COVERAGE_THRESHOLD);
                 let class = std::slice::from_ref(&candidates);
                 let cover = cover::choose(run, metric, Reduction::SetCover, target, class)?;
                 // What is covered only by a sample that an earlier one explains comes last, for itself.
@@ -351,7 +352,7 @@ fn grouped(
     model: &Evm,
     features: &Features<'_>,
 ) -> Result<Vec<(usize, Vec<usize>)>, PoolError> {
-    let memberships = Grouping::new(run, model, 0)?.add(run, model, features)?;
+    let memberships = Grouping::new_with(run, model, 0)?.add_with(run, model, features)?;
     let mut groups: BTreeMap<u64, (usize, Vec<usize>)> = BTreeMap::new();
     for (row, membership) in memberships.iter().enumerate() {
         let group = groups.entry(membership.group).or_default();

@@ -18,7 +18,7 @@
 //!
 //! let other = Params { pooling: 0.5, distance_multiplier: 0.7, ..base };
 //! let derived = tuning::derive(&Run::new(), &evm, &other, &features)?;
-//! let found = table.for_each_query(derived.machine(), |_, scores| derived.decision(scores))?;
+//! let found = table.map_queries(derived.machine(), |_, scores| derived.decision(scores))?;
 //! let (fitted, _) = Evm::fit(&other, &features, &labels)?;
 //! assert_eq!(found, fitted.decide(&queries)?);
 //! # Ok::<(), Box<dyn std::error::Error>>(())

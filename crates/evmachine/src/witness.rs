@@ -13,7 +13,9 @@
 //! known row where g has it.
 
 pub(crate) mod probe;
+mod reduced;
 pub(crate) mod stacking;
+
 use serde::{Deserialize, Serialize};
 
 use crate::error::{FitError, RunError};
@@ -64,14 +66,18 @@ pub(crate) struct Mixture {
 }
 
 /// What each witness says of one class, in the unit of support; their sum is the support of the class.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct Testimony {
     /// The support in feature space.
+    #[serde(with = "crate::json")]
     pub features: f64,
     /// The machine over logits.
+    #[serde(with = "crate::json")]
     pub logits: f64,
     /// The linear probe.
+    #[serde(with = "crate::json")]
     pub probe: f64,
 }
 
@@ -179,15 +185,16 @@ fn finite(values: &[f64], classes: usize) -> Vec<f64> {
 }
 
 impl LogitMachine {
-    /// Learns from the logits of some rows; others are their negatives alone.
+    /// Learns from the logits of some rows, in as few dimensions as have their angles; others are their negatives alone.
     pub(crate) fn fit(
         run: &Run<'_>,
         params: &Params,
-        projection: Probe,
+        probe: &Probe,
         points: &Points<'_>,
         labels: &Labels,
         (rows, negatives): (&[usize], &[usize]),
     ) -> Result<Self, FitError> {
+        let projection = probe.reduced();
         let nothing = Machine::empty(params.over_logits().check()?, projection.classes());
         let machine = learned(run, &projection, &nothing, points, labels, (rows, negatives, 0))?;
         Ok(Self { projection, machine })
@@ -263,7 +270,7 @@ impl Probe {
     pub fn features(&self, queries: &Features<'_>) -> Result<Features<'static>, RunError> {
         let points = self.points(queries)?;
         let rows: Vec<usize> = (0..points.len()).collect();
-        Ok(self.project(&points, &rows))
+        Ok(self.reduced().project(&points, &rows))
     }
 }
 

@@ -1,12 +1,12 @@
 //! Psi of the extreme vectors to a decision: a known class, or unknown (Eq. 3).
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::error::CalibrateError;
 use crate::error::{ParamsError, RunError};
 use crate::machine::score::{ClassScore, fallen, score};
-use crate::machine::support::{Best, Scratch};
-use crate::machine::sweep::{Part, Sweep};
+use crate::machine::support::{Best, QueryMemory};
+use crate::machine::sweep::{Sweep, SweptVectors};
 use crate::model::Evm;
 use crate::params::Params;
 use evmachine_engine::device::Supports;
@@ -35,7 +35,7 @@ const QUERIES: usize = 4096;
 /// assert_eq!(written[1]["score"]["support"], decisions[1].score().support);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "verdict", rename_all = "snake_case")]
 pub enum Decision {
     /// A class supports the query.
@@ -43,6 +43,7 @@ pub enum Decision {
         /// The class, by position in [`Evm::classes`].
         class: usize,
         /// How far its score lies above the threshold: 0 or more. Infinite at an extreme vector, which JSON writes as null.
+        #[serde(with = "crate::json")]
         support: f64,
         /// The conformal p-value: the share of known queries that score no higher. `None` without calibration.
         p_value: Option<f64>,
@@ -55,6 +56,7 @@ pub enum Decision {
         /// The class of highest support. Far out that is the one whose curve falls slowest, which need not be the nearest.
         best: usize,
         /// How far its score lies above the threshold: below 0.
+        #[serde(with = "crate::json")]
         support: f64,
         /// As above.
         p_value: Option<f64>,
@@ -109,6 +111,7 @@ impl Decision {
     }
 }
 
+/// # Ask
 impl Evm {
     /// Decides for each query. Ties go to the class that was learned first.
     pub fn decide(&self, queries: &Features<'_>) -> Result<Vec<Decision>, RunError> {
@@ -119,12 +122,16 @@ impl Evm {
     pub fn decide_with(&self, run: &Run<'_>, queries: &Features<'_>) -> Result<Vec<Decision>, RunError> {
         let plain = self.machine.params.contrast == 0.0 && self.machine.params.background == 0.0;
         if self.machine.fused() > 1 || !plain || self.witnesses.is_some() {
-            return self.for_each_query(run, queries, |_, scores| self.decision(scores));
+            return self.map_queries(run, queries, |_, scores| self.decision(scores));
         }
         // The best class alone counts, and with it the one extreme vector of largest support.
         let sweep = Sweep {
             start: Best { support: f64::NEG_INFINITY, class: 0 },
-            offer: |part: &Part<'_>, first, ranks: &[f32], best: &mut Best, scratch: &mut Scratch| {
+            offer: |part: &SweptVectors<'_>,
+                    first,
+                    ranks: &[f32],
+                    best: &mut Best,
+                    scratch: &mut QueryMemory| {
                 part.offer_best(first, ranks, &self.machine.params.metric, best, scratch);
             },
             merge: |best: &mut Best, other: &Best| best.take(*other),
@@ -174,7 +181,7 @@ impl Evm {
 
     /// As [`probabilities`](Self::probabilities), watched and sized by `run`.
     pub fn probabilities_with(&self, run: &Run<'_>, queries: &Features<'_>) -> Result<Vec<f64>, RunError> {
-        let rows = self.for_each_query(run, queries, |_, scores| {
+        let rows = self.map_queries(run, queries, |_, scores| {
             scores.iter().map(ClassScore::psi).collect::<Vec<f64>>()
         })?;
         Ok(rows.concat())
@@ -183,7 +190,7 @@ impl Evm {
     /// Calls `each(row, scores by class)` for every query, on many threads, and collects what it returns.
     ///
     /// This is what all answers are made of, for whoever wants more than one of them from a single pass.
-    pub fn for_each_query<R: Send>(
+    pub fn map_queries<R: Send>(
         &self,
         run: &Run<'_>,
         queries: &Features<'_>,
@@ -348,7 +355,7 @@ impl Evm {
 
     /// As [`class_supports`](Self::class_supports), watched and sized by `run`.
     pub fn class_supports_with(&self, run: &Run<'_>, queries: &Features<'_>) -> Result<Vec<f64>, RunError> {
-        Ok(self.for_each_query(run, queries, |_, scores| self.supports_of(scores))?.concat())
+        Ok(self.map_queries(run, queries, |_, scores| self.supports_of(scores))?.concat())
     }
 }
 

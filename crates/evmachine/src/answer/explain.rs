@@ -1,7 +1,7 @@
 //! Why a query was decided as it was.
 
 use rayon::prelude::*;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::answer::decision::Decision;
 use crate::error::RunError;
@@ -15,7 +15,7 @@ use evmachine_engine::points::Points;
 use evmachine_engine::run::{Run, Stage};
 
 /// The reasons for one decision.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Explanation {
     /// The decision itself.
@@ -28,11 +28,12 @@ pub struct Explanation {
     /// (`n_fused` 1, `contrast` 0, no witnesses beside the features): for an unknown query the way into the nearest ball in which the psi of an extreme vector
     /// reaches the rejection threshold, for a known one the way out of the ball that it is deepest in. Other balls
     /// may lie beyond it. Infinite where there is no such ball, or no end to it; JSON has null for that.
+    #[serde(with = "crate::json")]
     pub distance_to_boundary: f64,
 }
 
 /// What one class has to say.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ClassEvidence {
     /// The class, by position in [`Evm::classes`].
@@ -40,13 +41,13 @@ pub struct ClassEvidence {
     /// P(class | query).
     pub probability: f64,
     /// Which witness said what, where the features are not the only one: parts of the support of the class.
-    pub testimony: Option<Testimony>,
+    pub witnesses: Option<Testimony>,
     /// The extreme vectors whose psi were averaged, largest first.
-    pub speakers: Vec<Speaker>,
+    pub extreme_vectors: Vec<Speaker>,
 }
 
 /// An extreme vector that spoke.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Speaker {
     /// Its position in [`Evm::extreme_vectors`].
@@ -58,9 +59,11 @@ pub struct Speaker {
     /// Its psi at that distance.
     pub psi: f64,
     /// The distance at which its psi falls below the rejection threshold.
+    #[serde(with = "crate::json")]
     pub radius: f64,
 }
 
+/// # Explain
 impl Evm {
     /// Explains each query by its `classes` best classes.
     ///
@@ -70,7 +73,7 @@ impl Evm {
     /// # let labels = Labels::new(["low", "low", "low", "high", "high", "high"])?;
     /// # let (evm, _) = Evm::fit(&Params::default(), &features, &labels)?;
     /// let why = evm.explain(&Features::new(vec![0.15], 1)?, 1)?.remove(0);
-    /// let speaker = why.classes[0].speakers[0];
+    /// let speaker = why.classes[0].extreme_vectors[0];
     /// assert!(speaker.distance < 0.2 && speaker.distance < speaker.radius);
     /// assert!(why.distance_to_boundary > 0.0);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -87,7 +90,7 @@ impl Evm {
         classes: usize,
     ) -> Result<Vec<Explanation>, RunError> {
         let points = self.machine.query_points(queries)?;
-        let scores = self.for_each_query(run, queries, |_, scores| scores.to_vec())?;
+        let scores = self.map_queries(run, queries, |_, scores| scores.to_vec())?;
         let testimony = self.testimony(run, queries)?;
         let lookup = self.machine.lookup();
         lookup.columns.prepare();
@@ -99,7 +102,7 @@ impl Evm {
             lookup.columns.ranks(&block, 0..lookup.columns.len(), tile)?;
             let ignored = self.machine.nearest_ignored(&points, &[row], run.tile_columns())?;
             let ignored = ignored.map(|found| self.machine.ignored_nearby(found[0], tile.row(0)));
-            let reasons = Reasons {
+            let reasons = Findings {
                 evm: self,
                 sources: &sources,
                 ranks: tile.row(0),
@@ -125,7 +128,7 @@ impl Evm {
 }
 
 /// What there is to say of one query.
-struct Reasons<'a> {
+struct Findings<'a> {
     evm: &'a Evm,
     /// By extreme vector, the training row it came from.
     sources: &'a [u64],
@@ -137,7 +140,7 @@ struct Reasons<'a> {
     testimony: Option<&'a [Testimony]>,
 }
 
-impl Reasons<'_> {
+impl Findings<'_> {
     fn explanation(&self, classes: usize) -> Explanation {
         let mut order: Vec<usize> = (0..self.scores.len()).collect();
         let support = |class: usize| self.scores[class].support;
@@ -164,15 +167,15 @@ impl Reasons<'_> {
         ranked.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
         let loudest = ranked.iter().take(self.evm.machine.params.n_fused);
         let score = self.scores[class];
-        let testimony = self.testimony.map(|parts| {
+        let witnesses = self.testimony.map(|parts| {
             let part = parts[class];
             Testimony { features: score.support - part.logits - part.probe, ..part }
         });
         ClassEvidence {
             class,
             probability: score.psi(),
-            testimony,
-            speakers: loudest.map(|&(_, index)| self.speaker(index)).collect(),
+            witnesses,
+            extreme_vectors: loudest.map(|&(_, index)| self.speaker(index)).collect(),
         }
     }
 

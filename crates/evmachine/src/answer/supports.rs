@@ -8,6 +8,7 @@ use evmachine_engine::features::Features;
 use evmachine_engine::points::Points;
 use evmachine_engine::run::Run;
 
+/// # Ask
 impl Evm {
     /// How often decisions are those of an exact search, where the search is approximate ([`Params::search`](crate::Params::search)):
     /// `None` where every query meets all extreme vectors, because they are few, other witnesses or a
@@ -47,7 +48,7 @@ impl Evm {
     ) -> Result<Vec<f64>, RunError> {
         let supports = |scores: &[ClassScore]| scores.iter().map(|score| score.support).collect::<Vec<f64>>();
         let Some(without) = without else {
-            return Ok(self.for_each_query(run, queries, |_, scores| supports(scores))?.concat());
+            return Ok(self.map_queries(run, queries, |_, scores| supports(scores))?.concat());
         };
         let classes = self.machine.classes.len();
         let additions = |first: usize, part: &Features<'_>| match &self.witnesses {

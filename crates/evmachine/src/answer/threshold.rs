@@ -1,8 +1,8 @@
 //! Where the model rejects, and what scores mean as probabilities.
 
-use crate::error::CalibrateError;
 use crate::heldout::beta::Beta;
 use crate::heldout::calibration::{self, CalibrationInfo, PValueSteps};
+use crate::heldout::prior::Prior;
 use crate::machine::score::ClassScore;
 use crate::model::Evm;
 use crate::params::rejection::{DELTA, Rejection};
@@ -11,6 +11,7 @@ use evmachine_engine::psi::curve::support_of;
 /// Below this support, which falls by far more, a query is nearest to an ignored sample or out of reach.
 const FALLEN: f64 = -1e6;
 
+/// # Thresholds
 impl Evm {
     /// The support from which on a query of the first class is accepted; the same for all classes but under
     /// [`Rejection::FalseUnknownPerClass`].
@@ -57,17 +58,10 @@ impl Evm {
         self.held.calibration.as_ref().map(|calibration| calibration.steps())
     }
 
-    /// P(known) of a decision's score, `prior` being the share of known queries to be expected. `None` without calibration.
-    ///
-    /// # Errors
-    ///
-    /// If `prior` is not between 0 and 1.
-    pub fn probability_known(&self, score: ClassScore, prior: f64) -> Result<Option<f64>, CalibrateError> {
-        if !(prior > 0.0 && prior < 1.0) {
-            return Err(CalibrateError::Prior { prior });
-        }
+    /// P(known) of a decision's score. `None` without calibration.
+    pub fn probability_known(&self, score: ClassScore, prior: Prior) -> Option<f64> {
         let p_value = self.p_value(score);
-        Ok(p_value.map(|p_value| calibration::probability_known(p_value, self.strangers(), prior)))
+        p_value.map(|p_value| calibration::probability_known(p_value, self.strangers(), prior.share()))
     }
 
     fn strangers(&self) -> Beta {

@@ -58,6 +58,7 @@ impl Discoveries {
     }
 }
 
+/// # Strangers
 impl Evm {
     /// Calls rows of a batch unknown by their p-values ([`Decision::p_value`](crate::Decision::p_value)), so that of those at most a share
     /// `rate` is known, on average over batches.

@@ -66,6 +66,7 @@ pub struct Promise {
     pub known_rejected: Option<f64>,
 }
 
+/// # Thresholds
 impl Evm {
     /// What the threshold promises, what that rests on, and how sure it is.
     ///

@@ -8,6 +8,7 @@ use crate::heldout::calibration::{Calibration, CalibrationInfo, LeftOut, Scored}
 use crate::heldout::sample::{NOT_LEARNED, NewRow, Role, Sample};
 use crate::input::holdout;
 use crate::input::labels::Labels;
+use crate::json::finite;
 use crate::machine::score::ClassScore;
 use crate::model::Evm;
 use crate::witness::stacking;
@@ -25,6 +26,7 @@ pub(crate) struct Verdict {
     pub(crate) is_right: bool,
 }
 
+/// # Thresholds
 impl Evm {
     /// Sets the threshold, p-values and P(class | known) on labelled rows that the model was not trained on, instead of those
     /// that it held out itself. Rows of classes that it does not know are passed over.
@@ -82,7 +84,7 @@ impl Evm {
         weights: &[f64],
     ) -> Result<CalibrationInfo, RunError> {
         let verdicts =
-            self.for_each_query(run, features, |row, scores| self.verdict(scores, truth[row], weights[row]))?;
+            self.map_queries(run, features, |row, scores| self.verdict(scores, truth[row], weights[row]))?;
         let some = self.sharpening_rows(features.rows());
         let part = features.part(0..some);
         let supports = self.supports(run, &part, None)?;
@@ -124,12 +126,11 @@ impl Evm {
 
     pub(crate) fn verdict(&self, scores: &[ClassScore], truth: u32, weight: f64) -> Verdict {
         let decision = self.decision(scores);
-        let scored =
-            Scored { score: bounded(decision.score().support), best: decision.best() as u32, weight };
+        let scored = Scored { score: finite(decision.score().support), best: decision.best() as u32, weight };
         let left_out = (scores.len() > 1).then(|| {
             let mut others = scores.to_vec();
             others.remove(truth as usize);
-            LeftOut { score: bounded(self.decision(&others).score().support), class: truth, weight }
+            LeftOut { score: finite(self.decision(&others).score().support), class: truth, weight }
         });
         Verdict { scored, left_out, is_right: decision.best() as u32 == truth }
     }
@@ -145,7 +146,7 @@ impl Evm {
         }
         let weights = self.weights(sample);
         let features = sample.features().select(&unseen);
-        let mut verdicts = self.for_each_query(run, &features, |row, scores| {
+        let mut verdicts = self.map_queries(run, &features, |row, scores| {
             let at = unseen[row];
             self.verdict(scores, sample.classes[at], weights[at])
         })?;
@@ -220,11 +221,6 @@ impl Evm {
         self.score_strangers(run)?;
         Ok(right)
     }
-}
-
-/// Finite, so that a file can hold it.
-pub(crate) fn bounded(support: f64) -> f64 {
-    support.clamp(f64::MIN, f64::MAX)
 }
 
 /// The share of the weight that is right.

@@ -9,6 +9,7 @@ use crate::model::Evm;
 use crate::params::Params;
 use crate::params::rejection::Rejection;
 
+/// # Thresholds
 impl Evm {
     /// Changes delta, below which a query is unknown. Nothing else depends on it.
     pub fn set_rejection_threshold(&mut self, delta: f64) -> Result<(), ParamsError> {

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use crate::calibrate::rows::bounded;
 use crate::error::{CalibrateError, ParamsError, RunError};
 use crate::heldout::beta::Beta;
 use crate::heldout::conformal;
 use crate::heldout::sample::Sample;
 use crate::input::holdout;
+use crate::json::finite;
 use crate::machine::score::ClassScore;
 use crate::model::Evm;
 use crate::params::Params;
@@ -19,6 +19,7 @@ use evmachine_engine::run::Run;
 const MOST_STRANGERS: usize = 20_000;
 const MOST_STRANGE_VALUES: usize = 1 << 24;
 
+/// # Strangers
 impl Evm {
     /// Learns from rows that are known to be unknown how strangers score: [`Rejection::FalseKnown`] is then set on them, and P(known)
     /// follows. The model keeps them (20,000 at most), so that the threshold can be set on them again when it has learned more.
@@ -69,7 +70,7 @@ impl Evm {
         };
         let strangers = Features::checked_view(&sample.strangers, sample.columns);
         let decisions = self.decide_with(run, &strangers)?;
-        let scores = decisions.iter().map(|decision| bounded(decision.score().support)).collect();
+        let scores = decisions.iter().map(|decision| finite(decision.score().support)).collect();
         if let Some(calibration) = &mut self.held.calibration {
             Arc::make_mut(calibration).set_strangers(scores);
         }

@@ -17,18 +17,19 @@ use serde::{Deserialize, Serialize};
 use crate::error::EditError;
 use crate::heldout::sample::Role;
 use crate::machine::class::ClassModel;
-use crate::machine::here::Laid;
 use crate::machine::lookup::Cache;
+use crate::machine::margin_columns::LayoutBefore;
 use crate::model::Evm;
 use crate::model::aside::Aside;
 use evmachine_engine::features::Features;
 use evmachine_engine::run::Run;
-use moves::{Place, Row, positions_at};
+use moves::{MovingRow, Place, positions_at};
 
 /// A correction. Rows are given by their source, counted from 0 over all rows ever given to the model
 /// ([`Evm::sources_with_id`], [`Evm::sources_with_number`]).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "edit", rename_all = "snake_case", deny_unknown_fields)]
+#[non_exhaustive]
 pub enum Edit {
     /// Another name for a class. Nothing else changes.
     Rename {
@@ -101,6 +102,7 @@ pub struct EditReport {
     pub recalibrated: bool,
 }
 
+/// # Correct
 impl Evm {
     /// Makes a correction. On an error the model is as it was.
     ///
@@ -125,13 +127,18 @@ impl Evm {
 
     /// As [`edit`](Self::edit), watched and sized by `run`.
     pub fn edit_with(&mut self, run: &Run<'_>, edit: &Edit) -> Result<EditReport, EditError> {
-        let (model, report) = self.edited(run, edit)?;
+        let (model, report) = self.edited_with(run, edit)?;
         *self = model;
         Ok(report)
     }
 
     /// The model that [`edit_with`](Self::edit_with) would make of this one, which stays as it is.
-    pub fn edited(&self, run: &Run<'_>, edit: &Edit) -> Result<(Self, EditReport), EditError> {
+    pub fn edited(&self, edit: &Edit) -> Result<(Self, EditReport), EditError> {
+        self.edited_with(&Run::new(), edit)
+    }
+
+    /// As [`edited`](Self::edited), watched and sized by `run`.
+    pub fn edited_with(&self, run: &Run<'_>, edit: &Edit) -> Result<(Self, EditReport), EditError> {
         let mut editor = Editor::new(run, self);
         match edit {
             Edit::Rename { class, to } => {
@@ -197,16 +204,16 @@ impl Evm {
         let points = editor.model.machine.query_points(features)?;
         let all: Vec<usize> = (0..points.len()).collect();
         let first = editor.model.machine.points_seen;
-        let rows: Vec<Row> = points
+        let rows: Vec<MovingRow> = points
             .gather(&all)
             .chunks_exact(self.machine.dimensions)
             .zip(first..)
-            .map(|(vector, source)| Row { vector: vector.to_vec(), source })
+            .map(|(vector, source)| MovingRow { vector: vector.to_vec(), source })
             .collect();
         editor.model.machine.points_seen += rows.len() as u64;
         editor.report.rows = rows.len();
         let everyone = vec![0..0; editor.model.machine.classes.len()];
-        editor.come(&rows, everyone)?;
+        editor.gain_negatives(&rows, everyone)?;
         editor.become_ignored(&rows);
         let (model, report) = editor.settle(self, &[], None)?;
         *self = model;
@@ -218,7 +225,7 @@ struct Editor<'a> {
     run: &'a Run<'a>,
     model: Evm,
     /// Until a row joins a class.
-    laid: Option<Laid<'a>>,
+    laid: Option<LayoutBefore<'a>>,
     report: EditReport,
     /// What becomes of rows that were held out of training.
     held_out: HeldOut,
@@ -244,7 +251,7 @@ impl<'a> Editor<'a> {
         Self {
             run,
             model,
-            laid: Some(Laid::new(&before.machine)),
+            laid: Some(LayoutBefore::new(&before.machine)),
             report: EditReport::default(),
             held_out: HeldOut::default(),
         }
@@ -343,7 +350,7 @@ impl<'a> Editor<'a> {
         }
         gone.extend(self.take(Place::Ignored, &positions_at(&found, Place::Ignored)));
         let apart = self.end_empty_classes(apart);
-        self.go(&gone, apart)
+        self.lose_negatives(&gone, apart)
     }
 
     fn set_aside(&mut self, rows: &[u64]) -> Result<(), EditError> {
@@ -375,13 +382,13 @@ impl<'a> Editor<'a> {
             let rows = self.take(Place::Class(class), &positions);
             let count = rows.len();
             let apart = self.concerning(class, count);
-            self.come(&rows, apart)?;
+            self.gain_negatives(&rows, apart)?;
             self.become_ignored(&rows);
         }
         let held_out = self.take_held_out(rows)?;
         if !held_out.is_empty() {
             let everyone = vec![0..0; self.model.machine.classes.len()];
-            self.come(&held_out, everyone)?;
+            self.gain_negatives(&held_out, everyone)?;
             self.become_ignored(&held_out);
         }
         self.end_empty_classes(vec![(); self.model.machine.classes.len()]);
@@ -416,21 +423,21 @@ impl<'a> Editor<'a> {
         names.dedup();
         for name in names {
             let rows = back.iter().filter(|row| row.class == name);
-            let rows: Vec<Row> =
-                rows.map(|row| Row { vector: row.vector.clone(), source: row.source }).collect();
+            let rows: Vec<MovingRow> =
+                rows.map(|row| MovingRow { vector: row.vector.clone(), source: row.source }).collect();
             self.join(name, &rows)?;
         }
         Ok(())
     }
 
     /// Adds rows that are in no place to a class.
-    fn join(&mut self, class: &str, rows: &[Row]) -> Result<(), EditError> {
+    fn join(&mut self, class: &str, rows: &[MovingRow]) -> Result<(), EditError> {
         let class = self.class_or_new(class);
         let mut apart = vec![0..0; self.model.machine.classes.len()];
         apart[class] = 0..rows.len();
         self.report.rows += rows.len();
-        self.come(rows, apart)?;
-        Ok(self.put(class, rows)?)
+        self.gain_negatives(rows, apart)?;
+        Ok(self.add_to_class(class, rows)?)
     }
 
     /// Moves rows of one place to a class.
@@ -438,15 +445,15 @@ impl<'a> Editor<'a> {
         let rows = self.take(from, positions);
         if let Some(into) = self.model.class_index(class) {
             let apart = self.concerning(into, rows.len());
-            self.go(&rows, apart)?;
+            self.lose_negatives(&rows, apart)?;
         }
         if let Place::Class(from) = from {
             let apart = self.concerning(from, rows.len());
-            self.come(&rows, apart)?;
+            self.gain_negatives(&rows, apart)?;
         }
         self.end_empty_classes(vec![(); self.model.machine.classes.len()]);
         let into = self.class_or_new(class);
-        Ok(self.put(into, &rows)?)
+        Ok(self.add_to_class(into, &rows)?)
     }
 
     fn class(&self, name: &str) -> Result<usize, EditError> {
@@ -464,7 +471,7 @@ impl<'a> Editor<'a> {
             tail_size: 1,
             ..ClassModel::default()
         });
-        self.laid.iter_mut().for_each(Laid::begins);
+        self.laid.iter_mut().for_each(LayoutBefore::begins);
         self.model.machine.cache = Cache::default();
         self.model.machine.classes.len() - 1
     }
@@ -513,7 +520,7 @@ impl<'a> Editor<'a> {
     }
 
     /// Takes rows that were held out of training as ones to be learned or ignored.
-    fn take_held_out(&mut self, rows: &[u64]) -> Result<Vec<Row>, EditError> {
+    fn take_held_out(&mut self, rows: &[u64]) -> Result<Vec<MovingRow>, EditError> {
         let sources = self.held_out_rows(rows, |_| true);
         let Some(sample) = self.model.held.sample.clone().filter(|_| !sources.is_empty()) else {
             return Ok(Vec::new());
@@ -524,7 +531,9 @@ impl<'a> Editor<'a> {
         let vectors = points.gather(&(0..at.len()).collect::<Vec<_>>());
         self.held_out.leave.extend(&sources);
         let rows = vectors.chunks_exact(self.model.machine.dimensions).zip(&at);
-        Ok(rows.map(|(vector, &at)| Row { vector: vector.to_vec(), source: sample.sources[at] }).collect())
+        Ok(rows
+            .map(|(vector, &at)| MovingRow { vector: vector.to_vec(), source: sample.sources[at] })
+            .collect())
     }
 
     /// Has rows that were held out of training learned where they are the first of their class.

@@ -112,7 +112,7 @@ impl Suspect {
 /// `params` does not matter. Costs three fits to two thirds of the rows, and one of the paper's to all of them.
 ///
 /// ```
-/// use evmachine::{Features, Labels, Params, Run, suspects};
+/// use evmachine::{Features, Labels, Params, suspects};
 ///
 /// let values: Vec<f32> = (0..40).map(|i| (i % 20) as f32 * 0.1 + if i < 20 { 0.0 } else { 9.0 }).collect();
 /// let mut names = vec!["low"; 20];
@@ -120,12 +120,17 @@ impl Suspect {
 /// names[7] = "high";
 /// let (features, labels) = (Features::new(values, 1)?, Labels::new(names)?);
 ///
-/// let first = suspects(&Run::new(), &Params::robust(), &features, &labels)?.remove(0);
+/// let first = suspects(&Params::robust(), &features, &labels)?.remove(0);
 /// assert_eq!((first.row, first.claim.map(|claim| claim.class)), (7, Some(0)));
 /// assert!(first.reason(&labels).starts_with("\"low\" claims it, "));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub fn suspects(
+pub fn suspects(params: &Params, features: &Features<'_>, labels: &Labels) -> Result<Vec<Suspect>, FitError> {
+    suspects_with(&Run::new(), params, features, labels)
+}
+
+/// As [`suspects`](suspects()), watched and sized by `run`.
+pub fn suspects_with(
     run: &Run<'_>,
     params: &Params,
     features: &Features<'_>,
@@ -207,7 +212,7 @@ fn ask(
             other: best.map(|class| (class, support(class), probabilities[class])),
         }
     };
-    evm.for_each_query(run, &features.select(held), judge).map_err(|error| of_rows(error.into(), held))
+    evm.map_queries(run, &features.select(held), judge).map_err(|error| of_rows(error.into(), held))
 }
 
 /// An error of some rows, which names a row among all.
@@ -281,7 +286,7 @@ impl Places {
                 }
             }
         }
-        evm.reduce_with(run, &Params { reduction: Reduction::SetCover, ..paper }).map_err(reduced)?;
+        evm.reduce_with(run, &Params { reduction: Reduction::SetCover, ..paper }.cover()).map_err(reduced)?;
         let mut covers = vec![None; labels.len()];
         for class in &evm.machine.classes {
             let chosen = class.sources.iter().zip(&class.gains).zip(1..);
@@ -322,7 +327,7 @@ mod tests {
 
     fn found(values: Vec<f32>, names: &[&str]) -> (Vec<Suspect>, Labels) {
         let (features, labels) = (Features::new(values, 2).unwrap(), Labels::new(names).unwrap());
-        (suspects(&Run::new(), &Params::robust(), &features, &labels).unwrap(), labels)
+        (suspects_with(&Run::new(), &Params::robust(), &features, &labels).unwrap(), labels)
     }
 
     #[test]
@@ -379,7 +384,7 @@ mod tests {
         let features = Features::new(values, 2).unwrap();
         let labels = Labels::new(names).unwrap();
         for params in [Params::robust(), Params::default()] {
-            let found = suspects(&Run::new(), &params, &features, &labels).unwrap();
+            let found = suspects_with(&Run::new(), &params, &features, &labels).unwrap();
             assert!(found.iter().all(|suspect| suspect.lead.is_finite()));
             assert!(found.iter().any(|suspect| suspect.row == 2), "{found:?}");
         }
@@ -398,14 +403,14 @@ mod tests {
         let features = Features::new(vec![1.0, 1.0, 1.0, 0.0, 0.0, 0.0], 2).unwrap();
         let labels = Labels::new(["a", "b", "a"]).unwrap();
         let cosine = Params::robust_for(Metric::Cosine);
-        let error = suspects(&Run::new(), &cosine, &features, &labels).unwrap_err();
+        let error = suspects_with(&Run::new(), &cosine, &features, &labels).unwrap_err();
         assert_eq!(error, FeatureError::ZeroVector { row: 2 }.into());
         let few = Labels::new(["a"]).unwrap();
-        let error = suspects(&Run::new(), &cosine, &features, &few).unwrap_err();
+        let error = suspects_with(&Run::new(), &cosine, &features, &few).unwrap_err();
         assert_eq!(error, LabelError::Count { rows: 3, labels: 1 }.into());
         let run = Run::new().observer(&Stop);
         assert_eq!(
-            suspects(&run, &Params::robust(), &features, &labels).unwrap_err(),
+            suspects_with(&run, &Params::robust(), &features, &labels).unwrap_err(),
             FitError::Run(RunError::Stopped)
         );
     }

@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use super::{Candidates, Cover, Resources, radii};
+use super::{Candidates, Covering, Resources, radii};
 use crate::error::RunError;
 use evmachine_engine::device::{CoverClass, CoverWork, Device, Source, WorkKind, unless_given_way};
 use evmachine_engine::metric::Metric;
@@ -25,7 +25,7 @@ pub(super) fn covers(
     metric: &Metric,
     threshold: f64,
     classes: &[Candidates<'_>],
-) -> Result<Option<Vec<Cover>>, RunError> {
+) -> Result<Option<Vec<Covering>>, RunError> {
     let Some(device) = taking(resources.run, metric, classes) else { return Ok(None) };
     let wanted: Vec<CoverClass<'_>> = classes
         .iter()
@@ -47,7 +47,7 @@ pub(super) fn covers(
     let dimensions = classes.first().map_or(1, |class| class.points.dimensions());
     let work = CoverWork { metric, dimensions, classes: &wanted, watch: &watch };
     let Some(found) = unless_given_way(device, device.covers(&work))? else { return Ok(None) };
-    let covers = found.into_iter().map(|chosen| Cover {
+    let covers = found.into_iter().map(|chosen| Covering {
         order: chosen.iter().map(|&(position, _)| position as usize).collect(),
         gains: chosen.iter().map(|&(_, gain)| gain as f32).collect(),
     });

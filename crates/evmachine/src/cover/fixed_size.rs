@@ -9,7 +9,7 @@ use rayon::prelude::*;
 
 use super::neighbors::Neighbors;
 use super::sets::Sets;
-use super::{Candidates, Cover, Resources, greedy, radii_at};
+use super::{Candidates, Covering, Resources, greedy, radii_at};
 use crate::error::RunError;
 use crate::params::SHAPE_CAP;
 use evmachine_engine::metric::Metric;
@@ -30,7 +30,7 @@ pub(super) fn per_class(
     metric: &Metric,
     class: &Candidates<'_>,
     count: usize,
-) -> Result<Cover, RunError> {
+) -> Result<Covering, RunError> {
     let mut neighbors = Neighbors::new(metric, class, resources);
     neighbors.keep()?;
     let cover_at = |level| {
@@ -49,7 +49,7 @@ pub(super) fn total(
     metric: &Metric,
     classes: &[Candidates<'_>],
     count: usize,
-) -> Result<Vec<Cover>, RunError> {
+) -> Result<Vec<Covering>, RunError> {
     let mut neighbors: Vec<Neighbors<'_>> =
         classes.iter().map(|class| Neighbors::new(metric, class, resources)).collect();
     neighbors.par_iter_mut().try_for_each(Neighbors::keep)?;
@@ -57,7 +57,7 @@ pub(super) fn total(
         let covers = classes.par_iter().zip(&neighbors).map(|(class, neighbors)| {
             greedy::cover(&Sets::new(neighbors, &radii_at(class, level))?, None, usize::MAX)
         });
-        let covers: Vec<Cover> = covers.collect::<Result<_, RunError>>()?;
+        let covers: Vec<Covering> = covers.collect::<Result<_, RunError>>()?;
         let size = covers.iter().map(|cover| cover.order.len()).sum();
         // A step is no progress that could be counted, but it can be stopped.
         resources.meter.advance(0)?;

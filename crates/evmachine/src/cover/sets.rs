@@ -18,10 +18,10 @@ use evmachine_engine::run::{Run, Stage};
 pub(super) struct Sets<'a> {
     neighbors: &'a Neighbors<'a>,
     bounds: Vec<f32>,
-    rows: Vec<Row>,
+    rows: Vec<CoverSet>,
 }
 
-struct Row {
+struct CoverSet {
     count: u32,
     members: Members,
 }
@@ -43,14 +43,14 @@ impl<'a> Sets<'a> {
         let Resources { run, memory, .. } = neighbors.resources();
         let block_rows = run.block_rows(count);
         let all: Vec<usize> = (0..count).collect();
-        let rows: Result<Vec<Vec<Row>>, RunError> = all
+        let rows: Result<Vec<Vec<CoverSet>>, RunError> = all
             .par_chunks(block_rows)
             .map(|indices| {
                 let mut members: Vec<Bits> = indices.iter().map(|&i| Bits::of(i, count)).collect();
                 neighbors.visit(indices, |row, start, ranks| {
                     members[row].add_within(bounds[indices[row]], start, ranks);
                 })?;
-                Ok(members.into_iter().map(|bits| Row::new(bits, memory)).collect())
+                Ok(members.into_iter().map(|bits| CoverSet::new(bits, memory)).collect())
             })
             .collect();
         Ok(Self { neighbors, bounds, rows: rows?.into_iter().flatten().collect() })
@@ -112,7 +112,7 @@ impl Drop for Sets<'_> {
     }
 }
 
-impl Row {
+impl CoverSet {
     fn new(bits: Bits, memory: &Memory) -> Self {
         let count = bits.count();
         let list_bytes = count as usize * size_of::<u32>();

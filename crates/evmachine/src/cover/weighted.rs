@@ -10,7 +10,7 @@ use rayon::prelude::*;
 
 use super::neighbors::Neighbors;
 use super::queue::Entry;
-use super::{Candidates, Cover, Resources};
+use super::{Candidates, Covering, Resources};
 use crate::error::RunError;
 use evmachine_engine::metric::Metric;
 use evmachine_engine::psi::curve::Curve;
@@ -24,7 +24,7 @@ pub(super) fn cover(
     metric: &Metric,
     class: &Candidates<'_>,
     count: usize,
-) -> Result<Cover, RunError> {
+) -> Result<Covering, RunError> {
     let mut neighbors = Neighbors::new(metric, class, resources);
     neighbors.keep()?;
     let mut best = vec![0.0f64; class.len()];
@@ -45,7 +45,7 @@ pub(super) fn cover(
     let gains = gains?.into_iter().flatten().enumerate();
     let mut queue: BinaryHeap<Entry> =
         gains.map(|(index, gain)| Entry { gain, index: Reverse(index) }).collect();
-    let mut cover = Cover { order: Vec::new(), gains: Vec::new() };
+    let mut cover = Covering { order: Vec::new(), gains: Vec::new() };
     let mut psi = Vec::with_capacity(class.len());
     while cover.order.len() < count {
         let Some(Entry { index: Reverse(i), .. }) = queue.pop() else { break };

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 /// How the number of a column is found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Fill {
     /// The mean of the values that are there.
     Mean,

@@ -9,6 +9,7 @@ use crate::params::CheckedParams;
 use evmachine_engine::features::Features;
 use evmachine_engine::run::Run;
 
+/// # Learn
 impl Evm {
     /// Learns the classes of `labels` from `features`. Takes [`Params`](crate::Params), which it checks, or
     /// [`CheckedParams`].

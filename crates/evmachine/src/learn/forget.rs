@@ -6,6 +6,7 @@ use crate::error::ForgetError;
 use crate::model::Evm;
 use evmachine_engine::run::Run;
 
+/// # Make smaller
 impl Evm {
     /// Removes a class, and the margins to its extreme vectors from the tails of the others, which are filled up
     /// from the extreme vectors that remain and fitted again. The last class stays.

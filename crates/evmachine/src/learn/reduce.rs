@@ -4,36 +4,36 @@ use std::sync::Arc;
 
 use crate::error::ReduceError;
 use crate::model::Evm;
-use crate::params::Params;
+use crate::params::cover::Cover;
 use evmachine_engine::run::Run;
 
+/// # Make smaller
 impl Evm {
     /// Chooses among the extreme vectors again, under another threshold or budget, which later updates keep to.
     ///
     /// ```
-    /// # use evmachine::{Budget, Evm, Features, Labels, Params};
+    /// # use evmachine::{Budget, Cover, Evm, Features, Labels, Params};
     /// # let features = Features::new(vec![0.0, 0.1, 0.2, 5.0, 5.1, 5.2], 1)?;
     /// # let labels = Labels::new(["low", "low", "low", "high", "high", "high"])?;
     /// let all = Params { cover_threshold: 1.0, ..Params::default() };
     /// let (mut evm, _) = Evm::fit(&all, &features, &labels)?;
-    /// evm.reduce(&Params { max_extreme_vectors: Some(Budget::PerClass(2)), ..all })?;
+    /// evm.reduce(&Cover::within(Budget::PerClass(2)))?;
     /// assert_eq!(evm.extreme_vector_count(), 4);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn reduce(&mut self, params: &Params) -> Result<(), ReduceError> {
-        self.reduce_with(&Run::new(), params)
+    pub fn reduce(&mut self, cover: &Cover) -> Result<(), ReduceError> {
+        self.reduce_with(&Run::new(), cover)
     }
 
     /// As [`reduce`](Self::reduce), watched and sized by `run`. A model does not hold where its points were before
-    /// smoothing; where there is smoothing, training with a threshold or budget chooses better. Of `params`, only `cover_threshold`, `cover_risk`,
-    /// `max_extreme_vectors`, `reduction` and `reduce_when` are used.
-    pub fn reduce_with(&mut self, run: &Run<'_>, params: &Params) -> Result<(), ReduceError> {
+    /// smoothing; if there is smoothing, training with a threshold or budget chooses better.
+    pub fn reduce_with(&mut self, run: &Run<'_>, cover: &Cover) -> Result<(), ReduceError> {
         let mut model = self.clone();
-        model.machine.reduce(run, params)?;
+        model.machine.reduce(run, cover)?;
         if let Some(witnesses) = &mut model.witnesses {
             let witnesses = Arc::make_mut(witnesses);
             if let Some(logits) = &mut witnesses.logits {
-                logits.machine.reduce(run, &model.machine.params)?;
+                logits.machine.reduce(run, cover)?;
             }
         }
         model.recalibrate(run)?;

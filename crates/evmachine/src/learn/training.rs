@@ -10,9 +10,9 @@ mod few;
 mod many;
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use crate::calibrate::promise::Basis;
+use crate::clock::Clock;
 use crate::error::FitError;
 use crate::heldout::sample::{NewRow, Role, Sample};
 use crate::input::holdout::Division;
@@ -115,7 +115,7 @@ impl Data<'_> {
             return Ok(None);
         }
         let run = &self.run.in_memory();
-        LogitMachine::fit(run, params, probe.clone(), points, self.labels, rows).map(Some)
+        LogitMachine::fit(run, params, probe, points, self.labels, rows).map(Some)
     }
 
     /// Whether so many rows are enough to weigh witnesses on.
@@ -138,7 +138,7 @@ impl Evm {
         report: &mut Report,
     ) -> Result<(), FitError> {
         let Some(sample) = &self.held.sample else { return Ok(()) };
-        let clock = Instant::now();
+        let clock = Clock::start();
         let numbers: Vec<u32> =
             labels.names().iter().map(|name| self.class_index(name).expect("learned") as u32).collect();
         let classes = self.machine.classes.len();

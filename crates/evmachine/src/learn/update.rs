@@ -15,6 +15,7 @@ use crate::model::Evm;
 use evmachine_engine::features::Features;
 use evmachine_engine::run::Run;
 
+/// # Learn
 impl Evm {
     /// Learns new points, of known classes or new ones. On an error the model is as it was.
     ///
@@ -44,13 +45,18 @@ impl Evm {
         features: &Features<'_>,
         labels: &Labels,
     ) -> Result<Report, FitError> {
-        let (model, report) = self.updated(run, features, labels)?;
+        let (model, report) = self.updated_with(run, features, labels)?;
         *self = model;
         Ok(report)
     }
 
     /// The model that [`update_with`](Self::update_with) would make of this one, which stays as it is.
-    pub fn updated(
+    pub fn updated(&self, features: &Features<'_>, labels: &Labels) -> Result<(Self, Report), FitError> {
+        self.updated_with(&Run::new(), features, labels)
+    }
+
+    /// As [`updated`](Self::updated), watched and sized by `run`.
+    pub fn updated_with(
         &self,
         run: &Run<'_>,
         features: &Features<'_>,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use crate::cover::{self, Candidates, Cover, Target};
+use crate::cover::{self, Candidates, Covering, KeptCount};
 use crate::error::{ReduceError, RunError};
 use crate::machine::Machine;
 use crate::machine::batch::Batch;
@@ -12,6 +12,7 @@ use crate::machine::class::ClassModel;
 use crate::machine::fit;
 use crate::machine::ignored;
 use crate::machine::lookup::Cache;
+use crate::params::cover::Cover;
 use crate::params::{Budget, Params, ReduceWhen};
 use evmachine_engine::distance;
 use evmachine_engine::points::Points;
@@ -20,17 +21,9 @@ use evmachine_engine::psi::curve::Curve;
 use evmachine_engine::run::Run;
 
 impl Machine {
-    /// Chooses among the extreme vectors again, under the threshold or budget of other parameters.
-    pub(crate) fn reduce(&mut self, run: &Run<'_>, params: &Params) -> Result<(), ReduceError> {
-        self.params = Params {
-            cover_threshold: params.cover_threshold,
-            cover_risk: params.cover_risk,
-            max_extreme_vectors: params.max_extreme_vectors,
-            reduction: params.reduction,
-            reduce_when: params.reduce_when,
-            ..Params::clone(&self.params)
-        }
-        .check()?;
+    /// Chooses among the extreme vectors again, by another rule.
+    pub(crate) fn reduce(&mut self, run: &Run<'_>, cover: &Cover) -> Result<(), ReduceError> {
+        self.params = Params::clone(&self.params).covered_by(cover).check()?;
         self.cache = Cache::default();
         let everything: Vec<usize> = (0..self.classes.len()).collect();
         self.choose(run, &everything, None, &self.pool_sums())?;
@@ -40,7 +33,7 @@ impl Machine {
     /// The classes that choose their extreme vectors after some got data: those, or all under a total budget. `None`: nobody
     /// does, since the model is within its budget.
     pub(crate) fn choosing(&self, got_data: impl Fn(usize) -> bool) -> Option<Vec<usize>> {
-        let target = Target::new(&self.params, self.points_held());
+        let target = KeptCount::new(&self.params, self.points_held());
         let within = target.is_met(self.classes.iter().map(ClassModel::len));
         if self.params.reduce_when == ReduceWhen::OverBudget && within {
             return None;
@@ -57,8 +50,8 @@ impl Machine {
         classes: &[usize],
         originals: Option<&Originals<'_>>,
         sums: &PoolSums,
-    ) -> Result<Vec<Cover>, RunError> {
-        let target = Target::new(&self.params, self.points_held());
+    ) -> Result<Vec<Covering>, RunError> {
+        let target = KeptCount::new(&self.params, self.points_held());
         let strangers = self.ignored.columns(&self.params.metric, self.dimensions);
         let ranges = self.ranges();
         let everyone = (self.params.cover_risk > 0.0).then(|| {
@@ -122,7 +115,7 @@ impl Machine {
                 self.dropped.add(psi);
             }
         }
-        let mut chosen: Vec<Option<&Cover>> = vec![None; self.classes.len()];
+        let mut chosen: Vec<Option<&Covering>> = vec![None; self.classes.len()];
         classes.iter().zip(&covers).for_each(|(&class, cover)| chosen[class] = Some(cover));
         // On all threads: what is not kept may be gigabytes, and giving them back to the system takes its time.
         self.classes.par_iter_mut().zip(chosen).for_each(|(class, cover)| {
@@ -155,7 +148,7 @@ impl Originals<'_> {
 }
 
 impl ClassModel {
-    fn select(&mut self, cover: &Cover, d: usize) -> Self {
+    fn select(&mut self, cover: &Covering, d: usize) -> Self {
         let order = &cover.order;
         let vectors = if order.iter().copied().eq(0..self.len()) {
             self.vectors.clone()
@@ -189,7 +182,7 @@ pub(crate) fn reduce_after(
     batch: &Batch<'_>,
     originals: Option<&Originals<'_>>,
     without_vectors: bool,
-) -> Result<Option<Vec<(usize, Cover)>>, RunError> {
+) -> Result<Option<Vec<(usize, Covering)>>, RunError> {
     let everything: Vec<usize> = (0..model.classes.len()).collect();
     let Some(classes) = model.choosing(|class| !batch.ranges[class].is_empty()) else {
         if without_vectors {
@@ -227,7 +220,7 @@ pub(crate) fn reduce_after(
 
 /// New rows that became extreme vectors, and extreme vectors that were dropped.
 pub(crate) fn count_changes(
-    covers: Option<&[(usize, Cover)]>,
+    covers: Option<&[(usize, Covering)]>,
     old_counts: &[usize],
     batch: &Batch<'_>,
 ) -> (usize, usize) {

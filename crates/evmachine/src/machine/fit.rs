@@ -5,10 +5,10 @@
 
 use std::ops::Range;
 use std::sync::Arc;
-use std::time::Instant;
 
 use rayon::prelude::*;
 
+use crate::clock::Clock;
 use crate::error::FitError;
 use crate::input::labels::Labels;
 use crate::machine::Machine;
@@ -63,11 +63,11 @@ fn learn_here(run: &Run<'_>, old: &Machine, lesson: &Lesson<'_>) -> Result<(Mach
     let batch = batch::group(run, &mut model, features, (&ids, learned), is_first)?;
     let mut times = StageTimes::default();
 
-    let clock = Instant::now();
+    let clock = Clock::start();
     let mut batch = batch.whiten(run, &mut model, is_first)?;
     times.whitening = clock.elapsed();
 
-    let clock = Instant::now();
+    let clock = Clock::start();
     let bystanders = batch.bystanders(run, &model, &ids, negatives)?;
     let originals = batch.smooth(run, &model)?.map(|points| Originals { points, first: old.points_seen });
     times.smoothing = clock.elapsed();
@@ -79,7 +79,7 @@ fn learn_here(run: &Run<'_>, old: &Machine, lesson: &Lesson<'_>) -> Result<(Mach
     let clipped = batch::set_tail_sizes(&mut model, old.extreme_vector_count(), &batch, bystanders.as_ref());
     let sizes: Vec<usize> = model.classes.iter().map(|class| class.tail_size).collect();
 
-    let clock = Instant::now();
+    let clock = Clock::start();
     let columns = tail::columns(run, metric, &batch.points, &batch.order);
     let old_ranges = model.ranges();
     let strangers = Strangers::new(&model);
@@ -102,7 +102,7 @@ fn learn_here(run: &Run<'_>, old: &Machine, lesson: &Lesson<'_>) -> Result<(Mach
         (recall, tails) = (fitted.recall, fitted.tails);
         times.tails = clock.elapsed();
 
-        let clock = Instant::now();
+        let clock = Clock::start();
         let found = exchanged.map(|exchanged| exchanged.old);
         let refitted = refit::refit(run, &mut model, &met, &sizes, found.as_deref())?;
         times.refit = clock.elapsed();
@@ -113,7 +113,7 @@ fn learn_here(run: &Run<'_>, old: &Machine, lesson: &Lesson<'_>) -> Result<(Mach
         (fitted.fits, refitted)
     };
 
-    let clock = Instant::now();
+    let clock = Clock::start();
     // Packed rows are let go before the model takes in its own copy of them, unless tails are measured once more.
     let stored = match &tails {
         Whole::Stored(stored) => Some(stored),

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::error::{FeatureError, RunError};
 use crate::machine::Machine;
@@ -54,7 +54,7 @@ impl Ignored {
 }
 
 /// The ignored sample that is nearest to a query.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct IgnoredNearby {
     /// The row it came from, counted from 0 over all data ever given to the model.

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use crate::machine::Machine;
 use crate::machine::reach::Reach;
-use crate::machine::support::{Estimates, Search};
+use crate::machine::support::{Estimates, SupportSearch};
 use crate::machine::sweep::NearVectors;
 use evmachine_engine::device::SupportModel;
 use evmachine_engine::distance::{Columns, Kept};
@@ -50,8 +50,8 @@ pub(crate) struct Lookup {
 
 impl Lookup {
     /// For the `fused` largest supports of each class.
-    pub(crate) fn search(&self, fused: usize) -> Search<'_> {
-        Search { curves: &self.curves, estimates: &self.estimates, ranges: &self.ranges, fused }
+    pub(crate) fn search(&self, fused: usize) -> SupportSearch<'_> {
+        SupportSearch { curves: &self.curves, estimates: &self.estimates, ranges: &self.ranges, fused }
     }
 
     /// `None` where there is no beyond.

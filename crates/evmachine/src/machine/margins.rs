@@ -7,8 +7,8 @@ use std::ops::Range;
 
 use crate::error::RunError;
 use crate::machine::Machine;
-use crate::machine::here::{Here, Laid, remove_each};
 use crate::machine::lookup::Cache;
+use crate::machine::margin_columns::{LayoutBefore, MarginColumns, remove_each};
 use crate::machine::refit::{Change, Old, apply};
 use crate::params::{Refit, TailMemory};
 use evmachine_engine::distance::{self, Columns};
@@ -60,7 +60,7 @@ impl<'a> Moving<'a> {
 pub(crate) fn lose(
     run: &Run<'_>,
     model: &mut Machine,
-    laid: Option<&Laid<'_>>,
+    laid: Option<&LayoutBefore<'_>>,
     gone: &Moving<'_>,
 ) -> Result<usize, RunError> {
     if model.params.refit == Refit::New || gone.is_empty() {
@@ -70,7 +70,7 @@ pub(crate) fn lose(
     let old = Old::new(model, &sizes);
     let rows = concerned(&old, gone);
     let changes = if model.tail_memory == TailMemory::None {
-        gathered(run, &old, &Here::new(model, laid), &rows)?
+        gathered(run, &old, &MarginColumns::new(model, laid), &rows)?
     } else {
         // The distances of one class are few, and no reason to pass over all of them.
         let many = 2 * rows.len() > old.all.len();
@@ -83,7 +83,7 @@ pub(crate) fn lose(
         if hit.is_empty() {
             return Ok(0);
         }
-        let here = Here::new(model, laid);
+        let here = MarginColumns::new(model, laid);
         match model.tail_memory {
             TailMemory::Full => filled(run, &old, &here, &found, &hit)?,
             _ => gathered(run, &old, &here, &hit)?,
@@ -97,7 +97,7 @@ pub(crate) fn lose(
 pub(crate) fn gain(
     run: &Run<'_>,
     model: &mut Machine,
-    laid: Option<&Laid<'_>>,
+    laid: Option<&LayoutBefore<'_>>,
     come: &Moving<'_>,
 ) -> Result<usize, RunError> {
     // What was guessed while a class was alone is no fit that could stand.
@@ -115,7 +115,7 @@ pub(crate) fn gain(
             None => old.measured(run, &rows, &batch)?,
         }
     } else {
-        let here = Here::new(model, None);
+        let here = MarginColumns::new(model, None);
         let mut here = here.against();
         here.push(come.against());
         if model.tail_memory == TailMemory::Max && model.params.refit == Refit::Affected {
@@ -133,12 +133,12 @@ pub(crate) fn gain(
 pub(crate) fn measure(
     run: &Run<'_>,
     model: &mut Machine,
-    laid: Option<&Laid<'_>>,
+    laid: Option<&LayoutBefore<'_>>,
     places: &[usize],
 ) -> Result<(), RunError> {
     model.cache = Cache::default();
     let sizes: Vec<usize> = model.classes.iter().map(|class| class.tail_size).collect();
-    let changes = gathered(run, &Old::new(model, &sizes), &Here::new(model, laid), places)?;
+    let changes = gathered(run, &Old::new(model, &sizes), &MarginColumns::new(model, laid), places)?;
     apply(model, changes);
     Ok(())
 }
@@ -150,7 +150,12 @@ fn concerned(old: &Old<'_>, moving: &Moving<'_>) -> Vec<usize> {
 }
 
 /// Tails gathered anew for some of the extreme vectors.
-fn gathered(run: &Run<'_>, old: &Old<'_>, here: &Here<'_>, some: &[usize]) -> Result<Vec<Change>, RunError> {
+fn gathered(
+    run: &Run<'_>,
+    old: &Old<'_>,
+    here: &MarginColumns<'_>,
+    some: &[usize],
+) -> Result<Vec<Change>, RunError> {
     let changes = here.nearest(run, old, some, |position, tail, workspace: &mut Workspace| {
         old.change(some[position], tail, workspace)
     })?;
@@ -179,7 +184,7 @@ fn distances_to(
 fn filled(
     run: &Run<'_>,
     old: &Old<'_>,
-    here: &Here<'_>,
+    here: &MarginColumns<'_>,
     found: &[Vec<f32>],
     hit: &[usize],
 ) -> Result<Vec<Change>, RunError> {

@@ -196,6 +196,7 @@ impl fmt::Display for TuneAgain {
 
 /// Wall-clock time of each stage; written as seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[non_exhaustive]
 pub struct StageTimes {
     /// The matrix of the first batch, and the new rows whitened with it.
     #[serde(serialize_with = "seconds")]

@@ -1,13 +1,13 @@
 //! Scores of classes: psi of their extreme vectors, put together (Eq. 3).
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::error::RunError;
 use crate::machine::Machine;
 use crate::machine::class::ClassModel;
 use crate::machine::ignored;
-use crate::machine::support::{Scratch, keep_largest};
-use crate::machine::sweep::{Caller, Near, NearVectors, Part, Sweep};
+use crate::machine::support::{QueryMemory, keep_largest};
+use crate::machine::sweep::{Caller, Near, NearVectors, Sweep, SweptVectors};
 use crate::params::TailModel;
 use evmachine_engine::device::Supports;
 use evmachine_engine::features::Features;
@@ -15,12 +15,14 @@ use evmachine_engine::psi::curve::{ln_psi, support_of, support_of_ln};
 use evmachine_engine::run::Run;
 
 /// P(class | query), in two forms that do not underflow with it. Either may be infinite, which JSON writes as null.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ClassScore {
     /// ln P: of the mean of the `n_fused` largest psi.
+    #[serde(with = "crate::json")]
     pub ln_probability: f64,
     /// Rises with P, and orders queries so far out that ln P has underflowed too. Scores are compared by it.
+    #[serde(with = "crate::json")]
     pub support: f64,
 }
 
@@ -77,7 +79,11 @@ impl Machine {
         let (fused, classes) = (self.fused(), self.classes.len());
         let sweep = Sweep {
             start: vec![f64::NEG_INFINITY; classes * fused],
-            offer: |part: &Part<'_>, first, ranks: &[f32], best: &mut Vec<f64>, scratch: &mut Scratch| {
+            offer: |part: &SweptVectors<'_>,
+                    first,
+                    ranks: &[f32],
+                    best: &mut Vec<f64>,
+                    scratch: &mut QueryMemory| {
                 part.offer(first, ranks, &self.params.metric, best, scratch);
             },
             merge: |best: &mut Vec<f64>, other: &Vec<f64>| {

@@ -16,7 +16,7 @@ use evmachine_engine::level::level;
 use evmachine_engine::psi::curve::Curves;
 
 /// Extreme vectors among which the largest supports are searched.
-pub(crate) struct Search<'a> {
+pub(crate) struct SupportSearch<'a> {
     pub(crate) curves: &'a Curves,
     pub(crate) estimates: &'a Estimates,
     /// By class, its extreme vectors.
@@ -43,7 +43,7 @@ impl Best {
 
 /// Memory that one query leaves to the next.
 #[derive(Default)]
-pub(crate) struct Scratch {
+pub(crate) struct QueryMemory {
     lower: Vec<f32>,
     upper: Vec<f32>,
     largest: Vec<f32>,
@@ -52,7 +52,7 @@ pub(crate) struct Scratch {
     supports: Vec<f64>,
 }
 
-impl Search<'_> {
+impl SupportSearch<'_> {
     /// Merges into `best`, which holds k values of each class from the largest down, the supports of the extreme
     /// vectors from `first` on at the given values, which `distance_of` turns into distances.
     pub(crate) fn offer(
@@ -61,7 +61,7 @@ impl Search<'_> {
         values: &[f32],
         distance_of: impl Fn(f32) -> f32,
         best: &mut [f64],
-        scratch: &mut Scratch,
+        scratch: &mut QueryMemory,
     ) {
         dispatch!(level(), simd => self.choose(simd, first, values, best, scratch));
         self.evaluate(first, values, distance_of, scratch);
@@ -77,7 +77,7 @@ impl Search<'_> {
         values: &[f32],
         distance_of: impl Fn(f32) -> f32,
         best: &mut Best,
-        scratch: &mut Scratch,
+        scratch: &mut QueryMemory,
     ) {
         let least = narrow_down(best.support);
         dispatch!(level(), simd => self.choose_best(simd, first, values, least, scratch));
@@ -91,8 +91,15 @@ impl Search<'_> {
     }
 
     #[inline(always)]
-    fn choose_best<S: Simd>(&self, simd: S, first: usize, values: &[f32], least: f32, scratch: &mut Scratch) {
-        let Scratch { upper, chosen, .. } = scratch;
+    fn choose_best<S: Simd>(
+        &self,
+        simd: S,
+        first: usize,
+        values: &[f32],
+        least: f32,
+        scratch: &mut QueryMemory,
+    ) {
+        let QueryMemory { upper, chosen, .. } = scratch;
         chosen.clear();
         upper.clear();
         let bound = self.estimates.largest(simd, first, values, least, |position, above| {
@@ -108,7 +115,7 @@ impl Search<'_> {
     }
 
     #[inline(always)]
-    fn bounds<S: Simd>(&self, simd: S, first: usize, values: &[f32], scratch: &mut Scratch) {
+    fn bounds<S: Simd>(&self, simd: S, first: usize, values: &[f32], scratch: &mut QueryMemory) {
         let padded = values.len().next_multiple_of(LANES);
         scratch.lower.resize(padded, 0.0);
         scratch.upper.resize(padded, 0.0);
@@ -122,9 +129,9 @@ impl Search<'_> {
         first: usize,
         values: &[f32],
         distance_of: impl Fn(f32) -> f32,
-        scratch: &mut Scratch,
+        scratch: &mut QueryMemory,
     ) {
-        let Scratch { chosen, supports, .. } = scratch;
+        let QueryMemory { chosen, supports, .. } = scratch;
         supports.resize(chosen.len(), 0.0);
         let at = chosen.iter().map(|&(position, _)| (first + position, distance_of(values[position])));
         self.curves.support(at, supports);
@@ -132,9 +139,16 @@ impl Search<'_> {
 
     /// Fills `scratch.chosen` with those that may be among the k largest.
     #[inline(always)]
-    fn choose<S: Simd>(&self, simd: S, first: usize, values: &[f32], best: &[f64], scratch: &mut Scratch) {
+    fn choose<S: Simd>(
+        &self,
+        simd: S,
+        first: usize,
+        values: &[f32],
+        best: &[f64],
+        scratch: &mut QueryMemory,
+    ) {
         self.bounds(simd, first, values, scratch);
-        let Scratch { lower, upper, largest, chosen, .. } = scratch;
+        let QueryMemory { lower, upper, largest, chosen, .. } = scratch;
         let end = first + values.len();
         let start = self.ranges.partition_point(|range| range.end <= first);
         let own = self.ranges.iter().enumerate().skip(start);
@@ -250,9 +264,9 @@ mod tests {
             let ranges: Vec<Range<usize>> =
                 (0..points.len()).step_by(size).map(|start| start..(start + size).min(points.len())).collect();
             let estimates = Estimates::new(&curves, dimensions, squared);
-            let search = Search { curves: &curves, estimates: &estimates, ranges: &ranges, fused };
+            let search = SupportSearch { curves: &curves, estimates: &estimates, ranges: &ranges, fused };
             let mut found = vec![f64::NEG_INFINITY; ranges.len() * fused];
-            let mut scratch = Scratch::default();
+            let mut scratch = QueryMemory::default();
             let mut one = Best { support: f64::NEG_INFINITY, class: 0 };
             for first in (0..values.len()).step_by(cut) {
                 let part = &values[first..(first + cut).min(values.len())];
@@ -288,9 +302,9 @@ mod tests {
             for (fused, dimensions, spare) in [(1, 100, 3), (4, 100, 3), (1, 16, 30), (4, 16, 60)] {
                 let estimates = Estimates::new(&curves, dimensions, true);
                 let ranges = [0..250, 250..500];
-                let search = Search { curves: &curves, estimates: &estimates, ranges: &ranges, fused };
+                let search = SupportSearch { curves: &curves, estimates: &estimates, ranges: &ranges, fused };
                 let mut best = vec![f64::NEG_INFINITY; 2 * fused];
-                let mut scratch = Scratch::default();
+                let mut scratch = QueryMemory::default();
                 search.offer(0, &values, f32::sqrt, &mut best, &mut scratch);
                 let count = scratch.chosen.len();
                 let allowed = 2 * fused..2 * fused + spare;

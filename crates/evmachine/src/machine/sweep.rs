@@ -13,7 +13,7 @@ use crate::machine::Machine;
 use crate::machine::ignored;
 use crate::machine::lookup::Lookup;
 use crate::machine::reach::Reach;
-use crate::machine::support::{Best, Scratch, Search};
+use crate::machine::support::{Best, QueryMemory, SupportSearch};
 use evmachine_engine::device::{Device, DeviceError, SupportWork, Supports, WorkKind, unless_given_way};
 use evmachine_engine::distance::{RowBlock, Tile};
 use evmachine_engine::features::Features;
@@ -28,21 +28,21 @@ pub(crate) use self::near::{Caller, NearVectors};
 pub(crate) type Near<'a> = dyn Fn() -> Result<Option<&'a NearVectors>, RunError> + Sync + 'a;
 
 /// Extreme vectors on the way: all of them, or those of a cell.
-pub(crate) struct Part<'a> {
-    search: Search<'a>,
+pub(crate) struct SweptVectors<'a> {
+    search: SupportSearch<'a>,
     /// The class of each of its ranges; `None` where they are the classes.
     classes: Option<&'a [u32]>,
 }
 
-impl Part<'_> {
-    /// As [`Search::offer`].
+impl SweptVectors<'_> {
+    /// As [`SupportSearch::offer`].
     pub(crate) fn offer(
         &self,
         first: usize,
         ranks: &[f32],
         metric: &Metric,
         best: &mut [f64],
-        scratch: &mut Scratch,
+        scratch: &mut QueryMemory,
     ) {
         let distance_of = |rank| metric.distance_of_rank(rank);
         let Some(classes) = self.classes else {
@@ -57,14 +57,14 @@ impl Part<'_> {
         }
     }
 
-    /// As [`Search::offer_best`].
+    /// As [`SupportSearch::offer_best`].
     pub(crate) fn offer_best(
         &self,
         first: usize,
         ranks: &[f32],
         metric: &Metric,
         best: &mut Best,
-        scratch: &mut Scratch,
+        scratch: &mut QueryMemory,
     ) {
         let distance_of = |rank| metric.distance_of_rank(rank);
         let Some(classes) = self.classes else {
@@ -96,7 +96,7 @@ pub(crate) struct Sweep<A, O, M, D> {
 impl<A, O, M, D> Sweep<A, O, M, D>
 where
     A: Clone + Send + Sync,
-    O: Fn(&Part<'_>, usize, &[f32], &mut A, &mut Scratch) + Sync,
+    O: Fn(&SweptVectors<'_>, usize, &[f32], &mut A, &mut QueryMemory) + Sync,
     M: Fn(&mut A, &A) + Sync,
     D: Sync,
 {
@@ -112,13 +112,13 @@ where
     ) -> Result<Vec<(A, f32)>, RunError> {
         let count = lookup.columns.len();
         let compares = lookup.ignored.is_some();
-        let whole = Part { search: lookup.search(self.kept()), classes: None };
+        let whole = SweptVectors { search: lookup.search(self.kept()), classes: None };
         let width = count.div_ceil(parts).next_multiple_of(run.tile_columns());
         let starts: Vec<usize> = (0..count).step_by(width).collect();
         let part = |part: usize| -> Result<Vec<(A, f32)>, RunError> {
             let end = (part + width).min(count);
             let mut gathered = vec![(self.start.clone(), f32::INFINITY); rows];
-            let (mut tile, mut scratch) = (Tile::default(), Scratch::default());
+            let (mut tile, mut scratch) = (Tile::default(), QueryMemory::default());
             for start in (part..end).step_by(run.tile_columns()) {
                 let columns = start..(start + run.tile_columns()).min(end);
                 lookup.columns.ranks(block, columns, &mut tile)?;
@@ -178,7 +178,7 @@ impl Machine {
     where
         A: Clone + Send + Sync,
         R: Send,
-        O: Fn(&Part<'_>, usize, &[f32], &mut A, &mut Scratch) + Sync,
+        O: Fn(&SweptVectors<'_>, usize, &[f32], &mut A, &mut QueryMemory) + Sync,
         M: Fn(&mut A, &A) + Sync,
         D: Fn(&Supports, usize) -> A + Sync,
     {

@@ -8,7 +8,7 @@ use crate::error::RunError;
 use crate::machine::Machine;
 use crate::machine::ignored;
 use crate::machine::score::{self, ClassScore};
-use crate::machine::support::{Estimates, Scratch, Search};
+use crate::machine::support::{Estimates, QueryMemory, SupportSearch};
 use evmachine_engine::distance::{GROUP, Tile};
 use evmachine_engine::features::Features;
 use evmachine_engine::metric::MetricError;
@@ -38,13 +38,13 @@ impl DistanceTable {
         model.measured(run, &meter, queries)
     }
 
-    /// As [`Evm::for_each_query`](crate::Evm::for_each_query), for the support in feature space alone, from the distances of this table. The model is
+    /// As [`Evm::map_queries`](crate::Evm::map_queries), for the support in feature space alone, from the distances of this table. The model is
     /// the one that measured, or was derived from it.
     ///
     /// # Panics
     ///
     /// If the table lacks an extreme vector of the model.
-    pub fn for_each_query<R: Send>(
+    pub fn map_queries<R: Send>(
         &self,
         model: &Machine,
         each: impl Fn(usize, &[ClassScore]) -> R + Sync,
@@ -163,12 +163,12 @@ impl Machine {
             self.extreme_vectors().map(|vector| table.by_source[&vector.source]).collect();
         let whole = columns.len() == table.columns && (0..).zip(&columns).all(|(i, &column)| i == column);
         let estimates = Estimates::new(&lookup.curves, self.dimensions, false);
-        let search = Search { estimates: &estimates, ..lookup.search(self.fused()) };
+        let search = SupportSearch { estimates: &estimates, ..lookup.search(self.fused()) };
         let fused = search.fused;
         (0..table.rows)
             .into_par_iter()
             .map_init(
-                || (vec![0.0; fused * self.classes.len()], Vec::new(), Vec::new(), Scratch::default()),
+                || (vec![0.0; fused * self.classes.len()], Vec::new(), Vec::new(), QueryMemory::default()),
                 |(best, chosen, scores, scratch), row| {
                     let mut distances = table.row(row);
                     if !whole {

@@ -39,6 +39,7 @@ pub struct RowHeldOut<'a> {
     pub features: &'a [f32],
 }
 
+/// # Rows
 impl Evm {
     /// Rows that were set aside, in the order in which that was done; then those of them that had been held out of training.
     pub fn rows_aside(&self) -> impl ExactSizeIterator<Item = RowAside<'_>> {

@@ -1,20 +1,20 @@
 //! The model file: safetensors, as `docs/model-format.md` specifies it.
 
 mod beyond;
+pub(crate) mod error;
+#[cfg(feature = "files")]
+mod files;
 mod kept;
 mod layout;
+mod metric_check;
 mod tensors;
 mod vectors;
 
 use std::collections::HashSet;
-use std::fs;
-use std::io;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use safetensors::tensor::SafeTensors;
 use serde::{Deserialize, Serialize};
-use thiserror::Error;
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::machine::Machine;
@@ -23,10 +23,12 @@ use crate::machine::whitening::Whitening;
 use crate::model::Evm;
 use crate::params::{Params, TailMemory, TailSize};
 use beyond::Beyond;
+pub use error::FormatError;
 use evmachine_engine::metric::Metric;
 use evmachine_engine::psi::{FitStatus, PoolSums};
 use kept::Kept;
 use layout::{Column, Layout, f32s, f64s, u8s, u64s};
+use metric_check::MetricCheck;
 use tensors::Tensors;
 use vectors::{fits_of, tails_of, vectors_of};
 
@@ -34,20 +36,6 @@ use vectors::{fits_of, tails_of, vectors_of};
 /// what the model has: 5 with a threshold from rows that were not learned, or one given as a support; 4 with one class alone, ignored samples, rows set aside, named rows or fillings; 3 with standard columns,
 /// or witnesses; 2 with whitening; else 1.
 pub const FORMAT_VERSION: u32 = 5;
-
-/// Parameters that came later, with the version that has them first.
-const LATER_PARAMS: [(&str, u32); 10] = [
-    ("whitening", 2),
-    ("contrast", 2),
-    ("standardize", 3),
-    ("background", 3),
-    ("logit_weight", 3),
-    ("probe_weight", 3),
-    ("strangers", 3),
-    ("cover_risk", 5),
-    ("confidence", 5),
-    ("search", 5),
-];
 
 /// Counts of rows stay exact in every number that is made of them.
 const MOST_POINTS: u64 = 1 << 53;
@@ -57,63 +45,6 @@ const KEY: &str = "evmachine";
 /// What stands before the checksum's digits in the file's header, which holds the metadata as an escaped string.
 const CHECKSUM_MARK: &[u8] = br#"{\"checksum\":\""#;
 const CHECKSUM_DIGITS: usize = 16;
-
-/// A file that is no model, or cannot be read or written.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum FormatError {
-    /// Reading or writing failed.
-    #[error("{path}: {error}", path = .path.display())]
-    Io {
-        /// The file.
-        path: PathBuf,
-        /// What the system said.
-        #[source]
-        error: io::Error,
-    },
-    /// Not a safetensors file, or a truncated one.
-    #[error("not a complete safetensors file ({source}); copy or train the model again")]
-    Container {
-        /// What the reader said.
-        source: Box<dyn std::error::Error + Send + Sync>,
-    },
-    /// A safetensors file of something else.
-    #[error("a safetensors file, but not of an evmachine model: it has no \"evmachine\" metadata")]
-    NotAModel,
-    /// Written by a later version.
-    #[error("model format {found}, but this version reads up to {supported}; update evmachine")]
-    Version {
-        /// Version in the file.
-        found: u32,
-        /// Latest version that can be read.
-        supported: u32,
-    },
-    /// Bytes changed since the file was written.
-    #[error("the checksum does not match: the file was damaged or edited; copy or train the model again")]
-    Checksum,
-    /// The parts contradict each other.
-    #[error("inconsistent model file: {detail}")]
-    Inconsistent {
-        /// What contradicts what.
-        detail: String,
-    },
-    /// A user's own metric must be given by the one who loads.
-    #[error(
-        "the model uses the metric {name:?}; load it with Evm::load_with_metric or Evm::from_bytes_with_metric"
-    )]
-    CustomMetric {
-        /// Name of the metric in the file.
-        name: String,
-    },
-    /// Another metric than that of the model was given.
-    #[error("the model uses the metric {name:?}, and {given:?} was given; give that of the model")]
-    OtherMetric {
-        /// Name of the metric in the file.
-        name: String,
-        /// Name of the one that was given.
-        given: String,
-    },
-}
 
 fn inconsistent(detail: impl Into<String>) -> FormatError {
     FormatError::Inconsistent { detail: detail.into() }
@@ -139,6 +70,9 @@ struct Header {
     beyond: Beyond,
     #[serde(default, skip_serializing_if = "Kept::is_nothing")]
     kept: Kept,
+    /// What a user's own metric measures between vectors of the model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    metric_check: Option<MetricCheck>,
 }
 
 /// Whether a file stands in another.
@@ -158,6 +92,7 @@ struct Version {
     format_version: u32,
 }
 
+/// # Save
 impl Evm {
     /// The model as the bytes of a file. The same model always gives the same bytes.
     pub fn to_bytes(&self) -> Result<Vec<u8>, FormatError> {
@@ -185,12 +120,12 @@ impl Evm {
             1
         };
         let plain = serde_json::to_value(Params::paper()).map_err(|e| inconsistent(e.to_string()))?;
-        let set = LATER_PARAMS.iter().filter(|(name, _)| params.get(name) != plain.get(name));
-        let version = set.map(|(_, first)| *first).fold(parts, u32::max);
+        let set = Params::LIST.iter().filter(|later| params.get(later.name) != plain.get(later.name));
+        let version = set.map(|later| later.since).fold(parts, u32::max);
         if let Some(params) = params.as_object_mut() {
             // Readers of earlier versions refuse names that they do not know.
-            let later = LATER_PARAMS.iter().filter(|(_, first)| version < *first);
-            later.for_each(|(name, _)| drop(params.remove(*name)));
+            let later = Params::LIST.iter().filter(|parameter| version < parameter.since);
+            later.for_each(|parameter| drop(params.remove(parameter.name)));
         }
         let header = Header {
             checksum: "0".repeat(CHECKSUM_DIGITS),
@@ -206,40 +141,13 @@ impl Evm {
             label_type: self.ledger.label_type.clone(),
             beyond: self.beyond(),
             kept: self.kept(),
+            metric_check: MetricCheck::of(&self.machine),
         };
         let text = serde_json::to_string(&header).map_err(|e| inconsistent(e.to_string()))?;
         let mut tensors = self.tensors();
         tensors.extend(self.beyond_tensors()?);
         tensors.extend(self.kept_tensors());
         Layout::new(text, tensors)
-    }
-
-    /// Writes the model to a temporary name beside `path` and renames it: whoever reads `path` sees the old file
-    /// or the new one, whole. A file that is replaced keeps its mode and owner, a link stays a link, pipes and devices are written to.
-    /// Takes no memory for the bytes of the file.
-    pub fn save(&self, path: impl AsRef<Path>) -> Result<(), FormatError> {
-        let path = path.as_ref();
-        let layout = self.layout()?;
-        let write = || {
-            let mut draft = evmachine_files::Draft::create(path)?;
-            layout.write(&mut draft)?;
-            draft.finish()
-        };
-        write().map_err(|error| FormatError::Io { path: path.to_owned(), error })
-    }
-
-    /// Reads a model file.
-    pub fn load(path: impl AsRef<Path>) -> Result<Self, FormatError> {
-        let path = path.as_ref();
-        let bytes = fs::read(path).map_err(|error| FormatError::Io { path: path.to_owned(), error })?;
-        Self::from_bytes(&bytes)
-    }
-
-    /// As [`load`](Self::load), for a model with a user's own metric, which must have the name that the file says.
-    pub fn load_with_metric(path: impl AsRef<Path>, metric: Metric) -> Result<Self, FormatError> {
-        let path = path.as_ref();
-        let bytes = fs::read(path).map_err(|error| FormatError::Io { path: path.to_owned(), error })?;
-        Self::from_bytes_with_metric(&bytes, metric)
     }
 
     /// Reads a model from the bytes of a file, which may be a memory map; nothing is borrowed from them.
@@ -280,7 +188,10 @@ impl Evm {
             return Err(FormatError::Checksum);
         }
         let tensors = SafeTensors::deserialize(bytes).map_err(container)?;
-        model_of(header, &Tensors(tensors), metric)
+        let check = header.metric_check.clone();
+        let model = model_of(header, &Tensors(tensors), metric)?;
+        check.map_or(Ok(()), |check| check.compare(&model.machine))?;
+        Ok(model)
     }
 
     fn tensors(&self) -> Vec<(&'static str, Column<'_>)> {

@@ -22,6 +22,7 @@ pub(crate) struct Ledger {
     pub(crate) label_type: Option<String>,
 }
 
+/// # Look inside
 impl Evm {
     /// Names of the features, one for each dimension; empty where nobody gave them.
     pub fn feature_names(&self) -> &[String] {

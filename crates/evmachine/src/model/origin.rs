@@ -105,6 +105,7 @@ pub struct RowOrigin<'a> {
     pub time: Option<i64>,
 }
 
+/// # Rows
 impl Evm {
     /// Says what the rows from the source `first` on are called, `count` of them: those of the last fit or update, as a rule.
     /// Only the names of rows that the model still holds are kept.
@@ -118,7 +119,7 @@ impl Evm {
     /// let ids = ["a", "b", "c", "d", "e", "f"].map(String::from).to_vec();
     /// evm.name_rows(0, 6, RowNames { ids: Some(ids), ..RowNames::default() })?;
     /// let why = evm.explain(&features, 1)?.remove(4);
-    /// assert_eq!(evm.origin(why.classes[0].speakers[0].source).id, Some("e"));
+    /// assert_eq!(evm.origin(why.classes[0].extreme_vectors[0].source).id, Some("e"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn name_rows(&mut self, first: u64, count: u64, names: RowNames) -> Result<(), NamesError> {

@@ -28,6 +28,7 @@ pub struct WitnessInfo<'a> {
     pub probe_cap: f64,
 }
 
+/// # Look inside
 impl Evm {
     /// How much of a decision is the support in feature space, the machine over logits and the linear probe. `None` where
     /// the first decides alone.

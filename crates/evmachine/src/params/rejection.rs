@@ -22,6 +22,7 @@ pub(crate) const DELTA: f64 = 0.05;
 /// assert_eq!(text, r#"[0.05,{"false_unknown":0.01}]"#);
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub enum Rejection {
     /// Below this psi: the paper's delta.
     Probability(f64),
@@ -46,6 +47,9 @@ impl Rejection {
     /// The rule unless another is given: at most 5 % of known queries are called unknown.
     pub const DEFAULT: Rejection = Rejection::FalseUnknown(0.05);
 
+    /// What it is written as.
+    pub(crate) const TAKES: &str = "a probability, support with a number, or one of false_unknown, false_unknown_per_class, false_known with a share";
+
     /// Its share or probability.
     pub fn value(self) -> f64 {
         match self {
@@ -54,6 +58,17 @@ impl Rejection {
             | Rejection::FalseUnknown(value)
             | Rejection::FalseUnknownPerClass(value)
             | Rejection::FalseKnown(value) => value,
+        }
+    }
+
+    /// Which rule it is, as it is written.
+    pub fn name(self) -> &'static str {
+        match self {
+            Rejection::Probability(_) => "probability",
+            Rejection::Support(_) => "support",
+            Rejection::FalseUnknown(_) => "false_unknown",
+            Rejection::FalseUnknownPerClass(_) => "false_unknown_per_class",
+            Rejection::FalseKnown(_) => "false_known",
         }
     }
 
@@ -118,11 +133,8 @@ impl Serialize for Rejection {
 
 impl<'de> Deserialize<'de> for Rejection {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let written = WrittenRejection::deserialize(deserializer).map_err(|_| {
-            serde::de::Error::custom(
-                "must be a probability, support with a number, or one of false_unknown, false_unknown_per_class, false_known with a share",
-            )
-        })?;
+        let written = WrittenRejection::deserialize(deserializer)
+            .map_err(|_| serde::de::Error::custom(format!("must be {}", Rejection::TAKES)))?;
         Ok(match written {
             WrittenRejection::Number(delta) => Rejection::Probability(delta),
             WrittenRejection::Named(Named::Support(support)) => Rejection::Support(support),

@@ -4,11 +4,9 @@ use std::ops::Deref;
 
 use serde::Serialize;
 
-use super::{
-    Budget, MOST_STRANGE, MOST_WEIGHT, Params, ReduceWhen, Reduction, SHAPE_CAP, TailModel, TailSize, Weight,
-};
+use super::list::Kind;
+use super::{MOST_STRANGE, Params, ReduceWhen, Reduction, TailModel};
 use crate::error::ParamsError;
-use crate::params::rejection::Rejection;
 
 /// Parameters that passed [`Params::check`]. Whoever fits many models with the same ones checks them once:
 ///
@@ -56,114 +54,49 @@ impl Deref for CheckedParams {
 }
 
 impl Params {
-    /// Every rule about parameters.
+    /// Every rule about parameters: the ranges of the list ([`Params::LIST`]), and what goes together.
     pub fn check(&self) -> Result<CheckedParams, ParamsError> {
-        let fraction = |value: f64| (0.0..=1.0).contains(&value);
-        let positive_fraction = |value: f64| value > 0.0 && value <= 1.0;
-        let positive = |value: f64| value.is_finite() && value > 0.0;
-
-        match self.tail_size {
-            TailSize::Count(count) => rule(count >= 1, "tail_size", count, "must be at least 1")?,
-            TailSize::Fraction(value) => {
-                rule(positive_fraction(value), "tail_size", value, "must be above 0 and at most 1")?;
-            }
-            TailSize::Auto => {}
-        }
-        if let Some(shape) = self.fixed_shape {
-            rule(
-                shape > 0.0 && shape <= SHAPE_CAP,
-                "fixed_shape",
-                shape,
-                "must be above 0 and at most 100000",
-            )?;
-            let weibull = self.tail_model == TailModel::Weibull;
-            rule(weibull, "fixed_shape", shape, "applies to the tail model Weibull alone")?;
-        }
-        let multiplier = self.distance_multiplier;
-        rule(positive(multiplier), "distance_multiplier", multiplier, "must be a positive number")?;
-        let whitening = self.whitening;
-        rule(fraction(whitening), "whitening", whitening, "must be between 0 and 1")?;
-        rule(
-            whitening == 0.0 || self.metric.is_linear(),
-            "whitening",
-            whitening,
-            "applies to the metrics euclidean and cosine alone",
-        )?;
-        rule(fraction(self.smoothing), "smoothing", self.smoothing, "must be between 0 and 1")?;
-        let neighbors = self.smoothing_neighbors;
-        rule(neighbors >= 1, "smoothing_neighbors", neighbors, "must be at least 1, the point itself")?;
-        rule(fraction(self.pooling), "pooling", self.pooling, "must be between 0 and 1")?;
-        let threshold = self.cover_threshold;
-        rule(positive_fraction(threshold), "cover_threshold", threshold, "must be above 0 and at most 1")?;
-        let risk = self.cover_risk;
-        rule(risk.is_finite() && risk >= 0.0, "cover_risk", risk, "must be 0 or a positive number")?;
-        let budget = self.max_extreme_vectors.is_some();
-        rule(risk == 0.0 || !budget, "cover_risk", risk, "goes with a cover threshold, not with a budget")?;
-        match self.max_extreme_vectors {
-            Some(Budget::PerClass(count) | Budget::Total(count)) => {
-                rule(count >= 1, "max_extreme_vectors", count, "must be at least 1")?;
-            }
-            Some(Budget::Ratio(ratio)) => {
-                rule(
-                    positive_fraction(ratio),
-                    "max_extreme_vectors",
-                    ratio,
-                    "must be above 0 and at most 1",
-                )?;
-            }
-            None => {
-                let free = self.reduction == Reduction::SetCover;
-                rule(free, "max_extreme_vectors", "none", "must be set for the reduction WeightedMaxK")?;
-                let always = self.reduce_when == ReduceWhen::Always;
-                rule(always, "max_extreme_vectors", "none", "must be set to reduce when over budget")?;
+        for parameter in Params::LIST {
+            let Some((variant, number)) = (parameter.number)(self) else { continue };
+            let range = parameter.ranges.iter().find(|(name, _)| *name == variant).map(|(_, range)| range);
+            if let Some(range) = range.filter(|range| !range.holds(number)) {
+                let mut rule = range.to_string();
+                if parameter.kind == Kind::AutoOrNumber {
+                    rule = rule.replacen("must be ", "must be \"auto\" or ", 1);
+                }
+                let mut error = ParamsError::new(parameter.name, number, rule);
+                error.variant = variant;
+                return Err(error);
             }
         }
-        rule(self.n_fused >= 1, "n_fused", self.n_fused, "must be at least 1")?;
-        let contrast = self.contrast;
-        rule(
-            contrast.is_finite() && contrast >= 0.0,
-            "contrast",
-            contrast,
-            "must be 0 or a positive number",
-        )?;
-        let weibull = self.tail_model == TailModel::Weibull;
-        rule(contrast == 0.0 || weibull, "contrast", contrast, "applies to the tail model Weibull alone")?;
-        let background = self.background;
-        rule((0.0..=10.0).contains(&background), "background", background, "must be between 0 and 10")?;
-        rule(
-            background == 0.0 || weibull,
-            "background",
-            background,
-            "applies to the tail model Weibull alone",
-        )?;
-        if let Some(recall) = self.search.recall() {
-            rule(recall > 0.0 && recall < 1.0, "recall", recall, "must be above 0 and below 1")?;
-        }
-        self.check_beyond()?;
+        self.check_together()?;
         Ok(CheckedParams(self.clone()))
     }
 
-    /// The rules about what decides beside the support in feature space, and where.
-    fn check_beyond(&self) -> Result<(), ParamsError> {
-        let fraction = |value: f64| (0.0..=1.0).contains(&value);
-        for (name, weight) in [("logit_weight", self.logit_weight), ("probe_weight", self.probe_weight)] {
-            if let Weight::Fixed(weight) = weight {
-                rule(
-                    (0.0..=MOST_WEIGHT).contains(&weight),
-                    name,
-                    weight,
-                    "must be \"auto\" or between 0 and 20",
-                )?;
-            }
+    /// The rules that one number alone does not tell.
+    fn check_together(&self) -> Result<(), ParamsError> {
+        let weibull = self.tail_model == TailModel::Weibull;
+        let weibull_alone = "applies to the tail model Weibull alone";
+        if let Some(shape) = self.fixed_shape {
+            rule(weibull, "fixed_shape", shape, weibull_alone)?;
         }
-        let rejection = self.rejection_threshold.value();
-        if let Rejection::Support(support) = self.rejection_threshold {
-            rule(support.is_finite(), "rejection_threshold", support, "must be a finite support")?;
-        } else {
-            rule(fraction(rejection), "rejection_threshold", rejection, "must be between 0 and 1")?;
+        rule(self.contrast == 0.0 || weibull, "contrast", self.contrast, weibull_alone)?;
+        rule(self.background == 0.0 || weibull, "background", self.background, weibull_alone)?;
+        rule(
+            self.whitening == 0.0 || self.metric.is_linear(),
+            "whitening",
+            self.whitening,
+            "applies to the metrics euclidean and cosine alone",
+        )?;
+        let unlimited = self.max_extreme_vectors.is_none();
+        let risk = self.cover_risk;
+        rule(risk == 0.0 || unlimited, "cover_risk", risk, "goes with a cover threshold, not with a budget")?;
+        if unlimited {
+            let free = self.reduction == Reduction::SetCover;
+            rule(free, "max_extreme_vectors", "none", "must be set for the reduction WeightedMaxK")?;
+            let always = self.reduce_when == ReduceWhen::Always;
+            rule(always, "max_extreme_vectors", "none", "must be set to reduce when over budget")?;
         }
-        let confidence = self.confidence;
-        rule((0.0..1.0).contains(&confidence), "confidence", confidence, "must be at least 0 and below 1")?;
         let [a, b] = self.strangers;
         let possible = (MOST_STRANGE..=1.0).contains(&a) && (1.0..=1.0 / MOST_STRANGE).contains(&b);
         rule(
@@ -171,8 +104,7 @@ impl Params {
             "strangers",
             format!("[{a}, {b}]"),
             "must be two numbers, the first from 0.01 to 1, the second from 1 to 100",
-        )?;
-        Ok(())
+        )
     }
 }
 
@@ -183,12 +115,14 @@ fn rule(
     value: impl std::fmt::Display,
     rule: &'static str,
 ) -> Result<(), ParamsError> {
-    if holds { Ok(()) } else { Err(ParamsError { name, value: value.to_string(), rule }) }
+    if holds { Ok(()) } else { Err(ParamsError::new(name, value, rule)) }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::params::rejection::Rejection;
+    use crate::params::{Budget, TailSize, Weight};
     use evmachine_engine::metric::Metric;
     use evmachine_engine::search::Search;
 
@@ -226,8 +160,8 @@ mod tests {
             ("rejection_threshold", Params { rejection_threshold: Rejection::Support(f64::NAN), ..base() }),
             ("confidence", Params { confidence: 1.0, ..base() }),
             ("confidence", Params { confidence: -0.1, ..base() }),
-            ("recall", Params { search: Search::Approximate(1.0), ..base() }),
-            ("recall", Params { search: Search::Approximate(f64::NAN), ..base() }),
+            ("search", Params { search: Search::Approximate(1.0), ..base() }),
+            ("search", Params { search: Search::Approximate(f64::NAN), ..base() }),
             ("strangers", Params { strangers: [0.0, 1.0], ..base() }),
             ("strangers", Params { strangers: [0.5, 0.5], ..base() }),
         ];

@@ -48,18 +48,18 @@ pub struct Membership {
 /// them see features alike.
 ///
 /// ```
-/// use evmachine::{Evm, Features, Grouping, Labels, Params, Run};
+/// use evmachine::{Evm, Features, Grouping, Labels, Params};
 ///
 /// let features = Features::new(vec![0.0, 0.1, 0.2, 5.0, 5.1, 5.2], 1)?;
 /// let labels = Labels::new(["low", "low", "low", "high", "high", "high"])?;
 /// let (evm, _) = Evm::fit(&Params::default(), &features, &labels)?;
 ///
-/// let mut groups = Grouping::new(&Run::new(), &evm, 0)?;
-/// let first = groups.add(&Run::new(), &evm, &Features::new(vec![20.0, 40.0], 1)?)?;
-/// let later = groups.add(&Run::new(), &evm, &Features::new(vec![20.05], 1)?)?;
+/// let mut groups = Grouping::new(&evm, 0)?;
+/// let first = groups.add(&evm, &Features::new(vec![20.0, 40.0], 1)?)?;
+/// let later = groups.add(&evm, &Features::new(vec![20.05], 1)?)?;
 /// assert_eq!(later[0].group, first[0].group);
 /// groups.close(first[0].group);
-/// let last = groups.add(&Run::new(), &evm, &Features::new(vec![20.05], 1)?)?;
+/// let last = groups.add(&evm, &Features::new(vec![20.05], 1)?)?;
 /// assert_eq!(last[0].group, 2, "nothing joins a group that is closed");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -84,7 +84,12 @@ impl std::fmt::Debug for Grouping {
 
 impl Grouping {
     /// No group yet; the first that is founded gets the number `first`.
-    pub fn new(run: &Run<'_>, model: &Evm, first: u64) -> Result<Self, PoolError> {
+    pub fn new(model: &Evm, first: u64) -> Result<Self, PoolError> {
+        Self::new_with(&Run::new(), model, first)
+    }
+
+    /// As [`new`](Self::new), watched and sized by `run`.
+    pub fn new_with(run: &Run<'_>, model: &Evm, first: u64) -> Result<Self, PoolError> {
         let cells = Cells::new(model.machine.params.metric.clone(), model.machine.dimensions);
         Ok(Self { cells, spread: spread(run, model)?, next: first })
     }
@@ -128,7 +133,12 @@ impl Grouping {
 
     /// Puts each sample into one group, founding groups where there are none to join. Costs the distances to the
     /// exemplars near it, and for those that join none the distances to the extreme vectors and to each other.
-    pub fn add(
+    pub fn add(&mut self, model: &Evm, samples: &Features<'_>) -> Result<Vec<Membership>, PoolError> {
+        self.add_with(&Run::new(), model, samples)
+    }
+
+    /// As [`add`](Self::add), watched and sized by `run`.
+    pub fn add_with(
         &mut self,
         run: &Run<'_>,
         model: &Evm,

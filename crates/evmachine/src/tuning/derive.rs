@@ -5,7 +5,7 @@
 use rayon::prelude::*;
 use thiserror::Error;
 
-use crate::cover::Target;
+use crate::cover::KeptCount;
 use crate::error::{ParamsError, RunError, ends_with_run};
 use crate::machine::choose::Originals;
 use crate::machine::class::ClassModel;
@@ -120,8 +120,8 @@ impl TailFits {
             class.tail_size = *size;
             class.psi = fits.iter().map(|psi| PsiModel { scale: psi.scale * factor, ..*psi }).collect();
         }
-        let reduces = match Target::new(&params, model.machine.points_held()) {
-            Target::Threshold(threshold) => threshold < 1.0,
+        let reduces = match KeptCount::new(&params, model.machine.points_held()) {
+            KeptCount::Threshold(threshold) => threshold < 1.0,
             budget => {
                 let met = budget.is_met(model.machine.classes.iter().map(ClassModel::len));
                 !(met && params.reduce_when == ReduceWhen::OverBudget)

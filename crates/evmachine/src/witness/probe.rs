@@ -42,11 +42,11 @@ const WATCHED: usize = 128 * BLOCK;
 /// A linear classifier: logits `W x + b` of a standardised row x.
 ///
 /// ```
-/// use evmachine::{Features, Labels, Metric, Probe, Run};
+/// use evmachine::{Features, Labels, Metric, Probe};
 ///
 /// let features = Features::new(vec![0.0, 0.1, 0.2, 5.0, 5.1, 5.2], 1)?;
 /// let labels = Labels::new(["low", "low", "low", "high", "high", "high"])?;
-/// let probe = Probe::fit_at(&Run::new(), &Metric::Euclidean, &features, &labels, 0.01)?;
+/// let probe = Probe::fit_at(&Metric::Euclidean, &features, &labels, 0.01)?;
 /// let logits = probe.logits(&Features::new(vec![4.9], 1)?)?;
 /// assert!(logits[1] > logits[0]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -75,7 +75,12 @@ pub(crate) struct Classed<'a> {
 impl Probe {
     /// Fits with the penalty that serves held-out rows best, one in five of each class. Where no class has two rows, nothing
     /// can be held out, and the penalty is 0.01.
-    pub fn fit(
+    pub fn fit(metric: &Metric, features: &Features<'_>, labels: &Labels) -> Result<Self, FitError> {
+        Self::fit_with(&Run::new(), metric, features, labels)
+    }
+
+    /// As [`fit`](Self::fit), watched and sized by `run`.
+    pub fn fit_with(
         run: &Run<'_>,
         metric: &Metric,
         features: &Features<'_>,
@@ -95,6 +100,16 @@ impl Probe {
 
     /// Fits with a given penalty on the squared weights, above 0 and finite.
     pub fn fit_at(
+        metric: &Metric,
+        features: &Features<'_>,
+        labels: &Labels,
+        penalty: f64,
+    ) -> Result<Self, FitError> {
+        Self::fit_at_with(&Run::new(), metric, features, labels, penalty)
+    }
+
+    /// As [`fit_at`](Self::fit_at), watched and sized by `run`.
+    pub fn fit_at_with(
         run: &Run<'_>,
         metric: &Metric,
         features: &Features<'_>,
@@ -103,7 +118,7 @@ impl Probe {
     ) -> Result<Self, FitError> {
         if !(penalty > 0.0 && penalty.is_finite()) {
             let rule = "it must be above 0 and finite";
-            return Err(ParamsError { name: "penalty", value: penalty.to_string(), rule }.into());
+            return Err(ParamsError::new("penalty", penalty, rule).into());
         }
         Self::fitted(metric, features, labels, |data| {
             let all: Vec<usize> = (0..data.points.len()).collect();

@@ -379,7 +379,7 @@ fn a_device_that_fails_half_way_leaves_nothing_half_done() {
         work(&Run::new().device(&counting));
         counting.calls.into_inner()
     };
-    let count = calls(&|run| drop(first.updated(run, &more, &more_labels).unwrap()));
+    let count = calls(&|run| drop(first.updated_with(run, &more, &more_labels).unwrap()));
     assert!(count >= 3, "tails, refit and cover: {count}");
     for fails_at in 0..count {
         let failing = Failing::new(fails_at, false);

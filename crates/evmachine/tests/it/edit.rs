@@ -249,7 +249,7 @@ fn a_model_with_witnesses_and_a_threshold_follows_every_edit() {
         Edit::Ignore { rows: vec![row(3)] },
     ];
     for edit in edits {
-        let (edited, report) = evm.edited(&Run::new(), &edit).unwrap();
+        let (edited, report) = evm.edited_with(&Run::new(), &edit).unwrap();
         let loaded = Evm::from_bytes(&edited.to_bytes().unwrap()).unwrap();
         assert!(loaded == edited, "{edit:?}");
         let names: Vec<&str> = edited.classes().map(|class| class.name).collect();

@@ -19,11 +19,11 @@ proptest! {
             prop_assert!(why.classes[0].probability >= why.classes[1].probability);
             for class in &why.classes {
                 let size = evm.classes().nth(class.class).unwrap().extreme_vectors;
-                prop_assert_eq!(class.speakers.len(), k.min(size));
-                let mean = class.speakers.iter().map(|speaker| speaker.psi).sum::<f64>() / class.speakers.len() as f64;
+                prop_assert_eq!(class.extreme_vectors.len(), k.min(size));
+                let mean = class.extreme_vectors.iter().map(|speaker| speaker.psi).sum::<f64>() / class.extreme_vectors.len() as f64;
                 prop_assert!((mean - class.probability).abs() < 1e-9);
-                prop_assert!(class.speakers.is_sorted_by(|a, b| a.psi >= b.psi));
-                for speaker in &class.speakers {
+                prop_assert!(class.extreme_vectors.is_sorted_by(|a, b| a.psi >= b.psi));
+                for speaker in &class.extreme_vectors {
                     let vector = evm.extreme_vectors().nth(speaker.extreme_vector).unwrap();
                     prop_assert_eq!(vector.class, class.class);
                     prop_assert_eq!(vector.source, speaker.source);

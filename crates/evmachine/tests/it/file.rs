@@ -2,7 +2,7 @@
 
 use crate::common::{any_params, any_set};
 use evmachine::{
-    Basis, Budget, Decision, Evm, FeatureError, Features, FormatError, Labels, Metric, Params, Refit,
+    Basis, Budget, Decision, Evm, FeatureError, Features, FormatError, Labels, Metric, Params, Prior, Refit,
     Rejection, Search, Shares, TailMemory, TailSize, Weight,
 };
 use proptest::prelude::*;
@@ -54,7 +54,7 @@ proptest! {
             prop_assert_eq!(&saved(&evm).unwrap(), &evm);
         }
         let budget = Params { max_extreme_vectors: Some(Budget::Ratio(0.5)), ..params.clone() };
-        if evm.reduce(&budget).is_ok() {
+        if evm.reduce(&budget.cover()).is_ok() {
             prop_assert_eq!(&saved(&evm).unwrap(), &evm);
         }
         while evm.classes().len() > 2 {
@@ -318,6 +318,31 @@ fn a_built_in_metric_cannot_be_replaced() {
     ));
 }
 
+#[derive(Debug)]
+struct Scaled(f32);
+
+impl evmachine::Distance for Scaled {
+    fn name(&self) -> &'static str {
+        "m"
+    }
+    fn distance(&self, a: &[f32], b: &[f32]) -> f32 {
+        self.0 * a.iter().zip(b).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max)
+    }
+}
+
+#[test]
+fn another_metric_of_the_same_name_is_found_out() {
+    let features = Features::new(vec![0.0, 0.1, 0.2, 5.0, 5.1, 5.3], 1).unwrap();
+    let labels = Labels::new(["low", "low", "low", "high", "high", "high"]).unwrap();
+    let params = Params { metric: Metric::custom(Scaled(1.0)), ..Params::default() };
+    let (evm, _) = Evm::fit(&params, &features, &labels).unwrap();
+    let bytes = evm.to_bytes().unwrap();
+    assert_eq!(Evm::from_bytes_with_metric(&bytes, Metric::custom(Scaled(1.0))).unwrap(), evm);
+    let error = Evm::from_bytes_with_metric(&bytes, Metric::custom(Scaled(2.0))).unwrap_err();
+    assert!(matches!(error, FormatError::MetricDiffers { .. }), "{error}");
+    assert!(error.to_string().contains("another metric that is called \"custom:m\" too"), "{error}");
+}
+
 /// A file of every released version of the format stays here and must keep loading.
 /// Metadata of a file, and the names of its tensors.
 fn header(bytes: &[u8]) -> (serde_json::Value, Vec<String>) {
@@ -410,7 +435,7 @@ fn files_of_every_version_keep_loading() {
     let said: Vec<Option<&str>> =
         decisions.iter().map(|decision| decision.class().map(|class| evm.class_name(class))).collect();
     assert_eq!(said, [Some("dots"), Some("diamonds"), Some("stars"), None, Some("stars")]);
-    let known = evm.probability_known(decisions[4].score(), 0.5).unwrap().unwrap();
+    let known = evm.probability_known(decisions[4].score(), Prior::EVEN).unwrap();
     assert!((known - 0.419_477_388_6).abs() < 1e-6, "{known}");
 
     // That of version 1 with an ignored sample, values to fill in, and the extreme vector of the diamonds set aside that spoke above.

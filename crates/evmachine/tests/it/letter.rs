@@ -56,7 +56,7 @@ fn weibull_as_in_the_paper() {
     assert_near(accuracy(&half, &letter), 0.9366, 0.006, "accuracy at 0.5");
 
     // Reducing the full model is the same choice as reducing while training.
-    evm.reduce(&paper()).unwrap();
+    evm.reduce(&paper().cover()).unwrap();
     let sources = |evm: &Evm| evm.extreme_vectors().map(|vector| vector.source).collect::<Vec<_>>();
     assert_eq!(sources(&evm), sources(&half));
 }
@@ -86,7 +86,7 @@ fn budgets_are_met_exactly_and_keep_most_of_the_accuracy() {
     ] {
         for reduction in [Reduction::SetCover, Reduction::WeightedMaxK] {
             let mut evm = full.clone();
-            evm.reduce(&Params { max_extreme_vectors: Some(budget), reduction, ..paper() }).unwrap();
+            evm.reduce(&Params { max_extreme_vectors: Some(budget), reduction, ..paper() }.cover()).unwrap();
             assert_eq!(evm.extreme_vector_count(), expected, "{budget:?} {reduction:?}");
             let accuracy = accuracy(&evm, &letter);
             assert!(accuracy > at_least, "{budget:?} {reduction:?}: {accuracy}");

@@ -30,6 +30,7 @@ mod file;
 mod golden;
 mod laws;
 mod letter;
+mod parameters;
 mod pool;
 mod probe;
 mod promise;

@@ -182,9 +182,9 @@ fn by_group(memberships: &[Membership]) -> BTreeMap<u64, Vec<usize>> {
 fn groups_are_clumps_and_later_samples_join_them() {
     let (evm, stream) = world();
     let run = Run::new();
-    let mut grouping = Grouping::new(&run, &evm, 10).unwrap();
+    let mut grouping = Grouping::new_with(&run, &evm, 10).unwrap();
     let clumps = stream.part(0..60);
-    let memberships = grouping.add(&run, &evm, &clumps).unwrap();
+    let memberships = grouping.add_with(&run, &evm, &clumps).unwrap();
     let groups = by_group(&memberships);
     assert_eq!(groups.keys().copied().min(), Some(10));
     assert_eq!((grouping.len(), grouping.next_group()), (groups.len(), 10 + groups.len() as u64));
@@ -196,20 +196,20 @@ fn groups_are_clumps_and_later_samples_join_them() {
     assert!(groups.values().map(Vec::len).max() >= Some(15), "{groups:?}");
 
     // What comes again joins the group that it is in; a group that is closed takes in nothing.
-    let again = grouping.add(&run, &evm, &stream.part(0..1)).unwrap()[0];
+    let again = grouping.add_with(&run, &evm, &stream.part(0..1)).unwrap()[0];
     assert!(again.founded.is_none() && groups.contains_key(&again.group));
     assert!(grouping.close(again.group) && !grouping.close(again.group));
-    let other = grouping.add(&run, &evm, &stream.part(0..1)).unwrap()[0];
+    let other = grouping.add_with(&run, &evm, &stream.part(0..1)).unwrap()[0];
     assert_ne!(other.group, again.group);
 
     // Taken up from their exemplars, groups go on as they were.
     let founders: Vec<usize> = (0..60).filter(|&row| memberships[row].founded.is_some()).collect();
     let numbers: Vec<u64> = founders.iter().map(|&row| memberships[row].group).collect();
     let radii: Vec<f32> = founders.iter().filter_map(|&row| memberships[row].founded).collect();
-    let mut resumed = Grouping::new(&run, &evm, 0).unwrap();
+    let mut resumed = Grouping::new_with(&run, &evm, 0).unwrap();
     resumed.resume(&evm, &clumps.select(&founders), &numbers, &radii).unwrap();
     assert_eq!(resumed.next_group(), 10 + groups.len() as u64);
-    let same = resumed.add(&run, &evm, &clumps).unwrap();
+    let same = resumed.add_with(&run, &evm, &clumps).unwrap();
     for (row, (old, new)) in memberships.iter().zip(&same).enumerate() {
         assert_eq!((old.group, old.distance, None), (new.group, new.distance, new.founded), "row {row}");
     }
@@ -224,8 +224,8 @@ fn groups_are_the_same_for_any_number_of_threads() {
     let groups = |threads: usize| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
         pool.install(|| {
-            let mut grouping = Grouping::new(&Run::new(), &evm, 0).unwrap();
-            grouping.add(&Run::new(), &evm, &cloud).unwrap()
+            let mut grouping = Grouping::new_with(&Run::new(), &evm, 0).unwrap();
+            grouping.add_with(&Run::new(), &evm, &cloud).unwrap()
         })
     };
     let one = groups(1);
@@ -247,10 +247,10 @@ fn numbers_that_end_and_models_of_another_shape_are_errors() {
     };
     let (one, four) = (fit(1), fit(4));
     let run = Run::new();
-    let mut groups = Grouping::new(&run, &four, u64::MAX).unwrap();
+    let mut groups = Grouping::new_with(&run, &four, u64::MAX).unwrap();
     let wanted = PoolError::Run(RunError::Features(FeatureError::Dimensions { expected: 4, found: 1 }));
-    assert_eq!(groups.add(&run, &one, &samples), Err(wanted));
+    assert_eq!(groups.add_with(&run, &one, &samples), Err(wanted));
     let far = Features::new(vec![900.0; 4], 4).unwrap();
-    assert_eq!(groups.add(&run, &four, &far), Err(PoolError::NumbersEnd));
+    assert_eq!(groups.add_with(&run, &four, &far), Err(PoolError::NumbersEnd));
     assert!(groups.is_empty());
 }

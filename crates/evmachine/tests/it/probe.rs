@@ -19,7 +19,8 @@ fn logits_are_those_of_scikit_learn() {
     let golden: Golden = serde_json::from_str(include_str!("../golden/probe.json")).unwrap();
     let features = Features::new(golden.rows, 6).unwrap();
     let labels = Labels::new(golden.classes.iter().map(u32::to_string)).unwrap();
-    let probe = Probe::fit_at(&Run::new(), &Metric::Euclidean, &features, &labels, golden.penalty).unwrap();
+    let probe =
+        Probe::fit_at_with(&Run::new(), &Metric::Euclidean, &features, &labels, golden.penalty).unwrap();
     let first: Vec<usize> = (0..20).collect();
     let found = probe.logits(&features.select(&first)).unwrap();
     for (found, expected) in found.iter().zip(&golden.logits) {
@@ -40,7 +41,7 @@ fn it_is_the_same_for_any_number_of_threads() {
     let (features, labels) = data::read().unwrap();
     let rows: Vec<usize> = (0..3_000).collect();
     let (features, labels) = (features.select(&rows), labels.select(&rows));
-    let fit = || Probe::fit(&Run::new(), &Metric::Euclidean, &features, &labels).unwrap();
+    let fit = || Probe::fit_with(&Run::new(), &Metric::Euclidean, &features, &labels).unwrap();
     let pool = |threads| rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
     let (one, three) = (pool(1).install(fit), pool(3).install(fit));
     assert_eq!(one, three);
@@ -60,11 +61,11 @@ fn it_is_the_same_for_any_number_of_threads() {
 fn what_cannot_be_fitted_is_named() {
     let features = Features::new(vec![1.0, 2.0, 3.0], 1).unwrap();
     let one = Labels::new(["a", "a", "a"]).unwrap();
-    let error = Probe::fit(&Run::new(), &Metric::Euclidean, &features, &one).unwrap_err();
+    let error = Probe::fit_with(&Run::new(), &Metric::Euclidean, &features, &one).unwrap_err();
     assert!(matches!(error, FitError::OneClass { .. }), "{error}");
     let constant = Features::new(vec![1.0; 8], 2).unwrap();
     let two = Labels::new(["a", "b", "a", "b"]).unwrap();
-    let probe = Probe::fit(&Run::new(), &Metric::Euclidean, &constant, &two).unwrap();
+    let probe = Probe::fit_with(&Run::new(), &Metric::Euclidean, &constant, &two).unwrap();
     assert!(probe.logits(&constant).unwrap().iter().all(|logit| logit.is_finite()));
     assert!(probe.logits(&features).is_err(), "other columns");
 }
@@ -75,7 +76,7 @@ fn a_penalty_is_above_zero_and_finite() {
     let labels = Labels::new(["low", "low", "high", "high"]).unwrap();
     for penalty in [f64::NAN, -1.0, 0.0, f64::INFINITY] {
         let refused =
-            Probe::fit_at(&Run::new(), &Metric::Euclidean, &features, &labels, penalty).unwrap_err();
+            Probe::fit_at_with(&Run::new(), &Metric::Euclidean, &features, &labels, penalty).unwrap_err();
         let said = format!("penalty = {penalty}: it must be above 0 and finite");
         assert_eq!(refused.to_string(), said);
     }

@@ -1,6 +1,8 @@
 //! Thresholds keep what they promise: on rows that nobody learned, at sizes on either side of where rows are held out for good.
 
-use evmachine::{Basis, CalibrateError, Edit, Evm, Features, Labels, Metric, Params, Rejection, TailSize};
+use evmachine::{
+    Basis, CalibrateError, Edit, Evm, Features, Labels, Metric, Params, Prior, Rejection, TailSize,
+};
 
 /// Classes around drawn centres.
 struct Source {
@@ -176,7 +178,7 @@ fn the_promise_holds_after_updates_edits_forgetting_and_reduction() {
         edited.edit(&Edit::Unlearn { rows }).unwrap();
         mean[1] += rejected(&edited, &queries) / draws as f64;
         let mut reduced = evm.clone();
-        reduced.reduce(&Params { cover_threshold: 0.9, ..params.clone() }).unwrap();
+        reduced.reduce(&Params { cover_threshold: 0.9, ..params.clone() }.cover()).unwrap();
         assert!(reduced.extreme_vector_count() < evm.extreme_vector_count());
         mean[2] += rejected(&reduced, &queries) / draws as f64;
         let mut fewer = evm.clone();
@@ -268,10 +270,7 @@ fn strangers_are_counted_and_too_few_are_refused() {
     evm.update(&more, &names).unwrap();
     let accepted = 1.0 - rejected(&evm, &given);
     assert!(accepted <= 0.05 && accepted > 0.045, "{accepted}");
-    assert_eq!(
-        evm.probability_known(evm.decide(&given).unwrap()[0].score(), 2.0).unwrap_err(),
-        CalibrateError::Prior { prior: 2.0 }
-    );
+    assert_eq!(Prior::new(2.0), Err(CalibrateError::Prior { prior: 2.0 }));
 }
 
 #[test]

@@ -60,7 +60,10 @@ fn every_long_call_stops_and_changes_nothing() {
             changed.calibrate_unknowns_with(&run, &queries),
             Err(CalibrateError::Run(RunError::Stopped))
         );
-        assert_eq!(changed.reduce_with(&run, &Params::default()), Err(ReduceError::Run(RunError::Stopped)));
+        assert_eq!(
+            changed.reduce_with(&run, &Params::default().cover()),
+            Err(ReduceError::Run(RunError::Stopped))
+        );
         assert_eq!(changed.forget_class_with(&run, "a"), Err(ForgetError::Run(RunError::Stopped)));
         assert_eq!(changed.update_with(&run, &features, &labels), Err(FitError::Run(RunError::Stopped)));
         assert_eq!(changed, evm);
@@ -79,10 +82,10 @@ fn every_long_call_stops_and_changes_nothing() {
     let fits = TailFits::new(&Run::new(), &whole, &base).unwrap();
     let smaller = Params { cover_threshold: 0.5, ..base };
     assert_eq!(fits.derive(&run, &whole, &smaller, &features), Err(DeriveError::Run(RunError::Stopped)));
-    let probe = Probe::fit_at(&Run::new(), &Metric::Euclidean, &features, &labels, 0.01).unwrap();
+    let probe = Probe::fit_at_with(&Run::new(), &Metric::Euclidean, &features, &labels, 0.01).unwrap();
     assert_eq!(probe.logits_with(&run, &queries), Err(RunError::Stopped));
     assert_eq!(
-        Probe::fit(&run, &Metric::Euclidean, &features, &labels),
+        Probe::fit_with(&run, &Metric::Euclidean, &features, &labels),
         Err(FitError::Run(RunError::Stopped))
     );
 }

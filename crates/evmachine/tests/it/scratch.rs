@@ -232,3 +232,28 @@ fn a_folder_is_for_one_run_of_one_process() {
     );
     assert!(!above.path().join("nowhere").exists());
 }
+
+#[test]
+fn whatever_result_is_missing_is_found_again() {
+    let above = tempfile::tempdir().unwrap();
+    let (features, labels) = drawn(2_500, 6, 5);
+    let params = Params { tail_size: TailSize::Count(30), ..Params::paper() };
+    let expected = Evm::fit(&params, &features, &labels).unwrap().0.to_bytes().unwrap();
+    let path = above.path().join("scratch");
+    let folder = ScratchFolder::open(&path).unwrap();
+    folder.begin("this run", false).unwrap();
+    let run = Run::new().memory(1 << 18).scratch(&folder);
+    let fit = || Evm::fit_with(&run, &params, &features, &labels).unwrap().0.to_bytes().unwrap();
+    assert_eq!(fit(), expected);
+    let results = || {
+        let names = std::fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path());
+        names.filter(|path| path.to_string_lossy().ends_with(".evmachine")).collect::<Vec<_>>()
+    };
+    let all = results();
+    assert!(all.iter().any(|path| path.to_string_lossy().contains("tails-")), "{all:?}");
+    for gone in all {
+        std::fs::remove_file(&gone).unwrap();
+        assert_eq!(fit(), expected, "without {}", gone.display());
+        assert!(gone.exists());
+    }
+}

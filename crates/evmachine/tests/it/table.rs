@@ -30,7 +30,7 @@ proptest! {
         let queries: Vec<f32> = set.features.values().iter().map(|value| value + 0.3).collect();
         let queries = Features::new(queries, set.features.columns()).unwrap();
         let table = DistanceTable::measure(&Run::new(), base.machine(), &queries).unwrap();
-        let measured = table.for_each_query(derived.machine(), |_, scores| derived.decision(scores)).unwrap();
+        let measured = table.map_queries(derived.machine(), |_, scores| derived.decision(scores)).unwrap();
         prop_assert_eq!(measured, trained.decide(&queries).unwrap());
     }
 

@@ -1,7 +1,8 @@
 //! Promises about mistakes, and what probabilities mean.
 
 use evmachine::{
-    Basis, CalibrateError, Evm, FeatureError, Features, Labels, Metric, Params, Rejection, Run, RunError,
+    Basis, CalibrateError, Evm, FeatureError, Features, Labels, Metric, Params, Prior, Rejection, Run,
+    RunError,
 };
 
 use crate::data;
@@ -105,11 +106,11 @@ fn probabilities_hold_on_rows_that_nobody_saw() {
     let (test, names) = letters("", 1, 3);
     let (evm, _) = Evm::fit(&Params::robust(), &features, &labels).unwrap();
     let rows = evm
-        .for_each_query(&Run::new(), &test, |row, scores| {
+        .map_queries(&Run::new(), &test, |row, scores| {
             let decision = evm.decision(scores);
             let probabilities = evm.class_probabilities(scores).unwrap();
             assert!((probabilities.iter().sum::<f64>() - 1.0).abs() < 1e-9);
-            let known = evm.probability_known(decision.score(), 0.5).unwrap().unwrap();
+            let known = evm.probability_known(decision.score(), Prior::EVEN).unwrap();
             let truth = evm.class_index(names.name(row));
             (truth, decision.best(), probabilities[decision.best()], known, decision.score())
         })

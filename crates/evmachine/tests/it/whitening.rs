@@ -237,7 +237,7 @@ fn the_matrix_is_that_of_the_first_batch_whatever_comes_after() {
         assert_eq!(groups.iter().map(|suggestion| suggestion.group.len()).sum::<usize>(), all.len());
 
         evm.forget_class("0").unwrap();
-        evm.reduce(&Params { cover_threshold: 0.3, ..params.clone() }).unwrap();
+        evm.reduce(&Params { cover_threshold: 0.3, ..params.clone() }.cover()).unwrap();
         assert_eq!(evm.whitening_matrix(), first);
         let loaded = Evm::from_bytes(&evm.to_bytes().unwrap()).unwrap();
         assert_eq!(loaded.decide(&set.features).unwrap(), evm.decide(&set.features).unwrap());

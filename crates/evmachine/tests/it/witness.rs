@@ -53,13 +53,13 @@ fn witnesses_name_at_least_as_well_and_say_what_they_said() {
     let few: Vec<usize> = (0..50).collect();
     for why in heard.explain(&test.features.select(&few), 12).unwrap() {
         let total = |said: Testimony| said.features + said.logits + said.probe;
-        let supports: Vec<f64> = why.classes.iter().map(|class| total(class.testimony.unwrap())).collect();
+        let supports: Vec<f64> = why.classes.iter().map(|class| total(class.witnesses.unwrap())).collect();
         assert!(
             supports.windows(2).all(|pair| pair[0] >= pair[1] - 1e-9),
             "classes stand best first: {supports:?}"
         );
     }
-    assert!(alone.explain(&test.features.select(&few), 1).unwrap()[0].classes[0].testimony.is_none());
+    assert!(alone.explain(&test.features.select(&few), 1).unwrap()[0].classes[0].witnesses.is_none());
 }
 
 #[test]
@@ -70,7 +70,7 @@ fn weights_of_zero_are_the_machine_alone_bit_for_bit() {
     let evm = train.fit(&zero);
     let calibrated = train.fit(&Params { rejection_threshold: Rejection::FalseUnknown(0.05), ..zero });
     let queries = embedding(100, 4).features;
-    let scores = |evm: &Evm| evm.for_each_query(&Run::new(), &queries, |_, scores| scores.to_vec()).unwrap();
+    let scores = |evm: &Evm| evm.map_queries(&Run::new(), &queries, |_, scores| scores.to_vec()).unwrap();
     assert_eq!(scores(&evm), scores(&calibrated));
     assert_eq!(evm.extreme_vectors().collect::<Vec<_>>(), calibrated.extreme_vectors().collect::<Vec<_>>());
 }
@@ -115,7 +115,7 @@ fn a_class_that_comes_later_is_named_and_one_that_goes_is_gone() {
         evm.forget_class("class 3").unwrap();
         assert_eq!(evm.classes().len(), 11);
         assert!(accuracy(&evm, &part(&test, 8, 12)) > accuracies[accuracies.len() - 1] - 0.05);
-        evm.reduce(&Params { max_extreme_vectors: Some(Budget::PerClass(10)), ..params }).unwrap();
+        evm.reduce(&Params { max_extreme_vectors: Some(Budget::PerClass(10)), ..params }.cover()).unwrap();
         assert_eq!(evm.extreme_vector_count(), 110);
         assert!(accuracy(&evm, &part(&test, 0, 3)) > 0.6);
     }

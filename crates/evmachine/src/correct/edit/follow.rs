@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::moves::Row;
+use super::moves::MovingRow;
 use super::{Edit, Editor};
 use crate::error::EditError;
 use crate::heldout::sample::{NewRow, Role};
@@ -186,7 +186,8 @@ impl Editor<'_> {
         let points = machine.machine.query_points(&features)?;
         let rows = points.gather(&all);
         let rows = rows.chunks_exact(features.columns()).zip(&raw);
-        let rows = rows.map(|(vector, (_, source, _))| Row { vector: vector.to_vec(), source: *source });
+        let rows =
+            rows.map(|(vector, (_, source, _))| MovingRow { vector: vector.to_vec(), source: *source });
         let name = self.model.machine.classes[class].name.clone();
         machine.insert(self.run, &name, &rows.collect::<Vec<_>>())
     }
@@ -194,7 +195,7 @@ impl Editor<'_> {
 
 impl Evm {
     /// Adds rows that are ready for the metric to a class, which may be new.
-    fn insert(&mut self, run: &Run<'_>, class: &str, rows: &[Row]) -> Result<(), EditError> {
+    fn insert(&mut self, run: &Run<'_>, class: &str, rows: &[MovingRow]) -> Result<(), EditError> {
         let mut editor = Editor::new(run, self);
         editor.join(class, rows)?;
         *self = editor.model;

@@ -19,18 +19,20 @@ pub(super) enum Place {
 }
 
 /// A row on its way.
-pub(super) struct Row {
+pub(super) struct MovingRow {
     pub(super) vector: Vec<f32>,
     pub(super) source: u64,
 }
 
 impl Editor<'_> {
     /// Takes rows out of their place.
-    pub(super) fn take(&mut self, from: Place, positions: &[usize]) -> Vec<Row> {
+    pub(super) fn take(&mut self, from: Place, positions: &[usize]) -> Vec<MovingRow> {
         let d = self.model.machine.dimensions;
-        let rows = |vectors: &[f32], sources: &[u64]| -> Vec<Row> {
-            let row =
-                |&at: &usize| Row { vector: vectors[at * d..(at + 1) * d].to_vec(), source: sources[at] };
+        let rows = |vectors: &[f32], sources: &[u64]| -> Vec<MovingRow> {
+            let row = |&at: &usize| MovingRow {
+                vector: vectors[at * d..(at + 1) * d].to_vec(),
+                source: sources[at],
+            };
             positions.iter().map(row).collect()
         };
         if positions.is_empty() {
@@ -66,7 +68,11 @@ impl Editor<'_> {
     }
 
     /// Has the classes that rows concern lose them as negatives.
-    pub(super) fn go(&mut self, rows: &[Row], apart: Vec<Range<usize>>) -> Result<(), EditError> {
+    pub(super) fn lose_negatives(
+        &mut self,
+        rows: &[MovingRow],
+        apart: Vec<Range<usize>>,
+    ) -> Result<(), EditError> {
         let vectors = vectors_of(rows);
         let moving = Moving::new(&self.model.machine, &vectors, apart);
         self.report.refitted +=
@@ -75,7 +81,11 @@ impl Editor<'_> {
     }
 
     /// Has the classes that rows concern gain them as negatives.
-    pub(super) fn come(&mut self, rows: &[Row], apart: Vec<Range<usize>>) -> Result<(), EditError> {
+    pub(super) fn gain_negatives(
+        &mut self,
+        rows: &[MovingRow],
+        apart: Vec<Range<usize>>,
+    ) -> Result<(), EditError> {
         self.model.machine.have_company(rows.len());
         let vectors = vectors_of(rows);
         let moving = Moving::new(&self.model.machine, &vectors, apart);
@@ -84,7 +94,7 @@ impl Editor<'_> {
         Ok(())
     }
 
-    pub(super) fn become_ignored(&mut self, rows: &[Row]) {
+    pub(super) fn become_ignored(&mut self, rows: &[MovingRow]) {
         let ignored = Arc::make_mut(&mut self.model.machine.ignored);
         for row in rows {
             ignored.push(&row.vector, row.source);
@@ -93,7 +103,7 @@ impl Editor<'_> {
     }
 
     /// Adds rows to a class, fits them, and has it choose its extreme vectors.
-    pub(super) fn put(&mut self, class: usize, rows: &[Row]) -> Result<(), RunError> {
+    pub(super) fn add_to_class(&mut self, class: usize, rows: &[MovingRow]) -> Result<(), RunError> {
         let model = &mut self.model;
         let d = model.machine.dimensions;
         let new_size = model.machine.tail_size_of_new()(
@@ -154,7 +164,7 @@ pub(super) fn positions_at(found: &[(Place, usize, u64)], wanted: Place) -> Vec<
     found.iter().filter(|(place, _, _)| *place == wanted).map(|(_, position, _)| *position).collect()
 }
 
-fn vectors_of(rows: &[Row]) -> Vec<f32> {
+fn vectors_of(rows: &[MovingRow]) -> Vec<f32> {
     rows.iter().flat_map(|row| &row.vector).copied().collect()
 }
 

@@ -5,10 +5,10 @@
 //! of the row without its own extreme vector is kept.
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use super::Data;
 use crate::calibrate::rows::{Verdict, sharpness};
+use crate::clock::Clock;
 use crate::error::FitError;
 use crate::heldout::sample::{NewRow, Role, Sample};
 use crate::input::holdout::Folds;
@@ -26,7 +26,7 @@ const FOLDS: usize = 10;
 pub(super) fn fit(data: &Data<'_>, params: CheckedParams) -> Result<(Evm, Report), FitError> {
     let all: Vec<usize> = (0..data.labels.len()).collect();
     let (mut model, mut report) = data.learn(data.run, params, (&all, &[]))?;
-    let clock = Instant::now();
+    let clock = Clock::start();
     let folds = Folds::new(data.labels.ids(), data.class_count(), FOLDS);
     report.held_out = folds.rows().len();
     if report.held_out == 0 {
@@ -122,8 +122,8 @@ impl Data<'_> {
         for Trial { machine, held, .. } in trials {
             let own = self.truth(held);
             let features = self.features.select(held);
-            let said = machine
-                .for_each_query(run, &features, |row, scores| machine.verdict(scores, own[row], 1.0))?;
+            let said =
+                machine.map_queries(run, &features, |row, scores| machine.verdict(scores, own[row], 1.0))?;
             supports.extend(machine.supports(run, &features, None)?);
             truth.extend(own);
             verdicts.extend(said);

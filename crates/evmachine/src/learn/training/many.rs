@@ -1,9 +1,9 @@
 //! Many rows: a part of them is held out for good, and one fit is all it takes.
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use super::{Data, FEW_FOR_ONE_FIT};
+use crate::clock::Clock;
 use crate::error::FitError;
 use crate::heldout::sample::{NewRow, Role, Sample};
 use crate::input::holdout::Division;
@@ -24,7 +24,7 @@ pub(super) fn fit(data: &Data<'_>, params: CheckedParams) -> Result<(Evm, Report
         division.learn_choosing();
     }
     let (mut model, mut report) = data.learn(data.run, params, (&division.learned, &[]))?;
-    let clock = Instant::now();
+    let clock = Clock::start();
     report.held_out = division.choosing.len() + division.calibrating.len();
     match choice {
         Some(choice) => data.hear(&mut model, &division, choice)?,

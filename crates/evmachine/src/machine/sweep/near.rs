@@ -10,12 +10,12 @@ use std::ops::Range;
 use rayon::prelude::*;
 use serde::Serialize;
 
-use super::Part;
+use super::SweptVectors;
 use crate::error::RunError;
 use crate::machine::Machine;
 use crate::machine::score::{ClassScore, score};
-use crate::machine::support::{Estimates, Scratch, Search, keep_largest};
-use evmachine_engine::cells::{Cells, Probe, Visits, lower_bound};
+use crate::machine::support::{Estimates, QueryMemory, SupportSearch, keep_largest};
+use evmachine_engine::cells::{CellChoice, Cells, Visits, lower_bound};
 use evmachine_engine::distance::{LooseRows, RowBlock, Tile};
 use evmachine_engine::features::Features;
 use evmachine_engine::math::spread;
@@ -191,7 +191,7 @@ impl NearVectors {
             .map(|rows| {
                 let block = self.cells.columns().block(&points, rows);
                 let (mut centres, mut ranks, mut probe) =
-                    (Tile::default(), Tile::default(), Probe::default());
+                    (Tile::default(), Tile::default(), CellChoice::default());
                 self.cells.centres().ranks(&block, 0..self.cells.len(), &mut centres)?;
                 self.cells.columns().ranks(&block, 0..self.cells.columns().len(), &mut ranks)?;
                 let tried = rows.iter().enumerate().map(|(at, row)| {
@@ -272,10 +272,10 @@ impl NearVectors {
     }
 
     /// The cell, as a part of the way over all extreme vectors.
-    fn part(&self, cell: usize, fused: usize) -> Part<'_> {
+    fn part(&self, cell: usize, fused: usize) -> SweptVectors<'_> {
         let runs = self.firsts[cell]..self.firsts[cell + 1];
-        Part {
-            search: Search {
+        SweptVectors {
+            search: SupportSearch {
                 curves: &self.curves,
                 estimates: &self.estimates,
                 ranges: &self.runs[runs.clone()],
@@ -301,11 +301,11 @@ impl NearVectors {
         run: &Run<'_>,
         (points, rows): (&Points<'_>, &[usize]),
         fused: usize,
-        mut offer: impl FnMut(usize, &Part<'_>, usize, &[f32], &mut Scratch),
+        mut offer: impl FnMut(usize, &SweptVectors<'_>, usize, &[f32], &mut QueryMemory),
     ) -> Result<(), RunError> {
         let (centres, columns) = (self.cells.centres(), self.cells.columns());
-        let (mut tile, mut scratch) = (Tile::default(), Scratch::default());
-        let (mut probe, mut visits) = (Probe::default(), Visits::new(self.cells.len()));
+        let (mut tile, mut scratch) = (Tile::default(), QueryMemory::default());
+        let (mut probe, mut visits) = (CellChoice::default(), Visits::new(self.cells.len()));
         let (loose, mut block) = (LooseRows::new(columns, points, rows), RowBlock::default());
         centres.ranks(loose.all(), 0..centres.len(), &mut tile)?;
         for row in 0..rows.len() {

@@ -20,7 +20,7 @@ const MANY: usize = 64;
 
 /// The extreme vectors as they were before the edit, and what became of them. Their layout, of which a model has one as soon
 /// as it has answered, serves the edit too, so that an edit of a row does not copy all the others.
-pub(crate) struct Laid<'a> {
+pub(crate) struct LayoutBefore<'a> {
     before: &'a Machine,
     /// By class of the model, its number before.
     numbers: Vec<Option<usize>>,
@@ -28,7 +28,7 @@ pub(crate) struct Laid<'a> {
     gone: Vec<(usize, Vec<f32>)>,
 }
 
-impl<'a> Laid<'a> {
+impl<'a> LayoutBefore<'a> {
     pub(crate) fn new(before: &'a Machine) -> Self {
         Self { before, numbers: (0..before.classes.len()).map(Some).collect(), gone: Vec::new() }
     }
@@ -127,24 +127,24 @@ impl<'a> Laid<'a> {
 }
 
 /// What a model measures margins against, its extreme vectors and ignored samples, laid out.
-pub(crate) struct Here<'a> {
+pub(crate) struct MarginColumns<'a> {
     extreme_vectors: &'a dyn Columns,
     /// By class.
     ranges: Vec<Range<usize>>,
-    gone: Option<Gone>,
+    gone: Option<RemovedRows>,
     ignored: Option<Arc<dyn Columns>>,
     nobody: Vec<Range<usize>>,
 }
 
 /// Rows among the columns that are not there any more.
-struct Gone {
+struct RemovedRows {
     columns: Box<dyn Columns>,
     /// By class of the model, those that were its own.
     own: Vec<Range<usize>>,
 }
 
-impl<'a> Here<'a> {
-    pub(crate) fn new(model: &'a Machine, laid: Option<&Laid<'a>>) -> Self {
+impl<'a> MarginColumns<'a> {
+    pub(crate) fn new(model: &'a Machine, laid: Option<&LayoutBefore<'a>>) -> Self {
         let nobody = vec![0..0; model.classes.len()];
         let ignored = model.ignored.columns(&model.params.metric, model.dimensions);
         match laid.filter(|laid| laid.gone.len() < MANY) {
@@ -157,7 +157,7 @@ impl<'a> Here<'a> {
                 Self {
                     extreme_vectors: laid.before.columns(),
                     ranges: laid.numbers.iter().map(range).collect(),
-                    gone: Gone::new(laid),
+                    gone: RemovedRows::new(laid),
                     ignored,
                     nobody,
                 }
@@ -202,8 +202,8 @@ impl<'a> Here<'a> {
     }
 }
 
-impl Gone {
-    fn new(laid: &Laid<'_>) -> Option<Self> {
+impl RemovedRows {
+    fn new(laid: &LayoutBefore<'_>) -> Option<Self> {
         if laid.gone.is_empty() {
             return None;
         }

@@ -48,12 +48,12 @@ fn main() {
     let run = Run::new();
     let folder = std::env::temp_dir().join(format!("evmachine-pool-speed-{}", std::process::id()));
     let mut pool = Pool::create(&folder, &evm).unwrap();
-    let mut grouping = Grouping::new(&run, &evm, 0).unwrap();
+    let mut grouping = Grouping::new_with(&run, &evm, 0).unwrap();
     let start = Instant::now();
     for first in (0..rows).step_by(20_000) {
         let samples = random.samples((rows - first).min(20_000), &unknown);
         pool.add(&run, &samples, &[], Which::All).unwrap();
-        grouping.add(&run, &evm, &samples).unwrap();
+        grouping.add_with(&run, &evm, &samples).unwrap();
     }
     println!("{rows} samples of {dimensions} dimensions in {:.1?}", start.elapsed());
     let (mut whole, mut alone) = (Vec::new(), Vec::new());
@@ -63,7 +63,7 @@ fn main() {
         pool.add(&run, &samples, &[], Which::All).unwrap();
         whole.push(start.elapsed());
         let start = Instant::now();
-        grouping.add(&run, &evm, &samples).unwrap();
+        grouping.add_with(&run, &evm, &samples).unwrap();
         alone.push(start.elapsed());
     }
     whole.sort_unstable();

@@ -1,6 +1,8 @@
 //! What people say of samples.
 
-use evmachine::Run;
+use evmachine::{Run, UNKNOWN, class_name};
+use rusqlite::Row;
+use serde::Serialize;
 
 use crate::error::StoreError;
 use crate::events::{EventId, EventKind, NewEvent};
@@ -32,11 +34,42 @@ impl Answer<'_> {
     }
 }
 
+/// A sample that waits no more, and what was said of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct AnsweredAlready {
+    /// The sample.
+    pub sample: SampleId,
+    /// labelled, ignored or discarded.
+    pub state: String,
+    /// The class, where it got one.
+    pub label: Option<String>,
+    /// Who said so, where that was said.
+    pub person: Option<String>,
+}
+
+impl std::fmt::Display for AnsweredAlready {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match &self.label {
+            Some(label) => write!(formatter, "sample {} was named {label:?}", self.sample)?,
+            None => write!(formatter, "sample {} was {}", self.sample, self.state)?,
+        }
+        self.person.iter().try_for_each(|person| write!(formatter, " by {person}"))
+    }
+}
+
 /// What it is said of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Target<'a> {
     /// These samples, answered already or not.
     Samples(&'a [SampleId]),
+    /// These samples, as somebody sees them: all of them must wait, or nothing is answered.
+    Waiting {
+        /// The samples.
+        samples: &'a [SampleId],
+        /// The group that they were shown in, if any: those of its members that are not meant go on to wait in other groups.
+        group: Option<GroupId>,
+    },
     /// The members of a group that wait, but for some, which go on to wait in other groups.
     Group {
         /// The group.
@@ -47,6 +80,14 @@ pub enum Target<'a> {
 }
 
 impl Pool {
+    /// Refuses a name that no class may have, unless the live version has a class of it.
+    pub fn check_name(&mut self, name: &str) -> Result<(), StoreError> {
+        if name == UNKNOWN || self.live()?.class_index(name).is_none() {
+            class_name::check(name)?;
+        }
+        Ok(())
+    }
+
     /// Takes an answer, and returns its event and how many samples it is about. A later answer to a sample replaces an earlier
     /// one, until a version that learned from it is live.
     pub fn answer(
@@ -56,13 +97,10 @@ impl Pool {
         answer: Answer<'_>,
         person: Option<&str>,
     ) -> Result<(EventId, usize), StoreError> {
-        if answer == Answer::Label("") {
-            return Err(StoreError::EmptyName);
+        let live = self.live()?;
+        if let Answer::Label(name) = answer {
+            self.check_name(name)?;
         }
-        let live = match target {
-            Target::Group { except, .. } if !except.is_empty() => Some(self.live()?),
-            _ => None,
-        };
         self.write(|write| {
             let (samples, left) = write.resolve(target)?;
             write.refuse_learned(&samples)?;
@@ -70,13 +108,13 @@ impl Pool {
             let event = NewEvent { label, ..NewEvent::new(answer.kind(), person) };
             let event = write.append(&event, &samples)?;
             write.follow_events(&samples)?;
-            if let Target::Group { group, .. } = *target {
+            if let Target::Group { group, .. } | Target::Waiting { group: Some(group), .. } = *target {
                 write.mark_handed(group)?;
             }
-            if let Some(live) = live
-                && !left.is_empty()
-            {
+            if !left.is_empty() {
+                let before = write.sketch(&left, &[])?;
                 write.move_to_groups(run, &live, &left)?;
+                write.keep_arrangement(event, before)?;
             }
             Ok((event, samples.len()))
         })
@@ -92,15 +130,18 @@ impl Write<'_> {
                     let found = self.find("SELECT 1 FROM samples WHERE number = ?", [sample], |_| Ok(()))?;
                     found.ok_or(StoreError::NoSample { sample })?;
                 }
-                let mut samples = samples.to_vec();
-                samples.sort_unstable();
-                samples.dedup();
-                (samples, Vec::new())
+                (in_order(samples), Vec::new())
+            }
+            Target::Waiting { samples, group } => {
+                let samples = in_order(samples);
+                self.refuse_answered_already(&samples)?;
+                let members = group.map_or(Ok(Vec::new()), |group| self.waiting_members(group))?;
+                let left = members.into_iter().filter(|member| samples.binary_search(member).is_err());
+                let left = left.collect();
+                (samples, left)
             }
             Target::Group { group, except } => {
-                let query =
-                    "SELECT number FROM samples WHERE group_number = ? AND state = 'waiting' ORDER BY number";
-                let members: Vec<SampleId> = self.list(query, [group], |row| row.get(0))?;
+                let members = self.waiting_members(group)?;
                 if members.is_empty() {
                     return Err(StoreError::NoGroup { group });
                 }
@@ -112,4 +153,33 @@ impl Write<'_> {
         };
         if chosen.is_empty() { Err(StoreError::NoSamples) } else { Ok((chosen, left)) }
     }
+
+    /// The members of a group that wait, by number.
+    fn waiting_members(&self, group: GroupId) -> Result<Vec<SampleId>, StoreError> {
+        let query = "SELECT number FROM samples WHERE group_number = ? AND state = 'waiting' ORDER BY number";
+        self.list(query, [group], |row| row.get(0))
+    }
+
+    /// Whoever answered first has answered.
+    fn refuse_answered_already(&self, samples: &[SampleId]) -> Result<(), StoreError> {
+        let mut answered = Vec::new();
+        for &sample in samples {
+            let query = "SELECT state, label FROM samples WHERE number = ?";
+            let read = |row: &Row<'_>| Ok((row.get::<_, String>(0)?, row.get(1)?));
+            let (state, label) = self.find(query, [sample], read)?.ok_or(StoreError::NoSample { sample })?;
+            if state != "waiting" {
+                let person = self.answered_by(sample)?;
+                answered.push(AnsweredAlready { sample, state, label, person });
+            }
+        }
+        let meant = samples.len();
+        if answered.is_empty() { Ok(()) } else { Err(StoreError::AnsweredAlready { answered, meant }) }
+    }
+}
+
+fn in_order(samples: &[SampleId]) -> Vec<SampleId> {
+    let mut samples = samples.to_vec();
+    samples.sort_unstable();
+    samples.dedup();
+    samples
 }

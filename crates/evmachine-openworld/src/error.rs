@@ -2,8 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use evmachine::{EditError, FeatureError, FitError, FormatError, NamesError, PoolError, RunError};
+use evmachine::{
+    ClassNameError, EditError, FeatureError, FitError, FormatError, NamesError, PoolError, RunError,
+};
 
+use crate::answers::AnsweredAlready;
 use crate::events::{EventId, EventKind};
 use crate::groups::GroupId;
 use crate::samples::SampleId;
@@ -82,6 +85,14 @@ pub enum StoreError {
         /// Which.
         path: PathBuf,
     },
+    /// A name that would found a class, and is close to one that is known.
+    #[error("{name:?} is no class yet; is {} meant?", .known.join(" or "))]
+    Slip {
+        /// The name.
+        name: String,
+        /// Classes and labels that are close to it, the nearest first.
+        known: Vec<String>,
+    },
     /// No sample of that number.
     #[error("the pool has no sample {sample}")]
     NoSample {
@@ -96,6 +107,14 @@ pub enum StoreError {
     NoGroup {
         /// The number asked for.
         group: GroupId,
+    },
+    /// Samples that were to be answered as they were seen, and that somebody has answered meanwhile.
+    #[error("{} of {meant} samples were answered meanwhile: {}", answered.len(), listed(answered))]
+    AnsweredAlready {
+        /// Those that wait no more.
+        answered: Vec<AnsweredAlready>,
+        /// How many were to be answered.
+        meant: usize,
     },
     /// An exception that is not of the group.
     #[error("sample {sample} is not in group {group}")]
@@ -150,6 +169,14 @@ pub enum StoreError {
         /// What it did.
         kind: EventKind,
     },
+    /// Groups are arranged back from the last change to the first.
+    #[error("event {event} ({kind}) cannot be undone: its groups were changed since; undo that first")]
+    RearrangedSince {
+        /// The number asked for.
+        event: EventId,
+        /// What it did.
+        kind: EventKind,
+    },
     /// No version of that name.
     #[error("the pool has no version {name:?}; `status` lists them")]
     NoVersion {
@@ -177,6 +204,12 @@ pub enum StoreError {
     /// Samples were answered, or versions changed, while the model learned.
     #[error("the pool was changed by somebody else meanwhile; try again")]
     ChangedMeanwhile,
+    /// Work on the pool ended in a panic; its transaction was taken back.
+    #[error("the work on the pool failed in a way that nobody foresaw; nothing was changed")]
+    Panicked,
+    /// Whoever works on the pool has ended.
+    #[error("the pool is closed")]
+    Ended,
     /// An identifier of another sample.
     #[error("row {row}: the id {id:?} belongs to sample {sample} already, which has other features")]
     DuplicateId {
@@ -226,6 +259,17 @@ pub enum StoreError {
     /// An empty class name.
     #[error("the name of a class cannot be empty")]
     EmptyName,
+    /// A name that no class may have.
+    #[error(transparent)]
+    ClassName(#[from] ClassNameError),
+    /// The folder was removed, or another one put in its place.
+    #[error(
+        "{} is not the pool that was opened: it was removed or replaced while it was in use; restore it from a backup and start anew", path.display()
+    )]
+    Gone {
+        /// The folder.
+        path: PathBuf,
+    },
     /// The samples do not suit the model.
     #[error(transparent)]
     Features(#[from] FeatureError),
@@ -252,6 +296,15 @@ pub enum StoreError {
         /// What.
         detail: String,
     },
+}
+
+/// Samples that are named in a sentence.
+const LISTED: usize = 3;
+
+fn listed(answered: &[AnsweredAlready]) -> String {
+    let said: Vec<String> = answered.iter().take(LISTED).map(ToString::to_string).collect();
+    let more = answered.len().saturating_sub(LISTED);
+    said.join("; ") + &if more > 0 { format!("; and {more} more") } else { String::new() }
 }
 
 impl StoreError {

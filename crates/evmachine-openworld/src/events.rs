@@ -35,12 +35,18 @@ pub enum EventKind {
     Edited,
     /// Another version is live.
     Promoted,
+    /// A group was parted.
+    Split,
+    /// Groups were put together.
+    Merged,
+    /// A group was put off.
+    Skipped,
     /// Another event is not in force any more.
     Undone,
 }
 
 impl EventKind {
-    const ALL: [Self; 8] = [
+    const ALL: [Self; 11] = [
         Self::Labelled,
         Self::Ignored,
         Self::Discarded,
@@ -48,6 +54,9 @@ impl EventKind {
         Self::Updated,
         Self::Edited,
         Self::Promoted,
+        Self::Split,
+        Self::Merged,
+        Self::Skipped,
         Self::Undone,
     ];
 
@@ -60,6 +69,9 @@ impl EventKind {
             Self::Updated => "updated",
             Self::Edited => "edited",
             Self::Promoted => "promoted",
+            Self::Split => "split",
+            Self::Merged => "merged",
+            Self::Skipped => "skipped",
             Self::Undone => "undone",
         }
     }
@@ -68,8 +80,14 @@ impl EventKind {
         Self::ALL.into_iter().find(|kind| kind.name() == name).ok_or(rusqlite::Error::InvalidQuery)
     }
 
-    fn changes_live(self) -> bool {
+    /// Whether it says which version is live.
+    pub fn changes_live(self) -> bool {
         matches!(self, Self::Updated | Self::Edited | Self::Promoted)
+    }
+
+    /// Whether it says only how samples lie in groups.
+    pub(crate) fn arranges(self) -> bool {
+        matches!(self, Self::Split | Self::Merged | Self::Skipped)
     }
 }
 
@@ -159,6 +177,19 @@ impl Pool {
     ) -> Result<(EventId, EventId), StoreError> {
         self.write(|write| write.undo(event, person))
     }
+
+    /// The last event in force that is no undoing and leaves the live version as it is; with a name, the last of that person.
+    pub fn last_answer(&self, person: Option<&str>) -> Result<Option<EventId>, StoreError> {
+        let query = "SELECT number FROM events WHERE kind NOT IN ('undone', 'updated', 'edited', 'promoted') \
+                     AND (?1 IS NULL OR person = ?1) AND number NOT IN (SELECT event FROM undone) \
+                     ORDER BY number DESC LIMIT 1";
+        Ok(self.list(query, [person], |row| row.get(0))?.pop())
+    }
+
+    /// What undoing an event would take back, or bring back: the kind of the event at the end of a chain of undoings.
+    pub fn undoes(&mut self, event: EventId) -> Result<EventKind, StoreError> {
+        self.write(|write| write.root(event).map(|(_, kind)| kind))
+    }
 }
 
 impl Write<'_> {
@@ -200,25 +231,27 @@ impl Write<'_> {
             Some(event) => event,
             None => self.find(last, [], |row| row.get(0))?.ok_or(StoreError::NothingToUndo)?,
         };
-        let in_force = "SELECT number NOT IN (SELECT event FROM undone) FROM events WHERE number = ?";
-        match self.find(in_force, [event], |row| row.get(0))? {
-            None => return Err(StoreError::NoEvent { event }),
-            Some(false) => return Err(StoreError::AlreadyUndone { event }),
-            Some(true) => {}
+        if !self.is_in_force(event)? {
+            return Err(StoreError::AlreadyUndone { event });
         }
-        let (root, kind, comes_back) = self.root(event)?;
-        if kind.changes_live() {
-            self.turn_live(root, kind, comes_back)?;
-        }
+        let (root, kind) = self.root(event)?;
         let samples: Vec<SampleId> =
             self.list("SELECT sample FROM event_samples WHERE event = ?", [root], |row| row.get(0))?;
-        if !kind.changes_live() {
+        if !kind.changes_live() && !kind.arranges() {
             self.refuse_learned(&samples)?;
         }
         let target = Some(event);
         let undoing = self.append(&NewEvent { target, ..NewEvent::new(EventKind::Undone, person) }, &[])?;
-        self.set_in_force(event, false)?;
+        let was_in_force = self.is_in_force(root)?;
+        self.follow_undoing(event)?;
+        let comes_back = self.is_in_force(root)?;
+        if kind.changes_live() && comes_back != was_in_force {
+            self.turn_live(root, kind, comes_back)?;
+        }
         if !kind.changes_live() {
+            if comes_back != was_in_force {
+                self.turn_arrangement(root, kind, comes_back)?;
+            }
             self.follow_events(&samples)?;
             // Groups that were answered may wait again.
             self.groups = None;
@@ -226,17 +259,22 @@ impl Write<'_> {
         Ok((event, undoing))
     }
 
-    /// The event that is no undoing at the end of a chain of them, and whether it comes into force if the first is undone.
-    fn root(&self, event: EventId) -> Result<(EventId, EventKind, bool), StoreError> {
-        let (mut at, mut comes_back) = (event, false);
+    fn is_in_force(&self, event: EventId) -> Result<bool, StoreError> {
+        let query = "SELECT number NOT IN (SELECT event FROM undone) FROM events WHERE number = ?";
+        self.find(query, [event], |row| row.get(0))?.ok_or(StoreError::NoEvent { event })
+    }
+
+    /// The event that is no undoing at the end of a chain of them.
+    fn root(&self, event: EventId) -> Result<(EventId, EventKind), StoreError> {
+        let mut at = event;
         loop {
             let read = |row: &Row<'_>| {
                 Ok((EventKind::read(&row.get::<_, String>(0)?)?, row.get::<_, Option<EventId>>(1)?))
             };
             let found = self.find("SELECT kind, target FROM events WHERE number = ?", [at], read)?;
             match found.ok_or(StoreError::NoEvent { event: at })? {
-                (EventKind::Undone, Some(target)) => (at, comes_back) = (target, !comes_back),
-                (kind, _) => return Ok((at, kind, comes_back)),
+                (EventKind::Undone, Some(target)) => at = target,
+                (kind, _) => return Ok((at, kind)),
             }
         }
     }
@@ -255,19 +293,25 @@ impl Write<'_> {
         self.set_names(&to.live, to.previous.as_deref())
     }
 
-    /// Sets whether an event is in force, and with it those that it undoes.
-    fn set_in_force(&self, event: EventId, in_force: bool) -> Result<(), StoreError> {
-        let (mut at, mut in_force) = (Some(event), in_force);
+    /// Has an event that was just undone follow, and what it undid in turn: an event may be undone by several, and is in force if none of
+    /// these is.
+    fn follow_undoing(&self, event: EventId) -> Result<(), StoreError> {
+        let mut at = Some(event);
         while let Some(event) = at {
+            let undoes = "SELECT 1 FROM events WHERE kind = 'undone' AND target = ? \
+                          AND number NOT IN (SELECT event FROM undone) LIMIT 1";
+            let in_force = self.find(undoes, [event], |_| Ok(()))?.is_none();
             let statement = if in_force {
                 "DELETE FROM undone WHERE event = ?"
             } else {
-                "INSERT INTO undone (event) VALUES (?)"
+                "INSERT INTO undone (event) VALUES (?) ON CONFLICT DO NOTHING"
             };
-            self.execute(statement, [event])?;
+            // Where nothing changes here, nothing changes further on.
+            if self.execute(statement, [event])? == 0 {
+                return Ok(());
+            }
             let target = "SELECT target FROM events WHERE number = ? AND kind = 'undone'";
             at = self.find(target, [event], |row| row.get(0))?;
-            in_force = !in_force;
         }
         Ok(())
     }
@@ -283,6 +327,14 @@ impl Write<'_> {
             State::from_columns(name, row.get(1)?).ok_or(rusqlite::Error::InvalidQuery)
         };
         Ok(self.find(query, [sample], read)?.unwrap_or(State::Waiting))
+    }
+
+    /// Who gave the answer to a sample that is in force.
+    pub(crate) fn answered_by(&self, sample: SampleId) -> Result<Option<String>, StoreError> {
+        let query = "SELECT person FROM event_samples JOIN events ON events.number = event \
+                     WHERE sample = ? AND kind IN ('labelled', 'ignored', 'discarded', 'reopened') \
+                     AND event NOT IN (SELECT event FROM undone) ORDER BY event DESC LIMIT 1";
+        Ok(self.find(query, [sample], |row| row.get(0))?.flatten())
     }
 
     /// Brings the states of samples, and the counts of their groups, up to the events.

@@ -1,11 +1,13 @@
 //! Groups: what a person is shown at once.
 
-use evmachine::{Evm, Features, Run};
-use rusqlite::{Row, params};
+use std::path::Path;
+
+use evmachine::{Evm, Features, Run, finite};
+use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use serde::{Deserialize, Serialize};
 
 use crate::error::StoreError;
-use crate::pool::{Pool, Write, now};
+use crate::pool::{Pool, Write, list, now};
 use crate::samples::{SampleId, vector};
 
 /// Identifies a group. A group that was handed out keeps its number and its members until it is answered.
@@ -30,6 +32,12 @@ pub struct Group {
     pub size: usize,
     /// These, the nearest to the exemplar first; the first of them where so many were asked for.
     pub members: Vec<Member>,
+    /// The numbers of all of them, in that order.
+    #[serde(skip)]
+    pub samples: Vec<SampleId>,
+    /// Who has it before them, for now.
+    #[serde(skip)]
+    pub holder: Option<String>,
 }
 
 /// A known class near a group.
@@ -63,6 +71,9 @@ pub struct Member {
     pub link: Option<String>,
     /// Whether there is a picture to show.
     pub picture: bool,
+    /// Its hash, as [`Picture::hash`](crate::Picture::hash) has it.
+    #[serde(skip)]
+    pub picture_hash: Option<String>,
     /// Distance to the exemplar.
     pub distance: f64,
     /// The class it was decided to be nearest to.
@@ -70,9 +81,6 @@ pub struct Member {
     /// Whether that class is known to be its own.
     pub known: bool,
 }
-
-/// Exemplar, radius, neighbours as JSON, the vector of the exemplar, members that wait.
-type Written = (SampleId, f64, Option<String>, Vec<f32>, usize);
 
 impl Pool {
     /// The next groups to answer. Those that were handed out and not answered come first and as they were, unless only new ones
@@ -115,7 +123,7 @@ impl Pool {
                              ORDER BY skipped LIMIT ?";
                 numbers.extend(write.list(query, [left(&numbers)], number)?);
             }
-            numbers.into_iter().map(|group| write.group(&live, group, members)).collect()
+            write.read_groups(&live, &numbers, members)
         })
     }
 
@@ -129,19 +137,7 @@ impl Pool {
     /// A group that waits for an answer, with so many of its members.
     pub fn group(&mut self, group: GroupId, members: usize) -> Result<Group, StoreError> {
         let live = self.live()?;
-        self.write(|write| write.group(&live, group, members))
-    }
-
-    /// Puts a group off: it comes when all others have.
-    pub fn skip(&mut self, group: GroupId) -> Result<(), StoreError> {
-        self.write(|write| {
-            write.refuse_answered(group)?;
-            write.mark_handed(group)?;
-            let statement =
-                "UPDATE groups SET skipped = (SELECT ifnull(max(skipped), 0) + 1 FROM groups) WHERE number = ?";
-            write.execute(statement, [group])?;
-            Ok(())
-        })
+        self.groups_by_number(&live, &[group], members)?.pop().ok_or(StoreError::NoGroup { group })
     }
 }
 
@@ -164,57 +160,19 @@ impl Write<'_> {
         Ok(())
     }
 
-    pub(crate) fn group(&self, live: &Evm, number: GroupId, members: usize) -> Result<Group, StoreError> {
-        let query = "SELECT exemplar, radius, neighbors, features, waiting FROM groups \
-                     JOIN contents ON contents.number = exemplar WHERE groups.number = ? AND waiting > 0";
-        let read = |row: &Row<'_>| {
-            let vector = vector(row.get_ref(3)?.as_blob()?);
-            let size = row.get::<_, i64>(4)? as usize;
-            Ok((row.get(0)?, row.get(1)?, row.get::<_, Option<String>>(2)?, vector, size))
-        };
-        let found: Option<Written> = self.find(query, [number], read)?;
-        let (exemplar, radius, written, vector, size) = found.ok_or(StoreError::NoGroup { group: number })?;
-        let neighbors = match written.and_then(|written| serde_json::from_str(&written).ok()) {
-            Some(neighbors) => neighbors,
-            None => self.suggest(live, number, vector)?,
-        };
-        let query = "SELECT number, client_id, text, link, picture IS NOT NULL, distance, class, known FROM samples \
-                     JOIN contents USING (number) WHERE group_number = ? AND state = 'waiting' \
-                     ORDER BY distance, number LIMIT ?";
-        let member = |row: &Row<'_>| {
-            Ok(Member {
-                sample: row.get(0)?,
-                id: row.get(1)?,
-                text: row.get(2)?,
-                link: row.get(3)?,
-                picture: row.get(4)?,
-                distance: row.get(5)?,
-                class: row.get(6)?,
-                known: row.get(7)?,
-            })
-        };
-        let limit = i64::try_from(members).unwrap_or(i64::MAX);
-        let members = self.list(query, [number, limit], member)?;
-        Ok(Group { number, exemplar, radius, neighbors, size, members })
-    }
-
-    /// The known classes that come nearest to an exemplar; kept with the group.
-    fn suggest(&self, live: &Evm, group: GroupId, vector: Vec<f32>) -> Result<Vec<Neighbor>, StoreError> {
-        let columns = vector.len();
-        let features = Features::new(vector, columns)?;
-        let (reasons, supports) = (live.explain(&features, SUGGESTED)?, live.class_supports(&features)?);
-        let classes = reasons.iter().flat_map(|reasons| &reasons.classes);
-        let neighbors: Vec<Neighbor> = classes
-            .map(|evidence| Neighbor {
-                class: live.class_name(evidence.class).to_owned(),
-                support: Some(supports[evidence.class].clamp(f64::MIN, f64::MAX)),
-                psi: evidence.probability,
-                distance: evidence.speakers.first().map_or(f64::MAX, |speaker| speaker.distance),
-            })
-            .collect();
-        let written = serde_json::to_string(&neighbors).unwrap_or_default();
-        self.execute("UPDATE groups SET neighbors = ? WHERE number = ?", params![written, group])?;
-        Ok(neighbors)
+    /// Groups that wait, in the order of their numbers in the list; the known classes near them are kept with them.
+    pub(crate) fn read_groups(
+        &self,
+        live: &Evm,
+        numbers: &[GroupId],
+        members: usize,
+    ) -> Result<Vec<Group>, StoreError> {
+        let (groups, looked_for) = read_groups(&self.transaction, self.folder, live, numbers, members)?;
+        for group in groups.iter().filter(|group| looked_for.contains(&group.number)) {
+            let written = serde_json::to_string(&group.neighbors).unwrap_or_default();
+            self.execute("UPDATE groups SET neighbors = ? WHERE number = ?", params![written, group.number])?;
+        }
+        Ok(groups)
     }
 
     /// Counts again what waits in the groups of these samples.
@@ -245,4 +203,107 @@ impl Write<'_> {
         }
         Ok(())
     }
+}
+
+/// What is written of a group: neighbours as JSON, and the vector of the exemplar.
+struct Written {
+    group: Group,
+    neighbors: Option<String>,
+    exemplar: Vec<f32>,
+}
+
+/// Groups that wait, in the order of their numbers in the list, and those whose neighbours were not written and have been looked for.
+/// Changes nothing.
+pub(crate) fn read_groups(
+    database: &Connection,
+    folder: &Path,
+    live: &Evm,
+    numbers: &[GroupId],
+    members: usize,
+) -> Result<(Vec<Group>, Vec<GroupId>), StoreError> {
+    let failed = |error| StoreError::database(folder, error);
+    let mut found: Vec<Written> = Vec::with_capacity(numbers.len());
+    for &number in numbers {
+        found.extend(read_group(database, number, members).map_err(failed)?);
+    }
+    let mut unsuggested: Vec<&mut Written> = Vec::new();
+    for written in &mut found {
+        let neighbors = written.neighbors.as_deref().and_then(|text| serde_json::from_str(text).ok());
+        match neighbors {
+            Some(neighbors) => written.group.neighbors = neighbors,
+            None => unsuggested.push(written),
+        }
+    }
+    let looked_for = unsuggested.iter().map(|written| written.group.number).collect();
+    if !unsuggested.is_empty() {
+        let vectors = unsuggested.iter().flat_map(|written| written.exemplar.iter().copied()).collect();
+        let suggested = suggest(live, vectors)?;
+        for (written, neighbors) in unsuggested.into_iter().zip(suggested) {
+            written.group.neighbors = neighbors;
+        }
+    }
+    Ok((found.into_iter().map(|written| written.group).collect(), looked_for))
+}
+
+fn read_group(
+    database: &Connection,
+    number: GroupId,
+    members: usize,
+) -> Result<Option<Written>, rusqlite::Error> {
+    let query = "SELECT exemplar, radius, neighbors, features, waiting, CASE WHEN held_until > ? THEN holder END FROM groups \
+                 JOIN contents ON contents.number = exemplar WHERE groups.number = ? AND waiting > 0";
+    let mut query = database.prepare_cached(query)?;
+    let read = |row: &Row<'_>| {
+        let group = Group {
+            number,
+            exemplar: row.get(0)?,
+            radius: row.get(1)?,
+            neighbors: Vec::new(),
+            size: row.get::<_, i64>(4)? as usize,
+            members: Vec::new(),
+            samples: Vec::new(),
+            holder: row.get(5)?,
+        };
+        Ok(Written { group, neighbors: row.get(2)?, exemplar: vector(row.get_ref(3)?.as_blob()?) })
+    };
+    let Some(mut written) = query.query_row([now(), number], read).optional()? else { return Ok(None) };
+    let samples =
+        "SELECT number FROM samples WHERE group_number = ? AND state = 'waiting' ORDER BY distance, number";
+    written.group.samples = list(database, samples, [number], |row| row.get(0))?;
+    let query = "SELECT number, client_id, text, link, picture IS NOT NULL, distance, class, known, picture_hash FROM samples \
+                 JOIN contents USING (number) WHERE group_number = ? AND state = 'waiting' \
+                 ORDER BY distance, number LIMIT ?";
+    let member = |row: &Row<'_>| {
+        Ok(Member {
+            sample: row.get(0)?,
+            id: row.get(1)?,
+            text: row.get(2)?,
+            link: row.get(3)?,
+            picture: row.get(4)?,
+            distance: row.get(5)?,
+            class: row.get(6)?,
+            known: row.get(7)?,
+            picture_hash: row.get(8)?,
+        })
+    };
+    let limit = i64::try_from(members).unwrap_or(i64::MAX);
+    written.group.members = list(database, query, [number, limit], member)?;
+    Ok(Some(written))
+}
+
+/// The known classes that come nearest to each of some exemplars, whose vectors follow each other.
+fn suggest(live: &Evm, vectors: Vec<f32>) -> Result<Vec<Vec<Neighbor>>, StoreError> {
+    let features = Features::new(vectors, live.dimensions())?;
+    let (reasons, supports) = (live.explain(&features, SUGGESTED)?, live.class_supports(&features)?);
+    let classes = live.classes().len();
+    let near = reasons.iter().enumerate().map(|(row, reasons)| {
+        let neighbors = reasons.classes.iter().map(|evidence| Neighbor {
+            class: live.class_name(evidence.class).to_owned(),
+            support: Some(finite(supports[row * classes + evidence.class])),
+            psi: evidence.probability,
+            distance: evidence.extreme_vectors.first().map_or(f64::MAX, |speaker| speaker.distance),
+        });
+        neighbors.collect()
+    });
+    Ok(near.collect())
 }

@@ -30,26 +30,34 @@
 //! ```
 
 mod answers;
+mod arrangement;
 mod backup;
 mod check;
 mod error;
 mod events;
 mod groups;
+mod naming;
 mod parting;
+mod picture;
 mod pool;
+mod principal;
+mod queue;
 mod regroup;
 mod samples;
 mod schema;
 mod update;
 mod versions;
 
-pub use answers::{Answer, Target};
+pub use answers::{Answer, AnsweredAlready, Target};
 pub use check::Finding;
 pub use error::StoreError;
 pub use events::{Event, EventId, EventKind};
 pub use groups::{Group, GroupId, Member, Neighbor};
+pub use picture::{LARGEST_PICTURE, Picture};
 pub use pool::{Pool, Status};
-pub use samples::{LARGEST_PICTURE, NewSample, Outcome, Picture, Sample, SampleId, State, Which};
+pub use principal::Plane;
+pub use queue::{NoPlace, QueueAsked, QueuePart, QueuePlace};
+pub use samples::{NewSample, Outcome, Sample, SampleId, State, Which};
 pub use schema::SCHEMA_VERSION;
 pub use update::{Correction, Learned, Lesson, NewVersion, ToLearn};
 pub use versions::Version;

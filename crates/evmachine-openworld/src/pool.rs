@@ -22,6 +22,8 @@ pub struct Pool {
     folder: PathBuf,
     database: Connection,
     dimensions: usize,
+    /// The file that was opened, wherever its name leads later.
+    file: FileIdentity,
     /// The live model, by its hash.
     pub(crate) model: Option<(String, Arc<Evm>)>,
     pub(crate) groups: Option<OpenGroups>,
@@ -102,6 +104,7 @@ impl Pool {
         if !path.is_file() {
             return Err(StoreError::NotAPool { path: folder.to_owned() });
         }
+        let file = FileIdentity::of(&path).map_err(StoreError::io(&path))?;
         let database = schema::open(&path)?;
         let read = |row: &Row<'_>| row.get::<_, String>(0);
         let text = database
@@ -115,6 +118,7 @@ impl Pool {
             folder: folder.to_owned(),
             database,
             dimensions,
+            file,
             model: None,
             groups: None,
             refreshing: None,
@@ -129,6 +133,11 @@ impl Pool {
     /// Dimensions of the vectors.
     pub fn dimensions(&self) -> usize {
         self.dimensions
+    }
+
+    /// Refuses to go on where the folder was removed, or another pool put in its place: what is written to a file without a name is lost.
+    pub fn is_there(&self) -> Result<(), StoreError> {
+        self.file.refuse_other(&self.folder)
     }
 
     /// How it stands.
@@ -195,7 +204,8 @@ impl Pool {
         &mut self,
         work: impl FnOnce(&mut Write<'_>) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        let folder = &self.folder;
+        let (folder, file) = (&self.folder, self.file);
+        file.refuse_other(folder)?;
         let failed = |error| StoreError::database(folder, error);
         let transaction =
             self.database.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
@@ -209,7 +219,37 @@ impl Pool {
         let Write { transaction, groups, .. } = write;
         transaction.commit().map_err(|error| StoreError::database(folder, error))?;
         self.groups = groups;
+        file.refuse_other(folder)?;
         Ok(result)
+    }
+}
+
+/// Which file it is, whatever it is called: device and number where the system has them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct FileIdentity(u64, u64);
+
+impl FileIdentity {
+    /// Whether the database of a folder is still this one.
+    fn refuse_other(self, folder: &Path) -> Result<(), StoreError> {
+        match Self::of(&folder.join(DATABASE)) {
+            Ok(found) if found == self => Ok(()),
+            _ => Err(StoreError::Gone { path: folder.to_owned() }),
+        }
+    }
+
+    fn of(path: &Path) -> Result<Self, std::io::Error> {
+        let found = fs::metadata(path)?;
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::MetadataExt as _;
+            Ok(Self(found.dev(), found.ino()))
+        }
+        #[cfg(not(unix))]
+        {
+            // A file that is open cannot be removed there.
+            let _ = found;
+            Ok(Self(0, 0))
+        }
     }
 }
 
@@ -256,7 +296,7 @@ impl Write<'_> {
     }
 }
 
-fn list<T>(
+pub(crate) fn list<T>(
     database: &Connection,
     query: &str,
     parameters: impl Params,

@@ -111,7 +111,7 @@ impl Write<'_> {
             Some(groups) => groups,
             None => self.open_groups(run, live)?,
         };
-        let memberships = groups.grouping.add(run, live, features)?;
+        let memberships = groups.grouping.add_with(run, live, features)?;
         self.groups = Some(groups);
         self.found(&memberships, numbers)?;
         Ok(memberships)
@@ -200,7 +200,7 @@ impl Write<'_> {
             .find("SELECT value FROM facts WHERE name = 'groups_from'", [], |row| row.get::<_, String>(0))?
             .and_then(|text| text.parse::<GroupId>().ok())
             .unwrap_or(0);
-        let mut grouping = Grouping::new(run, live, next as u64)?;
+        let mut grouping = Grouping::new_with(run, live, next as u64)?;
         let query = "SELECT groups.number, radius, features FROM groups JOIN contents ON contents.number = exemplar \
                      WHERE handed IS NULL AND waiting > 0 AND groups.number > ? ORDER BY groups.number LIMIT ?";
         let mut last = first - 1;
@@ -259,7 +259,7 @@ impl Write<'_> {
             [next.to_string()],
         )?;
         self.groups = Some(OpenGroups {
-            grouping: Grouping::new(run, live, next as u64)?,
+            grouping: Grouping::new_with(run, live, next as u64)?,
             data_version: self.data_version,
         });
         let free = "SELECT samples.number FROM samples JOIN groups ON groups.number = group_number \

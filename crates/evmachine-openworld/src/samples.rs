@@ -8,22 +8,11 @@ use evmachine::{Decision, Evm, Features, Run};
 
 use crate::error::StoreError;
 use crate::groups::GroupId;
+use crate::picture::{LARGEST_PICTURE, Picture};
 use crate::pool::{Pool, Write, now};
 
 /// Identifies a sample, for as long as the pool lives.
 pub type SampleId = i64;
-
-/// Bytes of the largest picture that is kept with a sample.
-pub const LARGEST_PICTURE: usize = 256 << 10;
-
-/// A small picture, as it will be shown.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Picture {
-    /// Such as `image/png`.
-    pub media_type: String,
-    /// The file.
-    pub bytes: Vec<u8>,
-}
 
 /// What may come with the features of a sample, for the person who will look at it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -143,10 +132,13 @@ pub struct Sample {
     /// The picture to show.
     #[serde(skip)]
     pub picture: Option<Picture>,
+    /// Its hash, as [`Picture::hash`] has it.
+    #[serde(skip)]
+    pub picture_hash: Option<String>,
 }
 
 const COLUMNS: &str = "number, client_id, added, state, label, class, ln_probability, support, known, model, group_number, \
-                       text, link, features, media_type, picture";
+                       text, link, features, media_type, picture, picture_hash";
 
 impl Pool {
     /// Takes rows in, each with what `details` says of it; no details at all is fine. All are on the disk when it returns, or on an
@@ -299,6 +291,7 @@ fn read(row: &Row<'_>) -> Result<Sample, rusqlite::Error> {
         link: row.get("link")?,
         features: vector(row.get_ref("features")?.as_blob()?),
         picture,
+        picture_hash: row.get("picture_hash")?,
     })
 }
 
@@ -375,14 +368,16 @@ impl Write<'_> {
             )?;
             let picture = detail.picture.as_ref();
             self.execute(
-                "INSERT INTO contents (number, features, text, link, media_type, picture) VALUES (?, ?, ?, ?, ?, ?)",
+                "INSERT INTO contents (number, features, text, link, media_type, picture, picture_hash) \
+                 VALUES (?, ?, ?, ?, ?, ?, ?)",
                 params![
                     number,
                     blob(features.row(row)),
                     detail.text,
                     detail.link,
                     picture.map(|picture| &picture.media_type),
-                    picture.map(|picture| &picture.bytes)
+                    picture.map(|picture| &picture.bytes),
+                    picture.map(Picture::hash)
                 ],
             )?;
             self.execute(

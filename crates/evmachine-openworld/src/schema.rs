@@ -6,20 +6,26 @@ use std::time::Duration;
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
 use crate::error::StoreError;
+use crate::picture;
 
 /// The schema that this version writes.
-pub const SCHEMA_VERSION: i64 = 3;
+pub const SCHEMA_VERSION: i64 = 4;
 /// Says whose database it is: `EVMp` as a number.
 const APPLICATION: i64 = 0x4556_4d70;
 /// How long one waits for another process that writes.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Steps from schema 1 on: the first leads to schema 2.
-const MIGRATIONS: [&str; 2] = [
+const MIGRATIONS: [&str; 3] = [
     "ALTER TABLE groups ADD COLUMN place INTEGER; ALTER TABLE groups ADD COLUMN skipped INTEGER;",
     // How far a score lies above the threshold is not known of samples until they are decided anew.
     "ALTER TABLE samples RENAME COLUMN support TO score; ALTER TABLE samples ADD COLUMN support REAL;",
+    "ALTER TABLE groups ADD COLUMN holder TEXT; ALTER TABLE groups ADD COLUMN held_until INTEGER; \
+     ALTER TABLE contents ADD COLUMN picture_hash TEXT; \
+     CREATE TABLE arrangements (event INTEGER PRIMARY KEY REFERENCES events (number), content TEXT NOT NULL) STRICT;",
 ];
+/// The schema from which on pictures have hashes.
+const HASHED: i64 = 4;
 
 pub(crate) fn create(path: &Path, dimensions: usize) -> Result<Connection, rusqlite::Error> {
     let mut connection = Connection::open(path)?;
@@ -68,10 +74,25 @@ pub(crate) fn open(path: &Path) -> Result<Connection, StoreError> {
         for step in MIGRATIONS.iter().skip(usize::try_from(found - 1).unwrap_or(0)) {
             transaction.execute_batch(step).map_err(database)?;
         }
+        if found < HASHED {
+            hash_pictures(&transaction).map_err(database)?;
+        }
         transaction.pragma_update(None, "user_version", SCHEMA_VERSION).map_err(database)?;
         transaction.commit().map_err(database)?;
     }
     Ok(connection)
+}
+
+/// Gives pictures the hashes that they would have got when they came; reads each of them once.
+fn hash_pictures(connection: &Connection) -> Result<(), rusqlite::Error> {
+    let mut query = connection.prepare("SELECT number, picture FROM contents WHERE picture IS NOT NULL")?;
+    let mut update = connection.prepare("UPDATE contents SET picture_hash = ? WHERE number = ?")?;
+    let mut rows = query.query([])?;
+    while let Some(row) = rows.next()? {
+        let hash = picture::hash(row.get_ref(1)?.as_blob()?);
+        update.execute((hash, row.get::<_, i64>(0)?))?;
+    }
+    Ok(())
 }
 
 /// A commit has been brought to the disk when it returns, and readers do not wait for writers.
@@ -110,11 +131,15 @@ mod tests {
         let sample = "INSERT INTO samples (number, added, class, ln_probability, support, known, model, group_number, distance) \
                       VALUES (1, 0, 'a', -1.5, -0.25, 0, 'm', 1, 0.5)";
         connection.execute(sample, []).unwrap();
+        let content = "INSERT INTO contents (number, features, media_type, picture) VALUES (1, x'00', 'image/gif', 'GIF89a')";
+        connection.execute(&content.replace("'GIF89a'", "x'474946383961'"), []).unwrap();
         drop(connection);
         let (old, new) = (open(&old).unwrap(), create(&new, 2).unwrap());
         let version: i64 = old.pragma_query_value(None, "user_version", |row| row.get(0)).unwrap();
         assert_eq!(version, SCHEMA_VERSION);
-        for table in ["facts", "models", "names", "groups", "samples", "contents", "events", "undone"] {
+        for table in
+            ["facts", "models", "names", "groups", "samples", "contents", "events", "undone", "arrangements"]
+        {
             assert_eq!(columns(&old, table), columns(&new, table), "{table}");
         }
         let kept: (f64, Option<i64>) = old
@@ -125,5 +150,7 @@ mod tests {
             .query_row("SELECT score, support FROM samples", [], |row| Ok((row.get(0)?, row.get(1)?)))
             .unwrap();
         assert_eq!(sample, (-0.25, None), "how far it lay above the threshold was not kept then");
+        let hash: String = old.query_row("SELECT picture_hash FROM contents", [], |row| row.get(0)).unwrap();
+        assert_eq!(hash, picture::hash(b"GIF89a"));
     }
 }

@@ -24,7 +24,10 @@ CREATE TABLE groups (
     neighbors TEXT,
     -- Where it stands among those that were handed out, and among those that were put off.
     place INTEGER,
-    skipped INTEGER
+    skipped INTEGER,
+    -- Who has it before them, and until when, in seconds since 1970.
+    holder TEXT,
+    held_until INTEGER
 ) STRICT;
 CREATE INDEX groups_to_hand_out ON groups (unknown DESC, waiting DESC, number) WHERE handed IS NULL AND waiting > 0;
 CREATE INDEX groups_handed_out ON groups (handed, number) WHERE handed IS NOT NULL AND waiting > 0;
@@ -56,7 +59,8 @@ CREATE TABLE contents (
     text TEXT,
     link TEXT,
     media_type TEXT,
-    picture BLOB
+    picture BLOB,
+    picture_hash TEXT
 ) STRICT;
 
 CREATE TABLE events (
@@ -85,3 +89,6 @@ CREATE TRIGGER events_are_not_removed BEFORE DELETE ON events
 
 -- Events that are not in force, as it follows from the events of the kind 'undone'.
 CREATE TABLE undone (event INTEGER PRIMARY KEY REFERENCES events (number)) STRICT;
+
+-- How samples lay in groups before and after an event that changed it, as JSON.
+CREATE TABLE arrangements (event INTEGER PRIMARY KEY REFERENCES events (number), content TEXT NOT NULL) STRICT;

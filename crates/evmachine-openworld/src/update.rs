@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use evmachine::{Edit, Evm, Features, Labels, Report, RowNames, Run};
+use evmachine::{Edit, Evm, Features, Labels, Report, RowNames, Run, UNKNOWN, class_name};
 use rusqlite::{Row, params};
 
 use crate::error::StoreError;
@@ -40,8 +40,8 @@ pub struct ToLearn {
 fn teach(
     run: &Run<'_>,
     model: &Evm,
-    strangers: &Part,
-    labelled: &Part,
+    strangers: &LearnedSamples,
+    labelled: &LearnedSamples,
     labels: &Labels,
 ) -> Result<(Evm, Option<Report>), StoreError> {
     let mut model = model.clone();
@@ -61,14 +61,14 @@ fn teach(
 
 /// Samples that are learned together.
 #[derive(Default)]
-struct Part {
+struct LearnedSamples {
     dimensions: usize,
     values: Vec<f32>,
     ids: Vec<String>,
     numbers: Vec<u64>,
 }
 
-impl Part {
+impl LearnedSamples {
     fn is_empty(&self) -> bool {
         self.ids.is_empty()
     }
@@ -102,8 +102,8 @@ pub struct Lesson {
     before: String,
     live: Arc<Evm>,
     batch: Vec<ToLearn>,
-    strangers: Part,
-    labelled: Part,
+    strangers: LearnedSamples,
+    labelled: LearnedSamples,
 }
 
 impl Lesson {
@@ -132,7 +132,7 @@ pub struct Correction {
 impl Correction {
     /// Makes it: as [`Lesson::learn`]. `description` is kept with the event.
     pub fn make(self, run: &Run<'_>, description: String) -> Result<NewVersion, StoreError> {
-        let (model, _) = self.live.edited(run, &self.edit)?;
+        let (model, _) = self.live.edited_with(run, &self.edit)?;
         let version = versions::write(&self.folder, &model)?;
         let learned = Learned { version, event: 0, report: None, ignored: 0 };
         let origin = Origin::Correction(description);
@@ -177,8 +177,12 @@ impl Pool {
         if batch.is_empty() {
             return Err(StoreError::NothingToLearn);
         }
-        let (mut strangers, mut labelled) = (Part::default(), Part::default());
+        let (mut strangers, mut labelled) = (LearnedSamples::default(), LearnedSamples::default());
         for answered in &batch {
+            // A pool of an earlier program may hold it.
+            if answered.label.as_deref() == Some(UNKNOWN) {
+                class_name::check(UNKNOWN)?;
+            }
             let part = if answered.label.is_some() { &mut labelled } else { &mut strangers };
             part.push(self.sample(answered.sample)?);
         }

@@ -23,9 +23,14 @@ export async function openPage(browser, address, view = "queue", options = {}) {
   const errors = [];
   page.on("console", (message) => message.type() === "error" && errors.push(message.text()));
   page.on("pageerror", (error) => errors.push(error.message));
+  // The groups that the page was handed first; null if there were none, or if the page was reloaded before they were read.
+  const handed = page
+    .waitForResponse(/hand-out$/)
+    .then((response) => response.json())
+    .catch(() => null);
   await page.goto(`${address}/#${view}`);
   if (view === "queue") await page.locator("#group .sample").first().waitFor();
-  return { page, errors };
+  return { page, errors, handed };
 }
 
 /** Numbers of samples of the groups in the queue, from top to bottom. */

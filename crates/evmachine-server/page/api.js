@@ -84,8 +84,7 @@ export function change(path, body = {}, method = "POST") {
 }
 
 /** Where an image can have its picture from: an image cannot send a key, so with one the picture is fetched here. */
-export async function pictureSource(sample) {
-  const path = `/v1/samples/${sample}/picture`;
+export async function pictureSource(path) {
   if (!hasKey()) return path;
   return URL.createObjectURL(await (await send("GET", path)).blob());
 }

@@ -24,11 +24,11 @@ export async function explain(what, after) {
     make("h2", { id: "explanation-title" }, found.known ? `Why ${found.class}?` : "Why unknown?"),
     verdict(found),
     carrier(found),
-    nearby(found.ignored_near),
+    nearby(found.ignored),
     table(
       "Classes by their support",
       ["Class", "Support", "Distance"],
-      found.classes.slice(0, MOST_CLASSES).map((known) => [known.name, support(known.support), distance(known.distance)]),
+      found.classes.slice(0, MOST_CLASSES).map((known) => [known.class, support(known.support), distance(known.extreme_vectors[0]?.distance)]),
     ),
     make("div", { class: "dialog-buttons" }, carried ? aside : "", button("Close", () => dialog.close(), { autofocus: true })),
   );
@@ -42,7 +42,7 @@ function verdict({ known, class: name, support: found }) {
 
 function carrier({ known, because, without }) {
   const { row } = because;
-  const origin = [row.id, row.batch, row.time && moment(row.time)].filter(Boolean).join(", ");
+  const origin = [row.id, row.batch_name, row.time && moment(row.time)].filter(Boolean).join(", ");
   const did = known ? "carried it" : "speaks for it most";
   const speaker = make("strong", {}, `Row ${row.number} of ${because.class}`);
   const sentences = [make("p", {}, speaker, origin ? ` (${origin})` : "", ` ${did}, at distance ${distance(because.distance)}.`)];
@@ -55,7 +55,7 @@ function carrier({ known, because, without }) {
 
 function nearby(ignored) {
   if (!ignored) return "";
-  const name = ignored.id ?? `sample ${ignored.number}`;
+  const name = ignored.row.id ?? `sample ${ignored.row.number}`;
   return make("p", {}, `An ignored stranger is near: ${name}, at distance ${distance(ignored.distance)}.`);
 }
 

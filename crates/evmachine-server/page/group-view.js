@@ -2,6 +2,7 @@
 
 import { get } from "./api.js";
 import { button, make } from "./elements.js";
+import { look } from "./look.js";
 import { complain } from "./notices.js";
 import { beyond } from "./queue.js";
 import { faceOf, linkOf } from "./samples.js";
@@ -13,6 +14,7 @@ const MOST_AT_FIRST = 120;
 export function groupView(place, on) {
   let group = null;
   let cards = [];
+  let active = 0;
   let summary = null;
   let slider = null;
   let splitButton = null;
@@ -31,7 +33,8 @@ export function groupView(place, on) {
     const shown = shownOf.get(group) ?? MOST_AT_FIRST;
     cards = group.members.slice(0, shown).map(cardOf);
     summary = make("p", { class: "quiet", id: "group-summary" });
-    const grid = make("ul", { class: "samples", onkeydown: walk, "aria-describedby": "group-summary" }, cards.map((card) => card.node));
+    const isText = cards.some(({ member }) => member.text && !member.picture);
+    const grid = make("ul", { class: isText ? "samples texts" : "samples", onkeydown: walk, "aria-describedby": "group-summary" }, cards.map((card) => card.node));
     place.replaceChildren(
       make("h2", { id: "group-title", tabindex: "-1" }, group.size === 1 ? "1 sample on its own" : `${count(group.size, "sample")} that look alike`),
       summary,
@@ -39,18 +42,42 @@ export function groupView(place, on) {
       grid,
       group.size > cards.length ? button(`Show all ${group.size}`, showAll) : "",
     );
-    cards[0]?.tick.setAttribute("tabindex", "0");
+    activate(0);
     refresh();
   }
 
+  /** A click on what is shown of a sample looks at it; only its box ticks it. */
   function cardOf(member) {
+    const name = sampleName(member);
     const tick = make(
       "button",
-      { type: "button", role: "checkbox", tabindex: "-1", class: "sample", onclick: () => toggle(member) },
-      faceOf(member),
-      make("span", { class: "sample-words" }, make("span", {}, sampleName(member)), make("span", { class: "quiet" }, distance(member.distance))),
+      { type: "button", role: "checkbox", tabindex: "-1", class: "tick", onclick: () => toggle(member), onfocus: () => activate(cardWith(member)) },
+      make("span", { class: "box", "aria-hidden": "true" }),
+      make("span", { class: "sample-name" }, name),
+      make("span", { class: "quiet" }, distance(member.distance)),
     );
-    return { member, tick, node: make("li", {}, tick, linkOf(member)) };
+    const face = make("button", { type: "button", tabindex: "-1", class: "look", "aria-label": `Look at ${name}`, onclick: () => lookAt(cardWith(member)) }, faceOf(member));
+    return { member, tick, node: make("li", {}, make("div", { class: "sample" }, face, tick), linkOf(member)) };
+  }
+
+  function cardWith(member) {
+    return cards.findIndex((card) => card.member === member);
+  }
+
+  /** The sample that keys are for. */
+  function activate(at) {
+    active = Math.max(0, Math.min(at, cards.length - 1));
+    for (const [place, { node, tick }] of cards.entries()) {
+      node.classList.toggle("active", place === active);
+      tick.setAttribute("tabindex", place === active ? "0" : "-1");
+    }
+  }
+
+  function lookAt(at) {
+    if (!cards[at]) return;
+    activate(at);
+    const { member } = cards[at];
+    look(member, { toggle: () => toggle(member), isIn: () => !group.strays.has(member.sample) });
   }
 
   /** The distance of the farthest sample; what the radius allows, as long as it is not here. */
@@ -96,7 +123,9 @@ export function groupView(place, on) {
     if (mine.members.length >= mine.size) return;
     try {
       const { members } = await get(`/v1/groups/${mine.number}`);
-      mine.members = members;
+      // What came to it since was not seen, and is not meant.
+      const own = new Set(mine.samples);
+      mine.members = members.filter(({ sample }) => own.has(sample));
       if (group === mine) readSlider();
     } catch (error) {
       complain(error);
@@ -139,38 +168,33 @@ export function groupView(place, on) {
     return group.members.find((member) => member.sample === group.exemplar) ?? { number: group.exemplar };
   }
 
-  function focused() {
-    return cards.findIndex((card) => card.tick === document.activeElement);
-  }
-
   function walk(event) {
-    const at = focused();
-    if (at < 0) return;
     const columns = Math.max(1, cards.findIndex((card) => card.node.offsetTop > cards[0].node.offsetTop));
-    const steps = { ArrowRight: 1, ArrowLeft: -1, ArrowDown: columns, ArrowUp: -columns, Home: -at, End: cards.length - 1 - at };
+    const steps = { ArrowRight: 1, ArrowLeft: -1, ArrowDown: columns, ArrowUp: -columns, Home: -active, End: cards.length - 1 - active };
     if (!(event.key in steps)) return;
     event.preventDefault();
-    focusCard(at + steps[event.key]);
+    focusCard(active + steps[event.key]);
   }
 
   function focusCard(at) {
-    const card = cards[Math.max(0, Math.min(at, cards.length - 1))];
-    if (!card) return;
-    for (const other of cards) other.tick.setAttribute("tabindex", other === card ? "0" : "-1");
-    card.tick.focus();
+    if (!cards.length) return;
+    activate(at);
+    cards[active].tick.focus();
   }
 
   return {
     show,
     refresh: () => group && refresh(),
-    focusSamples: () => focusCard(Math.max(0, cards.findIndex((card) => card.tick.tabIndex === 0))),
     focusRadius: () => slider?.focus(),
     focusTitle: () => place.querySelector("h2")?.focus({ preventScroll: true }),
-    /** Ticks the sample that has the focus out or in. */
+    /** Goes so many samples on. */
+    walk: (by) => focusCard(active + by),
+    look: () => lookAt(active),
+    /** Ticks the sample that keys are for out or in. */
     tick() {
-      const at = focused();
-      if (at >= 0) toggle(cards[at].member);
-      else this.focusSamples();
+      if (!cards.length) return;
+      focusCard(active);
+      toggle(cards[active].member);
     },
   };
 }

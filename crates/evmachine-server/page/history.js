@@ -10,6 +10,8 @@ import { count, moment, support, version, whole } from "./words.js";
 const EVENTS = 50;
 const COMPARED = 1_000;
 const MOST_DIFFERENCES = 20;
+/** Kinds of events that say which version is live. */
+const LIVE = new Set(["updated", "edited", "promoted"]);
 
 export function historyView(place) {
   const comparison = make("div", { class: "comparison", "aria-live": "polite" });
@@ -96,7 +98,7 @@ export function historyView(place) {
       event.in_force
         ? button("Undo", () => act("/v1/undo", { event: event.number }, `Event ${event.number} is undone.`), {
             "aria-label": `Undo event ${event.number}`,
-            disabled: !can("label"),
+            disabled: !can(LIVE.has(event.kind) ? "admin" : "label"),
           })
         : make("span", { class: "quiet" }, "undone"),
     ]);
@@ -143,6 +145,12 @@ function sentence({ kind, label, samples, target, model }) {
       return `${version(model)} made live`;
     case "edited":
       return `${label}, in ${version(model)}`;
+    case "split":
+      return `${many} split off a group`;
+    case "merged":
+      return `${many} put to another group`;
+    case "skipped":
+      return `a group of ${many} put off`;
     case "undone":
       return `event ${target} undone`;
     default:

@@ -43,7 +43,7 @@ export function listen(currentView) {
   });
 }
 
-const SHOWN = { " ": "Space", ArrowDown: "↓", ArrowUp: "↑" };
+const SHOWN = { " ": "Space", ArrowDown: "↓", ArrowUp: "↑", ArrowLeft: "←", ArrowRight: "→" };
 
 /** The first and the last of many. */
 function shown(keys) {

@@ -1,19 +1,23 @@
 // The queue at work: groups are fetched, shown, and answered by name, ignore, discard and skip; split and merged.
 
 import { answer } from "./answers.js";
-import { get } from "./api.js";
-import { answersGiven, perform } from "./changes.js";
+import { ask, get } from "./api.js";
+import { perform } from "./changes.js";
 import { button, make } from "./elements.js";
 import { groupView } from "./group-view.js";
 import { namingField } from "./naming.js";
 import { complain, say } from "./notices.js";
 import { can, onStanding, standing } from "./pool.js";
 import { queueList } from "./queue-list.js";
-import { beyond, Queue } from "./queue.js";
-import { count, distance, support } from "./words.js";
+import { beyond, meant, Queue, withdraw } from "./queue.js";
+import { sitting } from "./sitting.js";
+import { suggestionList } from "./suggestions.js";
+import { count } from "./words.js";
 
 const FETCHED = 20;
 const FEW = 8;
+/** Groups that can be asked for by their numbers at once. */
+const AT_ONCE = 200;
 
 const queue = new Queue();
 const place = (id) => document.getElementById(id);
@@ -21,7 +25,8 @@ const list = queueList(place("queue-list"), place("queue-foot"), queue, { select
 const view = groupView(place("group"), { split, changed: showTarget });
 const field = namingField(name, "n");
 const target = make("p", { class: "target", "aria-live": "polite" });
-const suggestions = make("div", { class: "suggestions" });
+const suggested = make("div", { class: "suggestions" });
+const suggestions = suggestionList(suggested, (label) => name(label, false), () => (queue.current ? meant(queue.current).length : 0));
 const verbs = make(
   "div",
   { class: "verbs", role: "group", "aria-label": "Verbs" },
@@ -30,12 +35,18 @@ const verbs = make(
   button("Skip", skip, { key: "s", title: "Later" }),
   button("Merge", merge, { key: "m", title: "Mark this group; then merge it with another one" }),
 );
-place("answer").append(target, field.node, suggestions, verbs);
+place("answer").append(target, field.node, suggested, verbs);
+// Notices stand above it where it is at the foot of a narrow screen.
+new ResizeObserver(([{ target: box }]) => {
+  document.documentElement.style.setProperty("--answer-height", `${box.hidden ? 0 : box.offsetHeight}px`);
+}).observe(place("answer"));
 const moreButton = button("More groups", () => more());
 place("queue-foot").after(moreButton);
 
 let shown = null;
 let fetching = null;
+/** Where the queue of the server goes on. */
+let next = null;
 
 function render({ focus } = {}) {
   list();
@@ -44,13 +55,13 @@ function render({ focus } = {}) {
     const held = shown && (document.activeElement === document.body || place("group").contains(document.activeElement));
     shown = queue.current;
     view.show(shown);
-    showSuggestions();
+    suggestions.show(shown);
     if (focus || held) view.focusTitle();
     place("group").scrollTop = 0;
   }
   showTarget();
   showProgress();
-  if (queue.groups.length < FEW) more();
+  if (queue.groups.length < FEW && queue.groupsLeft > queue.groups.length) more();
 }
 
 /** The current group has other members than were shown. */
@@ -63,41 +74,31 @@ function showTarget() {
   const group = queue.current;
   place("answer").hidden = !group;
   if (!group) return;
-  const answered = group.size - group.strays.size;
   const strays = group.strays.size ? `; ${count(group.strays.size, "stray")} will wait` : "";
-  target.textContent = `Your answer goes for ${count(answered, "sample")}${strays}.`;
+  target.textContent = `Your answer goes for ${count(meant(group).length, "sample")}${strays}.`;
 }
 
-function showSuggestions() {
-  const near = (queue.current?.neighbors ?? []).slice(0, 9);
-  const buttons = near.map((neighbor, at) =>
-    make(
-      "button",
-      { type: "button", onclick: () => name(neighbor.class, false), "aria-keyshortcuts": String(at + 1) },
-      make("kbd", { "aria-hidden": "true" }, String(at + 1)),
-      make("span", { class: "name" }, neighbor.class),
-      make("span", { class: "quiet" }, `support ${support(neighbor.support)}, distance ${distance(neighbor.distance)}`),
-    ),
-  );
-  suggestions.replaceChildren(near.length ? make("h3", {}, "Known classes that are near") : "", ...buttons);
-}
-
+/** How much of the pool is answered: the same for all who look, and after a reload. */
 function showProgress() {
-  const given = answersGiven();
-  const left = Math.max(0, queue.labelsLeft);
-  const bar = place("progress");
-  bar.max = Math.max(1, given + left);
-  bar.value = given;
-  const waiting = standing()?.waiting ?? 0;
+  const left = Math.max(0, queue.groupsLeft);
   moreButton.hidden = left <= queue.groups.length;
-  place("progress-words").textContent = `${count(left, "label")} left, ${count(waiting, "sample")} waiting`;
+  const status = standing();
+  if (!status) return;
+  const labelled = Object.values(status.labelled).reduce((sum, many) => sum + many, 0);
+  const answered = labelled + status.ignored + status.discarded;
+  const bar = place("progress");
+  bar.max = Math.max(1, answered + status.waiting);
+  bar.value = answered;
+  bar.title = `${count(answered, "sample")} answered`;
+  place("progress-words").textContent = `${count(left, "group")} left, ${count(status.waiting, "sample")} waiting`;
 }
 
 /** More groups, at the end of the queue. */
 function more() {
-  fetching ??= fetchGroups(FETCHED + queue.groups.length)
+  fetching ??= handOut(next)
     .then((found) => {
-      queue.labelsLeft = found.labels_left;
+      queue.groupsLeft = found.groups_left;
+      next = found.next;
       if (queue.append(found.groups)) render();
       else showProgress();
     })
@@ -108,27 +109,41 @@ function more() {
   return fetching;
 }
 
-/** All groups anew: an update has made them. */
-export async function reload() {
-  try {
-    const found = await fetchGroups(FETCHED);
-    queue.labelsLeft = found.labels_left;
-    queue.replace(found.groups);
-    shown = null;
-    render();
-  } catch (error) {
-    complain(error);
-  }
-}
-
 // When groups were answered, for ever where the server has not said so yet.
 const answeredAt = new Map();
 
-/** The next groups, less those that were answered after the server was asked for them. */
-async function fetchGroups(most) {
+/** Groups behind a place, less those that were answered after the server was asked for them. Who may not answer is shown them alone. */
+async function handOut(after) {
   const asked = performance.now();
-  const found = await get(`/v1/groups?count=${most}`);
+  const where = after === null ? "" : `&after=${after}`;
+  const looked = () => get(`/v1/groups?count=${FETCHED}${where}`);
+  const body = { count: FETCHED, sitting: sitting(), ...(after === null ? {} : { after }) };
+  // A disk that is full keeps nothing for anybody, and is no reason to see nothing.
+  const found = await (can("label") ? ask("/v1/groups/hand-out", body).catch((error) => ([503, 507].includes(error.status) ? looked() : Promise.reject(error))) : looked());
   return { ...found, groups: found.groups.filter(({ number }) => !(answeredAt.get(number) >= asked)) };
+}
+
+/** Brings the queue up to the server's, where others answered or learned; what is being worked on stays. */
+export async function sync() {
+  try {
+    const asked = queue.groups.map((group) => group.number).slice(0, AT_ONCE);
+    const begun = performance.now();
+    const current = queue.current;
+    if (asked.length) {
+      const found = await get(`/v1/groups?numbers=${asked.join(",")}`);
+      // What was done here meanwhile is newer than what was asked for.
+      const old = asked.filter((number) => !(answeredAt.get(number) >= begun));
+      const gone = queue.reconcile(new Set(old), found.groups);
+      queue.groupsLeft = found.groups_left;
+      if (gone.includes(current)) say("Somebody else has answered the group that you looked at; this is the next one.");
+    }
+    next = null;
+    render();
+    if (queue.current === current) suggestions.show(current);
+    await more();
+  } catch (error) {
+    complain(error);
+  }
 }
 
 function select(group) {
@@ -150,9 +165,8 @@ function withGroup(act) {
 /** An answer to the current group, less its strays. */
 function answerGroup(verb, label, isNew) {
   withGroup((group) => {
-    const strays = [...group.strays];
-    const samples = group.size - strays.length;
-    if (!samples) {
+    const samples = meant(group);
+    if (!samples.length) {
       say("All samples are ticked out: there is nothing to answer.");
       return;
     }
@@ -162,25 +176,32 @@ function answerGroup(verb, label, isNew) {
       label,
       isNew,
       samples,
+      group: group.number,
       field,
-      about: () => ({ group: group.number, except: strays }),
       apply() {
         at = queue.remove(group);
         answeredAt.set(group.number, Infinity);
-        queue.labelsLeft -= 1;
+        queue.groupsLeft -= 1;
         render();
       },
       revert() {
         answeredAt.delete(group.number);
         queue.restore(group, at);
-        queue.labelsLeft += 1;
+        queue.groupsLeft += 1;
         render();
       },
       after() {
         answeredAt.set(group.number, performance.now());
-        if (strays.length) more();
+        if (group.strays.size) sync();
       },
-      failed: () => dropIfGone(group),
+      undone: sync,
+      failed() {
+        dropIfGone(group);
+      },
+      taken: (answered) => {
+        if (!withdraw(group, answered)) queue.remove(group);
+        showAnew();
+      },
     });
   });
 }
@@ -210,8 +231,7 @@ export function discard() {
 
 /** Names the group as the n-th suggestion. */
 export function suggest(nth) {
-  const neighbor = queue.current?.neighbors?.[nth - 1];
-  if (neighbor) name(neighbor.class, false);
+  withGroup(() => suggestions.choose(nth));
 }
 
 export function skip() {
@@ -220,7 +240,6 @@ export function skip() {
     perform({
       words: `Group of ${count(group.size, "sample")} skipped.`,
       path: `/v1/groups/${group.number}/skip`,
-      answers: 0,
       apply() {
         at = queue.skip(group);
         render();
@@ -230,36 +249,44 @@ export function skip() {
         queue.restore(group, at);
         render();
       },
+      undone: sync,
+      failed() {
+        dropIfGone(group);
+      },
     });
   });
 }
 
 function split(group) {
   const far = beyond(group);
-  const { members, size, cut, radius } = group;
+  const { members, samples, size, cut, radius } = group;
   if (!can("label") || !far.length) return;
   perform({
     words: `${count(far.length, "sample")} split off.`,
     path: `/v1/groups/${group.number}/split`,
     body: { radius: cut },
-    answers: 0,
     apply() {
-      const near = members.filter((member) => !far.includes(member));
-      Object.assign(group, { members: near, size: size - far.length, radius: cut, cut: null });
+      const left = new Set(far.map(({ sample }) => sample));
+      const near = members.filter(({ sample }) => !left.has(sample));
+      const own = samples.filter((sample) => !left.has(sample));
+      Object.assign(group, { members: near, samples: own, size: size - far.length, radius: cut, cut: null });
       showAnew();
     },
     revert() {
-      Object.assign(group, { members, size, radius, cut });
+      Object.assign(group, { members, samples, size, radius, cut });
       for (const other of group.parts ?? []) queue.remove(queue.find(other));
       queue.restore(group, queue.position());
       showAnew();
     },
-    wayBack: ({ groups }) => ({ path: "/v1/groups/merge", body: { groups } }),
+    undone: sync,
+    failed() {
+      dropIfGone(group);
+    },
     async after({ groups }) {
       group.parts = groups.filter((number) => number !== group.number);
       const parts = await Promise.all(group.parts.map((number) => get(`/v1/groups/${number}`)));
       queue.insertAfter(group, parts);
-      queue.labelsLeft += parts.length;
+      queue.groupsLeft += parts.length;
       render();
     },
   });
@@ -285,8 +312,10 @@ export function merge() {
       words: `${count(others.length + 1, "group")} merged.`,
       path: "/v1/groups/merge",
       body: { groups: [group.number, ...others.map((other) => other.number)] },
-      answers: 0,
-      isFinal: true,
+      undone: sync,
+      failed() {
+        sync();
+      },
       apply() {
         before = queue.merge(group);
         showAnew();
@@ -297,7 +326,7 @@ export function merge() {
       },
       async after(answer) {
         group.number = answer.group;
-        queue.labelsLeft -= others.length;
+        queue.groupsLeft -= others.length;
         showProgress();
         await remeasure(group);
       },
@@ -319,6 +348,8 @@ export function focusName() {
 }
 
 export const tick = () => view.tick();
+export const walk = (by) => view.walk(by);
+export const lookClosely = () => view.look();
 export const focusRadius = () => view.focusRadius();
 
 export function clearMarks() {
@@ -328,6 +359,6 @@ export function clearMarks() {
 
 onStanding((status, before) => {
   showProgress();
-  if (!before || queue.groups.length < FEW) more();
+  if (!before || (queue.groups.length < FEW && status.groups > queue.groups.length)) more();
   for (const verb of verbs.querySelectorAll("button")) verb.disabled = !can("label");
 });

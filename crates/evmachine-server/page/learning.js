@@ -3,7 +3,7 @@
 import { change } from "./api.js";
 import { forgetChanges } from "./changes.js";
 import { button, make } from "./elements.js";
-import { reload } from "./labelling.js";
+import { sync } from "./labelling.js";
 import { complain, say } from "./notices.js";
 import { can, onStanding, refresh, standing } from "./pool.js";
 import { count, version, whole } from "./words.js";
@@ -13,6 +13,7 @@ const learnButton = document.getElementById("learn");
 let bar = null;
 let words = null;
 let resultBefore = null;
+let settledUnder = null;
 
 export async function learn() {
   const status = standing();
@@ -61,7 +62,7 @@ function showResult(result) {
     place.replaceChildren(make("p", {}, result?.error ? `Nothing was learned: ${result.error}` : "Nothing was learned."), close);
     return;
   }
-  const known = `${whole(result.known_now)} of ${count(result.before_waiting, "sample")} that waited are known now`;
+  const known = `It recognises ${whole(result.known_now)} of the ${count(result.before_waiting, "sample")} that waited; these wait on until somebody says that it is right`;
   const differ = `${count(result.changed_decisions, "recent decision")} would differ`;
   place.replaceChildren(
     make("p", { role: "status" }, make("strong", {}, `Version ${version(result.version)} is live. `), `${known}; ${differ}.`),
@@ -77,8 +78,11 @@ onStanding((status, before) => {
   if (learnButton.firstChild.textContent !== said) learnButton.firstChild.textContent = said;
   if (status.learning) showProgress(status.learning);
   else if (bar && (before?.learning || JSON.stringify(status.last_learning) !== resultBefore)) showResult(status.last_learning);
-  if (before && before.live !== status.live) {
-    forgetChanges();
-    reload();
+  if (before && before.live !== status.live) forgetChanges();
+  // The queue is asked for once the server has decided and grouped what waits by the version that is live.
+  settledUnder ??= status.live;
+  if (status.settled && settledUnder !== status.live) {
+    settledUnder = status.live;
+    sync();
   }
 });

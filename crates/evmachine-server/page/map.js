@@ -3,12 +3,12 @@
 import { answer } from "./answers.js";
 import { get, getBytes } from "./api.js";
 import { button, make } from "./elements.js";
-import { reload } from "./labelling.js";
+import { sync } from "./labelling.js";
 import { boxOf, middlesOf, readPoints, unknownsInside } from "./map-points.js";
 import { palette, rasterise } from "./map-raster.js";
 import { namingField } from "./naming.js";
 import { complain } from "./notices.js";
-import { can } from "./pool.js";
+import { can, standing } from "./pool.js";
 import { faceOf } from "./samples.js";
 import { count, whole } from "./words.js";
 
@@ -19,6 +19,7 @@ const MANY = 20_000;
 /** The view of the map, filled when it is first seen. */
 export function mapView(place) {
   let points = null;
+  let loadedAt = null;
   let classes = [];
   let middles = [];
   let image = null;
@@ -198,7 +199,7 @@ export function mapView(place) {
     chosen = new Set(places);
     found.textContent = chosen.size ? `${count(chosen.size, "sample")} chosen` : "Choose unknowns on the map";
     panel.hidden = chosen.size === 0;
-    const members = places.slice(0, MOST_FACES).map((point) => ({ sample: points.numbers[point] }));
+    const members = [...places].slice(0, MOST_FACES).map((point) => ({ sample: points.numbers[point] }));
     faces.replaceChildren(...members.map((member) => make("li", {}, make("span", { class: "sample" }, faceOf(member)))));
     redraw();
   }
@@ -212,9 +213,8 @@ export function mapView(place) {
       verb,
       label,
       isNew,
-      samples: samples.length,
+      samples,
       field,
-      about: () => ({ samples }),
       apply() {
         points = without(before, new Set(places));
         choose([]);
@@ -225,7 +225,17 @@ export function mapView(place) {
         choose(places);
         describe();
       },
-      after: reload,
+      after: sync,
+      undone: sync,
+      /** Others have answered these: they are no unknowns of the map any more. */
+      taken(answered) {
+        const gone = new Set(answered);
+        const left = places.filter((point) => !gone.has(before.numbers[point])).map((point) => before.numbers[point]);
+        points = without(before, new Set(places.filter((point) => gone.has(before.numbers[point]))));
+        const still = new Set(left);
+        choose(Array.from(points.numbers.keys()).filter((point) => point >= points.known && still.has(points.numbers[point])));
+        describe();
+      },
     });
   }
 
@@ -237,9 +247,11 @@ export function mapView(place) {
   }
 
   async function load() {
+    const state = stateOf(standing());
     try {
       const [bytes, names] = await Promise.all([getBytes("/v1/map"), get("/v1/map/classes")]);
       points = readPoints(bytes);
+      loadedAt = state;
       classes = names.classes;
       middles = middlesOf(points);
       choose([]);
@@ -252,7 +264,12 @@ export function mapView(place) {
     }
   }
 
-  return { show: () => (points ? resize() : load()) };
+  // What was answered or learned since it was drawn is not where it was.
+  return { show: () => (points && loadedAt === stateOf(standing()) ? resize() : load()) };
+}
+
+function stateOf(status) {
+  return status && `${status.live} ${status.events}`;
 }
 
 function without(points, gone) {

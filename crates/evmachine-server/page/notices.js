@@ -14,6 +14,12 @@ export function say(words, action) {
   timer = setTimeout(() => place("notice").replaceChildren(), 12_000);
 }
 
+/** What was said does not hold: it was refused. */
+export function unsay() {
+  clearTimeout(timer);
+  place("notice").replaceChildren();
+}
+
 /** Says what went wrong; stays until it is closed or something is done. */
 export function complain(error) {
   const close = button("Close", () => place("complaint").replaceChildren());

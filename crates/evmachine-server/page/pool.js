@@ -44,8 +44,16 @@ export function forgetName(name) {
   fresh.delete(name);
 }
 
+/** Names that were given and are not learned yet, the most given first: no version can suggest them. */
+export function unlearnedNames() {
+  const learned = new Set((status?.classes ?? []).map(({ name }) => name));
+  const given = new Map(Object.entries(status?.labelled ?? {}));
+  for (const name of fresh) if (!given.has(name)) given.set(name, 0);
+  return [...given].filter(([name]) => !learned.has(name)).sort((a, b) => b[1] - a[1]).map(([name]) => name);
+}
+
 export function can(role) {
-  const roles = ["read", "label", "admin"];
+  const roles = ["ask", "read", "label", "admin"];
   return roles.indexOf(status?.role ?? "admin") >= roles.indexOf(role);
 }
 

@@ -1,7 +1,9 @@
 // The queue, beside the group: a line for each group, with a box that marks it for merging.
 
 import { make } from "./elements.js";
+import { standing } from "./pool.js";
 import { faceOf } from "./samples.js";
+import { sitting } from "./sitting.js";
 import { count, support } from "./words.js";
 
 /** `on` has `select(group)` and `mark(group)`. */
@@ -23,7 +25,10 @@ export function queueList(list, foot, queue, on) {
   function fill(line, group) {
     const [nearest] = group.neighbors ?? [];
     const near = nearest && `near ${nearest.class} · ${support(nearest.support)}`;
-    line.words.replaceChildren(make("strong", {}, count(group.size, "sample")), make("span", { class: "quiet" }, near ?? ""));
+    const other = group.held_by && group.held_by !== (standing()?.person ?? sitting()) ? group.held_by : null;
+    const held = other?.startsWith("tab ") ? "another tab has it" : other && `${other} has it`;
+    line.words.replaceChildren(make("strong", {}, count(group.size, "sample")), make("span", { class: "quiet" }, held ?? near ?? ""));
+    line.node.classList.toggle("held", Boolean(held));
     line.mark.setAttribute("aria-label", `Mark group ${group.number} for merging`);
     line.mark.checked = queue.marked.has(group);
     const isCurrent = group === queue.current;

@@ -2,7 +2,7 @@
 
 export class Queue {
   groups = [];
-  labelsLeft = 0;
+  groupsLeft = 0;
   marked = new Set();
   #current = null;
 
@@ -37,14 +37,25 @@ export class Queue {
     return fresh.length;
   }
 
-  /** Begins anew, after an update has grouped anew; what was being looked at stays selected if it is still there. */
-  replace(groups) {
-    const number = this.#current?.number;
-    this.groups = [];
-    this.marked.clear();
-    this.#current = null;
-    this.append(groups);
-    this.#current = this.find(number) ?? this.groups[0] ?? null;
+  /**
+   * Brings groups up to what the server has of those that were `asked` for: what it does not have any more leaves, what it has otherwise
+   * is taken over. The group that is being worked on keeps its samples, its ticks and its place; only what is near it is told anew.
+   * Returns the groups that left.
+   */
+  reconcile(asked, found) {
+    const there = new Map(found.map((group) => [group.number, group]));
+    const gone = this.groups.filter((group) => asked.has(group.number) && !there.has(group.number));
+    for (const group of gone) this.remove(group);
+    for (const group of this.groups) {
+      const fresh = there.get(group.number);
+      if (!fresh) continue;
+      if (group === this.#current) Object.assign(group, { neighbors: fresh.neighbors, held_by: fresh.held_by });
+      else {
+        const strays = new Set(fresh.samples.filter((sample) => group.strays.has(sample)));
+        Object.assign(group, fresh, { strays });
+      }
+    }
+    return gone;
   }
 
   /** Takes a group out; the next one is selected. Returns the place, for `restore`. */
@@ -75,10 +86,13 @@ export class Queue {
     return at;
   }
 
-  /** Puts groups after the one that they came of; where that was answered meanwhile, after the one that is looked at. */
+  /**
+   * Puts groups after the one that they came of; where that was answered meanwhile, after the one that is looked at. One of them that has
+   * come to the end of the queue already is fetched from there, unless it is being looked at.
+   */
   insertAfter(group, groups) {
-    const numbers = new Set(this.groups.map((other) => other.number));
-    const fresh = groups.filter((other) => !numbers.has(other.number)).map(prepared);
+    const fresh = groups.filter((other) => other.number !== this.#current?.number).map((other) => this.find(other.number) ?? prepared(other));
+    this.groups = this.groups.filter((other) => !fresh.includes(other));
     const at = this.groups.includes(group) ? this.groups.indexOf(group) : this.position();
     this.groups.splice(at + 1, 0, ...fresh);
     this.#current ??= this.groups[0] ?? null;
@@ -87,9 +101,11 @@ export class Queue {
   /** Members of the marked groups join `group`. Returns what `unmerge` needs. */
   merge(group) {
     const others = [...this.marked].filter((other) => other !== group);
-    const before = { group, groups: [...this.groups], members: group.members, size: group.size, radius: group.radius };
+    const { members, samples, size, radius } = group;
+    const before = { group, groups: [...this.groups], members, samples, size, radius };
     for (const other of others) {
       group.members = [...group.members, ...other.members];
+      group.samples = [...group.samples, ...other.samples];
       group.size += other.size;
       this.groups.splice(this.groups.indexOf(other), 1);
     }
@@ -98,8 +114,8 @@ export class Queue {
     return before;
   }
 
-  unmerge({ group, groups, members, size, radius }) {
-    Object.assign(group, { members, size, radius });
+  unmerge({ group, groups, members, samples, size, radius }) {
+    Object.assign(group, { members, samples, size, radius });
     this.groups = groups;
     this.#current = group;
   }
@@ -108,6 +124,21 @@ export class Queue {
 /** A group with what the person has done to it: strays ticked out, radius moved. */
 function prepared(group) {
   return { ...group, strays: new Set(), cut: null };
+}
+
+/** The samples that an answer to a group is for: those that were shown or counted, less the strays. */
+export function meant(group) {
+  return group.samples.filter((sample) => !group.strays.has(sample));
+}
+
+/** Takes samples out of a group that others have answered; whether any are left. */
+export function withdraw(group, samples) {
+  const gone = new Set(samples);
+  group.samples = group.samples.filter((sample) => !gone.has(sample));
+  group.members = group.members.filter(({ sample }) => !gone.has(sample));
+  for (const sample of gone) group.strays.delete(sample);
+  group.size = group.samples.length;
+  return group.size > 0;
 }
 
 /** Members beyond the radius that the slider shows. */

@@ -41,6 +41,14 @@ export function version(hash) {
   return hash ? hash.slice(0, 8) : "–";
 }
 
+/** A name that may be long, cut in its middle: both ends tell it. */
+export function short(name, most = 40) {
+  const letters = [...name];
+  if (letters.length <= most) return name;
+  const half = Math.floor((most - 1) / 2);
+  return `${letters.slice(0, half).join("")}…${letters.slice(-half).join("")}`;
+}
+
 /** What a sample is called: what its owner calls it, or its number. */
 export function sampleName(member) {
   return member.id ?? `sample ${member.sample ?? member.number}`;

@@ -1,8 +1,11 @@
 //! The description of all routes, as `OpenAPI` has it.
 
 use serde_json::{Value, json};
+use utoipa::openapi::extensions::ExtensionsBuilder;
 use utoipa::openapi::security::{ApiKey, ApiKeyValue, Http, HttpAuthScheme, SecurityScheme};
 use utoipa::{Modify, OpenApi};
+
+use crate::keys::Role;
 
 #[derive(OpenApi)]
 #[openapi(
@@ -31,6 +34,17 @@ impl Modify for Keys {
 /// Without any route yet.
 pub(crate) fn empty() -> utoipa::openapi::OpenApi {
     Description::openapi()
+}
+
+/// Says with each operation which role it takes, as `x-role`.
+pub(crate) fn name_role(description: &mut utoipa::openapi::OpenApi, role: Role) {
+    for item in description.paths.paths.values_mut() {
+        let operations = [&mut item.get, &mut item.post, &mut item.delete, &mut item.put, &mut item.patch];
+        for operation in operations.into_iter().flatten() {
+            let extensions = ExtensionsBuilder::new().add("x-role", role.to_string()).build();
+            operation.extensions.get_or_insert_default().merge(extensions);
+        }
+    }
 }
 
 /// As JSON. Whatever a route does not say of itself may be a problem, and problems have a media type of their own.

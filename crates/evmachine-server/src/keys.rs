@@ -8,12 +8,16 @@ use utoipa::ToSchema;
 
 /// Characters that a key has at least.
 const SHORTEST: usize = 16;
+/// The examples of the documentation.
+const PUBLISHED: [&str; 4] = ["mT0wq2o7Vb1kWm4Z", "r8Jx5s0PqLd2Yc7u", "Zk3nV9bQ6tHf1aXe", "d6Qn2yV8oRk3sTfB"];
 
 /// What a key lets its owner do; each lets do what those before it do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
-    /// Ask, and have unknowns kept.
+    /// Have rows decided, and unknowns kept, and no more.
+    Ask,
+    /// See all that is there.
     Read,
     /// Answer, correct and learn.
     Label,
@@ -24,6 +28,7 @@ pub enum Role {
 impl fmt::Display for Role {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
+            Self::Ask => "ask",
             Self::Read => "read",
             Self::Label => "label",
             Self::Admin => "admin",
@@ -51,7 +56,9 @@ impl fmt::Debug for Keys {
 
 /// A line that is no key.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("line {line} of the keys: {problem}; a line is `ROLE NAME KEY`, and a role read, label or admin")]
+#[error(
+    "line {line} of the keys: {problem}; a line is `ROLE NAME KEY`, and a role ask, read, label or admin"
+)]
 pub struct KeysError {
     /// From 1.
     pub line: usize,
@@ -81,6 +88,7 @@ impl Keys {
                 return Err(failed(format!("{} words instead of three", words.len())));
             };
             let role = match role {
+                "ask" => Role::Ask,
                 "read" => Role::Read,
                 "label" => Role::Label,
                 "admin" => Role::Admin,
@@ -99,6 +107,12 @@ impl Keys {
             keys.push(Key { name: name.to_owned(), role, hash });
         }
         Ok(Self(keys))
+    }
+
+    /// Names of those whose key stands in the documentation, where everybody can read it.
+    pub fn published(&self) -> Vec<&str> {
+        let published: Vec<[u8; 32]> = PUBLISHED.into_iter().map(hash).collect();
+        self.0.iter().filter(|key| published.contains(&key.hash)).map(|key| key.name.as_str()).collect()
     }
 
     /// Whether there is none.
@@ -137,6 +151,16 @@ mod tests {
         assert_eq!(keys.owner("0123456789abcde"), None);
         assert_eq!(keys.owner(""), None);
         assert!(!format!("{keys:?}").contains("0123"));
+    }
+
+    #[test]
+    fn keys_that_the_documentation_shows_are_told() {
+        let text = include_str!("../../../docs/server.md");
+        let example =
+            text.split("# role name key\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+        let keys = Keys::read(example).unwrap();
+        assert_eq!(keys.published().len(), keys.0.len());
+        assert!(Keys::read("read a 0123456789abcdef").unwrap().published().is_empty());
     }
 
     #[test]

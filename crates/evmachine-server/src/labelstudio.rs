@@ -123,11 +123,15 @@ pub(crate) async fn predict(
     let (mut ids, mut texts) = (Vec::new(), Vec::new());
     for (number, task) in tasks.into_iter().enumerate() {
         let missing =
-            || Problem::unsuitable(format!("task {number} has no list of numbers in data.features"));
+            || Problem::unsuitable(format!("task {} has no list of numbers in data.features", number + 1));
         let row = task.data.features.ok_or_else(missing)?;
         if features.rows > 0 && row.len() != features.columns {
-            let detail =
-                format!("task {number} has {} features and those before it {}", row.len(), features.columns);
+            let detail = format!(
+                "task {} has {} features and those before it {}",
+                number + 1,
+                row.len(),
+                features.columns
+            );
             return Err(Problem::unsuitable(detail));
         }
         features.columns = row.len();
@@ -141,11 +145,11 @@ pub(crate) async fn predict(
     let decided = predict::decide(&service, request).await?;
     let results = decided.decisions.iter().map(|decision| {
         // What is unknown is left to the person.
-        let result: Vec<Value> = decision.class.iter().map(|class| {
+        let result: Vec<Value> = decision.answer.class.iter().map(|class| {
             json!({ "from_name": from, "to_name": to, "type": "choices", "value": { "choices": [class] } })
         }).collect();
         // Label Studio takes a score between 0 and 1.
-        let score = decision.p_value.unwrap_or(decision.psi);
+        let score = decision.answer.p_value.unwrap_or(decision.answer.psi);
         json!({ "result": result, "score": score, "model_version": decided.model })
     });
     Ok(Json(Predictions { results: results.collect(), model_version: decided.model.clone() }))
@@ -197,11 +201,20 @@ pub(crate) async fn webhook(
         return Ok(Json(Taken { event: None }));
     };
     let Some((id, row)) = task.id.zip(task.data.features) else { return Ok(Json(Taken { event: None })) };
+    // Before the sample is taken in: a name that is refused leaves nothing behind.
+    let label = service
+        .writer
+        .call(move |pool| {
+            pool.check_name(&label)?;
+            Ok(label)
+        })
+        .await?;
     let columns = row.len();
     let matrix = Matrix { values: row, rows: 1, columns }.checked(&service.live.get().model, 1)?;
     let shown = NewSample { id: Some(name_of(id)), text: task.data.text, ..NewSample::default() };
     let outcomes = service.writer.add(matrix.values, vec![shown], None).await?;
-    let person = caller.person(Some("label studio".to_owned()));
+    let author = caller.name.is_none().then(|| "label studio".to_owned());
+    let person = caller.person(author)?;
     let event = service
         .writer
         .call(move |pool| {

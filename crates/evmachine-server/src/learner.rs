@@ -113,6 +113,15 @@ pub(crate) fn start(service: &Arc<Service>, person: Option<String>) -> Result<i6
         let service = service.clone();
         move || {
             let learned = learn_anyway(&service, &progress, person.as_deref());
+            match &learned {
+                Ok(last) => tracing::info!(
+                    version = last.version.as_deref(),
+                    known_now = last.known_now,
+                    changed_decisions = last.changed_decisions,
+                    "learned"
+                ),
+                Err(error) => tracing::warn!(%error, "nothing was learned"),
+            }
             let last = learned.unwrap_or_else(|error| LastLearning {
                 error: Some(error.to_string()),
                 ..LastLearning::default()
@@ -159,7 +168,7 @@ fn learn(service: &Service, progress: &Progress, person: Option<&str>) -> Result
     // Whatever the new model lays out for its first query is laid out here, before others ask it.
     let before = service.live.get();
     let differences =
-        service.learning.install(|| before.model.differences(&run, version.model(), &features))?;
+        service.learning.install(|| before.model.differences_with(&run, version.model(), &features))?;
     let person = person.map(str::to_owned);
     let learned = service.writer.call_blocking(move |pool| pool.take(version, person.as_deref()))?;
     while !service.writer.call_blocking(|pool| pool.is_refreshed())? {

@@ -15,7 +15,6 @@
 //! # Ok::<(), evmachine_server::StartError>(())
 //! ```
 
-mod bounded;
 mod description;
 mod extract;
 mod guard;
@@ -26,12 +25,12 @@ mod live;
 mod metrics;
 mod page;
 mod predictor;
-mod principal;
 mod problem;
 mod rate;
 mod recent;
 mod router;
 mod rows;
+mod seats;
 mod server;
 mod service;
 mod settings;
@@ -41,6 +40,5 @@ mod v1;
 mod v2;
 
 pub use keys::{Keys, KeysError, Role};
-pub use principal::Plane;
 pub use server::{Asker, Server};
 pub use settings::{Limits, Settings, StartError};

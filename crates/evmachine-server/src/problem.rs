@@ -95,22 +95,61 @@ impl From<RunError> for Problem {
     fn from(error: RunError) -> Self {
         match error {
             RunError::Device(error) => Self::unavailable(error.to_string()),
+            RunError::Features(error) => error.into(),
             error => Self::unsuitable(error.to_string()),
         }
     }
 }
 
+/// People count rows from 1, and so do the readers of files.
 impl From<evmachine::FeatureError> for Problem {
     fn from(error: evmachine::FeatureError) -> Self {
-        Self::unsuitable(error.to_string())
+        Self::unsuitable(error.map_row(|row| row + 1).to_string())
+    }
+}
+
+/// The words for who asks over HTTP, where the pool has those of its own commands.
+fn detail(error: &StoreError) -> String {
+    use StoreError as Error;
+    match error {
+        Error::NoGroup { group } => {
+            format!(
+                "no group {group} waits for an answer any more: it was answered, parted or merged meanwhile"
+            )
+        }
+        Error::AlreadyLearned { sample } => {
+            format!("sample {sample} was learned by the live version; go back to a version before it first")
+        }
+        Error::NotTheLast { event, kind } => format!(
+            "event {event} ({kind}) is not the last that changed the live version; make the version live that you want"
+        ),
+        Error::NoVersion { name } => format!("there is no version {name:?}; GET /v1/versions lists them"),
+        other => other.to_string(),
+    }
+}
+
+/// The same error, with rows from 1.
+fn from_one(error: StoreError) -> StoreError {
+    use StoreError as Error;
+    match error {
+        Error::DuplicateId { row, id, sample } => Error::DuplicateId { row: row + 1, id, sample },
+        Error::RepeatedId { row, id } => Error::RepeatedId { row: row + 1, id },
+        Error::LargePicture { row, bytes, limit } => Error::LargePicture { row: row + 1, bytes, limit },
+        Error::Features(error) => Error::Features(error.map_row(|row| row + 1)),
+        other => other,
     }
 }
 
 impl From<StoreError> for Problem {
     fn from(error: StoreError) -> Self {
         use StoreError as Error;
-        let detail = error.to_string();
+        let error = from_one(error);
+        let detail = detail(&error);
         match error {
+            Error::AnsweredAlready { answered, .. } => {
+                let answered = serde_json::to_value(answered).unwrap_or_default();
+                Self::conflict(detail).with("answered", answered)
+            }
             Error::NoSample { .. }
             | Error::NoGroup { .. }
             | Error::NoEvent { .. }
@@ -118,6 +157,7 @@ impl From<StoreError> for Problem {
             Error::AlreadyUndone { .. }
             | Error::AlreadyLearned { .. }
             | Error::NotTheLast { .. }
+            | Error::RearrangedSince { .. }
             | Error::NothingToUndo
             | Error::AlreadyLive { .. }
             | Error::NoPrevious
@@ -133,16 +173,23 @@ impl From<StoreError> for Problem {
             | Error::DecisionCount { .. }
             | Error::LargePicture { .. }
             | Error::EmptyName
+            | Error::ClassName(_)
             | Error::Features(_)
             | Error::Pool(_)
             | Error::Fit(_)
             | Error::Edit(_)
             | Error::Names(_)
             | Error::Predict(_) => Self::unsuitable(detail),
+            Error::Ended => Self::unavailable("the server is shutting down"),
+            Error::Panicked => Self::internal(detail),
+            Error::Gone { .. } => {
+                tracing::error!("{detail}");
+                Self::unavailable("the pool was removed or replaced while it was served; nothing was kept")
+            }
             Error::Busy { .. } => Self::unavailable("another process writes to the pool; try again"),
             // Paths of the server are no business of clients; its own log has them.
             other => {
-                eprintln!("error: {detail}");
+                tracing::error!("{detail}");
                 if other.is_full_disk() {
                     Self::full("nothing was changed; make room on the disk of the pool and try again")
                 } else {

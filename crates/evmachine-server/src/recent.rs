@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use evmachine::Answer;
 use evmachine_openworld::SampleId;
 
 /// Decisions that are kept, as long as their features take no more than [`BYTES`].
@@ -19,11 +20,7 @@ pub(crate) struct Answered {
     pub(crate) number: u64,
     /// Seconds since 1970.
     pub(crate) time: i64,
-    pub(crate) class: Option<String>,
-    pub(crate) best: String,
-    pub(crate) support: f64,
-    pub(crate) p_value: Option<f64>,
-    pub(crate) psi: f64,
+    pub(crate) answer: Answer,
     pub(crate) sample: Option<SampleId>,
     pub(crate) id: Option<String>,
     pub(crate) text: Option<String>,
@@ -69,7 +66,7 @@ impl Recent {
         let mut unknown = 0;
         let mut kept = Vec::with_capacity(count.min(self.kept));
         for (at, decision) in decisions.enumerate() {
-            unknown += u64::from(decision.class.is_none());
+            unknown += u64::from(decision.answer.class.is_none());
             if count - at <= self.kept {
                 kept.push(decision);
             }
@@ -118,13 +115,13 @@ impl Recent {
 
     /// P-values of the decisions that are kept, where their model was calibrated.
     pub(crate) fn p_values(&self) -> Vec<f64> {
-        self.lock().decisions.iter().filter_map(|decision| decision.p_value).collect()
+        self.lock().decisions.iter().filter_map(|decision| decision.answer.p_value).collect()
     }
 
     /// Decisions that are kept, and how many of them were unknown.
     pub(crate) fn unknown(&self) -> (u64, u64) {
         let inner = self.lock();
-        let unknown = inner.decisions.iter().filter(|decision| decision.class.is_none()).count();
+        let unknown = inner.decisions.iter().filter(|decision| decision.answer.class.is_none()).count();
         (inner.decisions.len() as u64, unknown as u64)
     }
 }
@@ -142,11 +139,11 @@ mod tests {
         Answered {
             number: 0,
             time: 0,
-            class: class.map(str::to_owned),
-            best: "a".to_owned(),
-            support: if class.is_some() { 0.5 } else { -0.5 },
-            p_value: Some(0.25),
-            psi: 0.5,
+            answer: serde_json::from_value(serde_json::json!({
+                "class": class, "known": class.is_some(), "best": "a", "support": if class.is_some() { 0.5 } else { -0.5 },
+                "p_value": 0.25, "p_known": 0.25, "psi": 0.5,
+            }))
+            .unwrap(),
             sample: None,
             id: None,
             text: None,
@@ -162,7 +159,7 @@ mod tests {
         let second = recent.push([answered(None), answered(Some("b"))].into_iter());
         assert_eq!(second, first + 2);
         assert!(recent.find(first).is_none());
-        assert_eq!(recent.find(first + 3).and_then(|found| found.class), Some("b".to_owned()));
+        assert_eq!(recent.find(first + 3).and_then(|found| found.answer.class), Some("b".to_owned()));
         assert!(recent.find(first + 4).is_none());
         let numbers: Vec<u64> = recent.last(2).iter().map(|decision| decision.number - first).collect();
         assert_eq!(numbers, [3, 2]);

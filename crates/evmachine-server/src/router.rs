@@ -35,24 +35,10 @@ fn open() -> Routes {
         .routes(routes!(labelstudio::health))
 }
 
-fn read() -> Routes {
+/// For a camera: rows in, decisions out.
+fn ask() -> Routes {
     Routes::new()
-        .routes(routes!(status::status))
         .routes(routes!(predict::predict))
-        .routes(routes!(decisions::list))
-        .routes(routes!(groups::list))
-        .routes(routes!(groups::one))
-        .routes(routes!(events::list))
-        .routes(routes!(versions::list))
-        .routes(routes!(versions::compare))
-        .routes(routes!(explain::explain))
-        .routes(routes!(samples::list))
-        .routes(routes!(samples::one))
-        .routes(routes!(samples::picture))
-        .routes(routes!(map::map))
-        .routes(routes!(map::classes))
-        .routes(routes!(health::health))
-        .routes(routes!(measures::metrics))
         .routes(routes!(metadata::server))
         .routes(routes!(metadata::model))
         .routes(routes!(metadata::version))
@@ -64,8 +50,29 @@ fn read() -> Routes {
         .routes(routes!(labelstudio::predict))
 }
 
+fn read() -> Routes {
+    Routes::new()
+        .routes(routes!(status::status))
+        .routes(routes!(decisions::list))
+        .routes(routes!(groups::list))
+        .routes(routes!(groups::one))
+        .routes(routes!(events::list))
+        .routes(routes!(versions::list))
+        .routes(routes!(versions::compare))
+        .routes(routes!(explain::explain))
+        .routes(routes!(samples::list))
+        .routes(routes!(samples::one))
+        .routes(routes!(samples::picture))
+        .routes(routes!(samples::picture_by_hash))
+        .routes(routes!(map::map))
+        .routes(routes!(map::classes))
+        .routes(routes!(health::health))
+        .routes(routes!(measures::metrics))
+}
+
 fn label() -> Routes {
     Routes::new()
+        .routes(routes!(groups::hand_out))
         .routes(routes!(groups::split))
         .routes(routes!(groups::merge))
         .routes(routes!(groups::skip))
@@ -89,19 +96,21 @@ fn admin() -> Routes {
 }
 
 pub(crate) fn router(service: &Arc<Service>) -> Router {
-    let for_role = |role, routes: Routes| {
+    let for_role = |role, mut routes: Routes| {
+        description::name_role(routes.get_openapi_mut(), role);
         let needs = Needs { service: service.clone(), role };
         routes.layer(from_fn_with_state(needs, check_key))
     };
     let (routes, description) = OpenApiRouter::with_openapi(description::empty())
         .merge(open())
+        .merge(for_role(Role::Ask, ask()))
         .merge(for_role(Role::Read, read()))
         .merge(for_role(Role::Label, label()))
         .merge(for_role(Role::Admin, admin()))
         .split_for_parts();
     let description = Bytes::from(description::text(&description));
     let described = get(move || async move { ([(header::CONTENT_TYPE, "application/json")], description) });
-    let needs = Needs { service: service.clone(), role: Role::Read };
+    let needs = Needs { service: service.clone(), role: Role::Ask };
     routes
         .route("/openapi.json", described.layer(from_fn_with_state(needs, check_key)))
         .route("/", get(page::index))
@@ -123,7 +132,10 @@ async fn observe(State(service): State<Arc<Service>>, request: Request, next: Ne
     let route = request.extensions().get::<MatchedPath>().cloned();
     let mut response = next.run(request).await;
     let route = route.as_ref().map_or("none", MatchedPath::as_str);
-    service.metrics.answered(method.as_str(), route, response.status().as_u16(), start.elapsed());
+    let (status, took) = (response.status().as_u16(), start.elapsed());
+    service.metrics.answered(method.as_str(), route, status, took);
+    // The route and not the address: what clients send in it is theirs.
+    tracing::info!(method = method.as_str(), route, status, seconds = took.as_secs_f64(), "answered");
     let headers = response.headers_mut();
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));

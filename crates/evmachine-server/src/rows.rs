@@ -35,7 +35,7 @@ impl<'de> Visitor<'de> for Rows {
         let mut matrix = Matrix::default();
         while let Some(columns) = rows.next_element_seed(Row(&mut matrix.values))? {
             if matrix.rows > 0 && columns != matrix.columns {
-                let (row, expected) = (matrix.rows, matrix.columns);
+                let (row, expected) = (matrix.rows + 1, matrix.columns);
                 return Err(A::Error::custom(format_args!(
                     "row {row} has {columns} numbers and those before it {expected}"
                 )));
@@ -110,7 +110,7 @@ mod tests {
         assert!(matrix.values[3].is_nan());
         assert_eq!(serde_json::from_str::<Matrix>("[]").ok(), Some(Matrix::default()));
         for (text, problem) in [
-            ("[[1, 2], [3]]", "row 1 has 1 numbers and those before it 2"),
+            ("[[1, 2], [3]]", "row 2 has 1 numbers and those before it 2"),
             ("[1, 2]", "a row, which is a list of numbers"),
             ("[[\"1\"]]", "invalid type: string"),
         ] {

@@ -14,11 +14,12 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 use tower::ServiceExt as _;
 
 use crate::guard::Guard;
 use crate::router::router;
+use crate::seats::{Held, Seat, Seats};
 use crate::service::Service;
 use crate::settings::{Settings, StartError};
 use crate::v1::predict;
@@ -78,8 +79,8 @@ impl Server {
         let listener = runtime
             .block_on(TcpListener::bind(listen))
             .map_err(|error| StartError::Listen { listen, error })?;
-        let (service, threads) = Service::start(settings, Guard::new(settings))?;
         let address = listener.local_addr().map_err(|error| StartError::Listen { listen, error })?;
+        let (service, threads) = Service::start(settings, Guard::new(settings, address.port())?)?;
         let (end, ended) = watch::channel(false);
         let connections = settings.limits.connections;
         let (served, handle) = (service.clone(), runtime.handle().clone());
@@ -118,28 +119,36 @@ async fn accept(
     connections: usize,
     mut ended: watch::Receiver<bool>,
 ) {
-    let places = Arc::new(Semaphore::new(connections));
+    let seats = Arc::new(Seats::new(connections));
     let farewell = GracefulShutdown::new();
     loop {
-        let stream = tokio::select! {
+        let client = tokio::select! {
             _ = ended.wait_for(|ended| *ended) => break,
-            stream = next(listener, &places) => stream,
+            client = next(listener, &seats) => client,
         };
-        let Some((stream, client, place)) = stream else { continue };
-        let router = router.clone();
+        let Some((stream, address, seat)) = client else { continue };
+        let (router, here) = (router.clone(), seat.clone());
         let service = service_fn(move |mut request: Request<Incoming>| {
-            request.extensions_mut().insert(ConnectInfo(client));
-            router.clone().oneshot(request)
+            request.extensions_mut().insert(ConnectInfo(address));
+            let (router, in_flight) = (router.clone(), here.request());
+            async move {
+                let answered = router.oneshot(request).await;
+                answered.map(|answer| answer.map(|body| Held::new(body, in_flight)))
+            }
         });
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
             .header_read_timeout(HEAD)
             .serve_connection(TokioIo::new(stream), service);
         let connection = farewell.watch(connection);
+        let seats = seats.clone();
         tokio::spawn(async move {
-            // A client that hangs up, or sends what is no HTTP, is its own affair.
-            let _ = connection.await;
-            drop(place);
+            tokio::select! {
+                // A client that hangs up, or sends what is no HTTP, is its own affair.
+                _ = connection => {}
+                () = seat.asked_to_leave() => {}
+            }
+            seats.leave(&seat);
         });
     }
     tokio::select! {
@@ -148,16 +157,12 @@ async fn accept(
     }
 }
 
-/// The next client, when there is a place for it.
-async fn next(
-    listener: &TcpListener,
-    places: &Arc<Semaphore>,
-) -> Option<(TcpStream, SocketAddr, tokio::sync::OwnedSemaphorePermit)> {
-    let place = places.clone().acquire_owned().await.ok()?;
+/// The next client, and its place.
+async fn next(listener: &TcpListener, seats: &Seats) -> Option<(TcpStream, SocketAddr, Arc<Seat>)> {
     if let Ok((stream, client)) = listener.accept().await {
         // Small answers are not held back.
         let _ = stream.set_nodelay(true);
-        return Some((stream, client, place));
+        return Some((stream, client, seats.take().await));
     }
     // No more files may be open: others will be closed.
     tokio::time::sleep(Duration::from_millis(50)).await;

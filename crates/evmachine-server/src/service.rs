@@ -110,7 +110,7 @@ impl Service {
     ) -> Result<T, Problem> {
         let done = tokio::task::spawn_blocking(work).await;
         done.map_err(|error| {
-            eprintln!("error: {error}");
+            tracing::error!("{error}");
             Problem::internal("the log of the server says more")
         })?
     }
@@ -154,7 +154,7 @@ pub(crate) fn tend(pool: &mut Pool, live: &LiveModel) -> bool {
     match pool.refresh_some(&run_here()) {
         Ok(done) => !done,
         Err(error) => {
-            eprintln!("error: {error}");
+            tracing::error!("{error}");
             false
         }
     }
@@ -169,6 +169,6 @@ pub(crate) fn publish(pool: &mut Pool, live: &LiveModel) {
         Ok(())
     });
     if let Err(error) = published {
-        eprintln!("error: {error}");
+        tracing::error!("{error}");
     }
 }

@@ -18,7 +18,7 @@ pub struct Settings {
     pub listen: SocketAddr,
     /// Who may do what. Without any, only who is on this machine can be let in, and may do everything.
     pub keys: Keys,
-    /// Host names that it goes by beside its address, such as that of a proxy before it.
+    /// Host names that it goes by beside its address, such as that of a proxy before it; with a port, at that port alone.
     pub hosts: Vec<String>,
     /// The folder in which backups are made; without, there are none.
     pub backups: Option<PathBuf>,
@@ -88,6 +88,12 @@ pub enum StartError {
         listen: SocketAddr,
         /// Why.
         error: std::io::Error,
+    },
+    /// A host name that is none.
+    #[error("{host:?} is no host name; give one such as learn.example or learn.example:8443")]
+    Host {
+        /// What was given.
+        host: String,
     },
     /// The folder for backups is none.
     #[error("{}: {error}; make the folder for backups first", path.display())]

@@ -2,6 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -26,6 +27,8 @@ pub(crate) struct Store {
     jobs: SyncSender<Job>,
     /// Where a version is published that has become live, before whoever made it so hears of it.
     live: Option<Arc<LiveModel>>,
+    /// Whether the thread has ended.
+    ended: Arc<AtomicBool>,
 }
 
 enum Job {
@@ -57,14 +60,19 @@ impl Store {
         live: Option<Arc<LiveModel>>,
     ) -> Result<(Self, JoinHandle<()>), StartError> {
         let (jobs, queue) = sync_channel(WAITING);
+        let ended = Arc::new(AtomicBool::new(false));
         let thread = std::thread::Builder::new()
             .name(name.to_owned())
             .spawn({
-                let live = live.clone();
-                move || work(pool, &queue, live.as_deref())
+                let (live, ended) = (live.clone(), ended.clone());
+                move || {
+                    work(pool, &queue, live.as_deref());
+                    // Before what still waits is dropped, and whoever waits for it asks why.
+                    ended.store(true, Ordering::Release);
+                }
             })
             .map_err(StartError::Threads)?;
-        Ok((Self { jobs, live }, thread))
+        Ok((Self { jobs, live, ended }, thread))
     }
 
     /// Does something with the pool when it is its turn.
@@ -74,7 +82,12 @@ impl Store {
     ) -> Result<T, Problem> {
         let (job, result) = self.job(work);
         self.send(job)?;
-        result.await.map_err(|_| ended())?.map_err(Problem::from)
+        result.await.map_err(|_| self.lost())?.map_err(Problem::from)
+    }
+
+    /// Why nobody answered.
+    fn lost(&self) -> StoreError {
+        if self.ended.load(Ordering::Acquire) { StoreError::Ended } else { StoreError::Panicked }
     }
 
     /// As [`call`](Self::call), from a thread that may wait.
@@ -83,8 +96,8 @@ impl Store {
         work: impl FnOnce(&mut Pool) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
         let (job, result) = self.job(work);
-        self.jobs.send(job).map_err(|_| StoreError::ChangedMeanwhile)?;
-        result.blocking_recv().map_err(|_| StoreError::ChangedMeanwhile)?
+        self.jobs.send(job).map_err(|_| StoreError::Ended)?;
+        result.blocking_recv().map_err(|_| self.lost())?
     }
 
     fn job<T: Send + 'static>(
@@ -113,13 +126,13 @@ impl Store {
     ) -> Result<Vec<Outcome>, Problem> {
         let (done, result) = oneshot::channel();
         self.send(Job::Add(Addition { values, details, decided, done }))?;
-        result.await.map_err(|_| ended())?.map_err(Problem::from)
+        result.await.map_err(|_| self.lost())?.map_err(Problem::from)
     }
 
     fn send(&self, job: Job) -> Result<(), Problem> {
         self.jobs.try_send(job).map_err(|error| match error {
             TrySendError::Full(_) => Problem::unavailable("too much waits to be written; try again"),
-            TrySendError::Disconnected(_) => ended(),
+            TrySendError::Disconnected(_) => StoreError::Ended.into(),
         })
     }
 
@@ -128,10 +141,6 @@ impl Store {
         // A thread that is gone has ended.
         let _ = self.jobs.send(Job::End);
     }
-}
-
-fn ended() -> Problem {
-    Problem::unavailable("the server is shutting down")
 }
 
 fn work(mut pool: Pool, queue: &Receiver<Job>, live: Option<&LiveModel>) {
@@ -157,7 +166,7 @@ fn work(mut pool: Pool, queue: &Receiver<Job>, live: Option<&LiveModel>) {
         if done.is_err() {
             match Pool::open(pool.folder()) {
                 Ok(opened) => pool = opened,
-                Err(error) => eprintln!("error: {error}"),
+                Err(error) => tracing::error!(%error, "the pool cannot be opened again"),
             }
         }
         // However much comes, what is due gets its turn.

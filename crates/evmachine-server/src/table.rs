@@ -22,7 +22,7 @@ pub(crate) fn format(media_type: &str) -> Option<Format> {
 pub(crate) fn read(model: &Evm, format: Format, body: &[u8], limit: usize) -> Result<Matrix, Problem> {
     // Readers take files. This one has a name of ours, and goes with the handle.
     let failed = |error: std::io::Error| {
-        eprintln!("error: a temporary file: {error}");
+        tracing::error!(%error, "no temporary file could be written");
         Problem::internal("the body could not be set down; the log of the server says more")
     };
     let mut file = tempfile::NamedTempFile::new().map_err(failed)?;

@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 
 use evmachine::Run;
-use evmachine_openworld::{Answer, EventId, Pool, SampleId, State, StoreError, Target};
+use evmachine_openworld::{Answer, EventId, GroupId, Pool, SampleId, State, StoreError, Target};
 use proptest::prelude::*;
 
 use crate::{fill, place};
@@ -17,6 +17,11 @@ enum Step {
         except_first: bool,
         answer: u8,
     },
+    /// Parts the first group by the distance of its middle member.
+    Split,
+    /// Puts the first two groups together.
+    Merge,
+    Skip,
     Update,
     Rollback,
     /// An event, counted from the last one back.
@@ -28,6 +33,9 @@ fn step() -> impl Strategy<Value = Step> {
         4 => (prop::collection::vec(0usize..24, 1..6), 0u8..5)
             .prop_map(|(samples, answer)| Step::Answer { samples, answer }),
         2 => (any::<bool>(), 0u8..4).prop_map(|(except_first, answer)| Step::Group { except_first, answer }),
+        1 => Just(Step::Split),
+        1 => Just(Step::Merge),
+        1 => Just(Step::Skip),
         1 => Just(Step::Update),
         1 => Just(Step::Rollback),
         4 => (0usize..6).prop_map(Step::Undo),
@@ -53,6 +61,20 @@ fn take(pool: &mut Pool, samples: &[SampleId], step: &Step) -> Option<EventId> {
             let target = Target::Group { group: group.number, except: &except };
             pool.answer(&run, &target, answer(*number), None).map(|(event, _)| event)
         }
+        Step::Split => {
+            let group = pool.next_groups(&run, 1, false).unwrap().into_iter().next()?;
+            let radius = group.members[group.members.len() / 2].distance;
+            pool.split(&run, group.number, radius, None).map(|(event, _)| event)
+        }
+        Step::Merge => {
+            let groups = pool.next_groups(&run, 2, false).unwrap();
+            let groups: Vec<GroupId> = groups.iter().map(|group| group.number).collect();
+            pool.merge(&run, &groups, None).map(|(event, _)| event)
+        }
+        Step::Skip => {
+            let group = pool.next_groups(&run, 1, false).unwrap().into_iter().next()?;
+            pool.skip(group.number, None)
+        }
         Step::Update => pool.update(&run, None).map(|learned| learned.event),
         Step::Rollback => pool.rollback(None),
         Step::Undo(back) => {
@@ -69,7 +91,9 @@ fn take(pool: &mut Pool, samples: &[SampleId], step: &Step) -> Option<EventId> {
             | StoreError::NoPrevious
             | StoreError::AlreadyLive { .. }
             | StoreError::NoSamples
+            | StoreError::NoParting { .. }
             | StoreError::AlreadyUndone { .. }
+            | StoreError::RearrangedSince { .. }
             | StoreError::NotTheLast { .. },
         ) => None,
         Err(error) => panic!("{step:?}: {error}"),
@@ -90,8 +114,41 @@ fn everything(pool: &Pool) -> Everything {
     (states, status.live, status.previous, status.to_learn)
 }
 
+/// Which groups the samples are in that wait, how wide these are, and in which order they come.
+fn arrangement(pool: &mut Pool) -> (BTreeMap<SampleId, GroupId>, Vec<(GroupId, f64)>) {
+    let mut groups = BTreeMap::new();
+    pool.for_each_sample::<StoreError>(|sample| {
+        if sample.state == State::Waiting {
+            groups.insert(sample.number, sample.group);
+        }
+        Ok(())
+    })
+    .unwrap();
+    let queue = pool.next_groups(&Run::new(), usize::MAX, false).unwrap();
+    (groups, queue.into_iter().map(|group| (group.number, group.radius)).collect())
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(12))]
+
+    #[test]
+    fn undoing_an_answer_or_an_arrangement_gives_the_groups_back(steps in prop::collection::vec(step(), 1..14)) {
+        let (_place, mut pool) = place();
+        let samples = fill(&mut pool);
+        for step in &steps {
+            let before = arrangement(&mut pool);
+            let Some(event) = take(&mut pool, &samples, step) else { continue };
+            if pool.undoes(event).unwrap().changes_live() {
+                continue;
+            }
+            let after = arrangement(&mut pool);
+            let (_, undoing) = pool.undo(Some(event), None).unwrap();
+            prop_assert_eq!(&before, &arrangement(&mut pool), "undone: {:?}", step);
+            pool.undo(Some(undoing), None).unwrap();
+            prop_assert_eq!(&after, &arrangement(&mut pool), "done again: {:?}", step);
+        }
+        prop_assert!(pool.check().unwrap().is_empty());
+    }
 
     #[test]
     fn undoing_any_event_gives_the_former_state(steps in prop::collection::vec(step(), 1..14)) {

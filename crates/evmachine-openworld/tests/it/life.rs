@@ -2,7 +2,8 @@ use std::collections::BTreeSet;
 
 use evmachine::{Features, Run};
 use evmachine_openworld::{
-    Answer, EventKind, LARGEST_PICTURE, NewSample, Outcome, Picture, Pool, State, StoreError, Target, Which,
+    Answer, EventKind, LARGEST_PICTURE, NewSample, Outcome, Picture, Pool, QueueAsked, QueuePart, QueuePlace,
+    State, StoreError, Target, Which,
 };
 
 use crate::{assert_sound, fill, folder, model, place, stream};
@@ -198,7 +199,7 @@ fn what_is_no_pool_is_refused() {
     database.pragma_update(None, "user_version", 99).unwrap();
     drop(database);
     let error = Pool::open(&folder(&place)).unwrap_err().to_string();
-    assert!(error.ends_with("has schema 99; this program reads up to 3, use a newer one"), "{error}");
+    assert!(error.ends_with("has schema 99; this program reads up to 4, use a newer one"), "{error}");
     std::fs::write(&path, "label,x\na,1\n").unwrap();
     assert!(matches!(Pool::open(&folder(&place)), Err(StoreError::Foreign { .. })));
 }
@@ -246,25 +247,25 @@ fn groups_are_parted_put_together_and_put_off() {
     let (first, members) = (groups[0].number, groups[0].members.len());
     assert_eq!((members, groups[0].size), (12, 12));
     let radius = groups[0].members[5].distance;
-    let parts = pool.split(&run, first, radius).unwrap();
+    let (_, parts) = pool.split(&run, first, radius, NOBODY).unwrap();
     assert_eq!(parts[0], first);
     let sizes: Vec<usize> = parts.iter().map(|part| pool.group(*part, 1).unwrap().size).collect();
     assert_eq!((sizes[0], sizes.iter().sum::<usize>()), (6, 12));
     assert!(pool.group(first, 99).unwrap().members.iter().all(|member| member.distance <= radius));
-    let error = pool.split(&run, first, 1e9).unwrap_err();
+    let error = pool.split(&run, first, 1e9, NOBODY).unwrap_err();
     assert!(matches!(error, StoreError::NoParting { inside: 6, members: 6, .. }), "{error}");
     let order = |pool: &mut Pool| -> Vec<i64> {
         pool.next_groups(&Run::new(), 100, false).unwrap().iter().map(|group| group.number).collect()
     };
     assert_eq!(order(&mut pool)[..parts.len()], parts, "the parts stand where the group stood");
-    assert_eq!(pool.merge(&run, &parts).unwrap(), first);
+    assert_eq!(pool.merge(&run, &parts, NOBODY).unwrap().1, first);
     let merged = pool.group(first, 99).unwrap();
     assert_eq!((merged.size, merged.members.len()), (12, 12));
     assert!(merged.members.iter().all(|member| member.distance <= merged.radius));
     assert!(matches!(pool.group(parts[1], 1), Err(StoreError::NoGroup { .. })));
-    pool.skip(first).unwrap();
+    pool.skip(first, NOBODY).unwrap();
     assert_eq!(order(&mut pool).last(), Some(&first));
-    assert!(matches!(pool.skip(999), Err(StoreError::NoGroup { .. })));
+    assert!(matches!(pool.skip(999, NOBODY), Err(StoreError::NoGroup { .. })));
     drop(pool);
     assert_sound(&folder(&place));
 }
@@ -274,12 +275,12 @@ fn a_correction_is_a_version_that_can_be_undone() {
     let (place, mut pool) = place();
     let (run, before) = (Run::new(), pool.live_hash().unwrap());
     let query = Features::new(vec![0.5, 0.5], 2).unwrap();
-    let carrier = pool.live().unwrap().doubt(&query).unwrap().remove(0).carrier.source;
+    let carrier = pool.live().unwrap().doubt(&query).unwrap().remove(0).because.source;
     let edit = evmachine::Edit::SetAside { rows: vec![carrier] };
     let version = pool.correction(edit).unwrap().make(&run, "row set aside".to_owned()).unwrap();
     let taken = pool.take(version, Some("anna")).unwrap();
     assert_eq!(pool.live_hash().unwrap(), taken.version);
-    assert_ne!(pool.live().unwrap().doubt(&query).unwrap().remove(0).carrier.source, carrier);
+    assert_ne!(pool.live().unwrap().doubt(&query).unwrap().remove(0).because.source, carrier);
     let event = pool.last_events(1, None).unwrap().remove(0);
     assert_eq!((event.kind, event.label.as_deref()), (EventKind::Edited, Some("row set aside")));
     let stale = pool.correction(evmachine::Edit::Restore { rows: vec![carrier] }).unwrap();
@@ -317,4 +318,103 @@ fn a_refresh_in_parts_lets_others_in() {
     }
     drop(pool);
     assert_sound(&folder(&place));
+}
+
+/// An answer means the samples that were seen: whatever came to the group since waits on, and what others answered stays theirs.
+#[test]
+fn an_answer_holds_for_what_was_seen() {
+    let (place, mut pool) = place();
+    let run = Run::new();
+    fill(&mut pool);
+    let group = pool.next_groups(&run, 1, false).unwrap().remove(0);
+    let seen = &group.samples[..group.samples.len() - 2];
+    let target = Target::Waiting { samples: seen, group: Some(group.number) };
+    let (event, count) = pool.answer(&run, &target, Answer::Label("c"), Some("Ada")).unwrap();
+    assert_eq!(count, seen.len());
+    for stray in &group.samples[seen.len()..] {
+        let stray = pool.sample(*stray).unwrap();
+        assert!(stray.state == State::Waiting && stray.group != group.number, "{stray:?}");
+    }
+    let late = Target::Waiting { samples: &group.samples, group: Some(group.number) };
+    let refused = pool.answer(&run, &late, Answer::Label("d"), Some("Bob")).unwrap_err();
+    let text = refused.to_string();
+    assert!(text.contains("was named \"c\" by Ada"), "{text}");
+    let StoreError::AnsweredAlready { answered, meant } = refused else { panic!("{refused}") };
+    assert_eq!((answered.len(), meant), (seen.len(), group.samples.len()));
+    assert_eq!(pool.status().unwrap().labelled.get("d"), None, "nothing of it was done");
+    // As it was: the strays are back, and the group can be answered again as a whole.
+    pool.undo(Some(event), NOBODY).unwrap();
+    assert_eq!(pool.group(group.number, 99).unwrap().samples, group.samples);
+    let whole = Target::Group { group: group.number, except: &group.samples[..1] };
+    assert_eq!(pool.answer(&run, &whole, Answer::Label("d"), NOBODY).unwrap().1, group.samples.len() - 1);
+    drop(pool);
+    assert_sound(&folder(&place));
+}
+
+#[test]
+fn the_queue_is_read_to_its_end_and_shared() {
+    let (_place, mut pool) = place();
+    let run = Run::new();
+    // Each on its own.
+    let far: Vec<f32> = (0..40).flat_map(|row| [100.0 + 50.0 * row as f32, 0.0]).collect();
+    pool.add(&run, &Features::new(far, 2).unwrap(), &[], Which::All).unwrap();
+    let live = pool.live().unwrap();
+    let part = |after, holder| QueueAsked { count: 7, after, members: 3, holder };
+    let (mut seen, mut after) = (BTreeSet::new(), None);
+    loop {
+        let found = pool.queue(&live, &part(after, None)).unwrap();
+        assert!(found.groups.iter().all(|group| seen.insert(group.number)));
+        // A place is text on its way, and holds though groups before it are handed out.
+        after = found.next.map(|place| place.to_string().parse::<QueuePlace>().unwrap());
+        if after.is_none() {
+            break;
+        }
+    }
+    assert_eq!(seen.len(), 40);
+    assert_eq!(pool.status().unwrap().handed_out, 0, "who looks hands nothing out");
+    assert!("1_2_3".parse::<QueuePlace>().is_err() && "a_1_2_3".parse::<QueuePlace>().is_err());
+
+    let numbers = |part: &QueuePart| part.groups.iter().map(|group| group.number).collect::<Vec<_>>();
+    let ada = pool.hand_out_to(&live, &part(None, Some("Ada"))).unwrap();
+    let bob = pool.hand_out_to(&live, &part(None, Some("Bob"))).unwrap();
+    assert!(numbers(&ada).iter().all(|group| !numbers(&bob).contains(group)), "each has their own");
+    assert_eq!(ada.groups[0].holder.as_deref(), Some("Ada"));
+    assert_eq!(numbers(&pool.hand_out_to(&live, &part(None, Some("Ada"))).unwrap()), numbers(&ada));
+    let more = pool.hand_out_to(&live, &part(ada.next, Some("Ada"))).unwrap();
+    assert!(numbers(&more).iter().all(|group| !numbers(&ada).contains(group)), "the place goes on");
+    let all = QueueAsked { count: 99, ..part(None, Some("Bob")) };
+    let all = numbers(&pool.queue(&live, &all).unwrap());
+    assert_eq!(all.len(), 40, "what others have comes last, and comes");
+    assert!(numbers(&ada).contains(all.last().unwrap()));
+    assert!(pool.check().unwrap().is_empty());
+}
+
+#[test]
+fn names_that_no_class_may_have_are_refused() {
+    let (_place, mut pool) = place();
+    let samples = fill(&mut pool);
+    let long = "x".repeat(5_000_000);
+    for name in ["", " ", "unknown", "a\0b", "a\nb", "\u{1b}[31m", "\u{202e}cba", long.as_str()] {
+        let target = Target::Samples(&samples[..1]);
+        let refused = pool.answer(&Run::new(), &target, Answer::Label(name), NOBODY).unwrap_err();
+        assert!(matches!(refused, StoreError::ClassName(_)), "{refused}");
+        assert!(refused.to_string().len() < 300);
+    }
+    assert_eq!(pool.status().unwrap().events, 0);
+}
+
+/// What is written to a file that has no name any more is lost.
+#[test]
+#[cfg(unix)]
+fn a_pool_that_was_removed_takes_nothing() {
+    let (place, mut pool) = place();
+    let samples = fill(&mut pool);
+    std::fs::remove_dir_all(folder(&place)).unwrap();
+    let run = Run::new();
+    let refused = pool.answer(&run, &Target::Samples(&samples), Answer::Ignore, NOBODY).unwrap_err();
+    assert!(matches!(refused, StoreError::Gone { .. }), "{refused}");
+    assert!(matches!(pool.is_there(), Err(StoreError::Gone { .. })));
+    // Another one in its place is not the one that was opened.
+    drop(Pool::create(&folder(&place), &crate::model()).unwrap());
+    assert!(matches!(pool.add(&run, &stream(), &[], Which::All), Err(StoreError::Gone { .. })));
 }

@@ -51,6 +51,10 @@ test("the keys, the list of completions, a stray, a cut and a notice", async () 
     await page.keyboard.press("?");
     assert.deepEqual(await violations(page), []);
     await page.keyboard.press("Escape");
+    await page.keyboard.press("v");
+    await page.locator("#look[open]").waitFor();
+    assert.deepEqual(await violations(page), []);
+    await page.keyboard.press("Escape");
     await page.keyboard.press("x");
     await page.keyboard.press("x");
     await page.keyboard.press("r");

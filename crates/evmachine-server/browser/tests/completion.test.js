@@ -33,3 +33,12 @@ test("many classes are cut, the new class is still there", () => {
   assert.equal(options.length, 9);
   assert.ok(options.at(-1).isNew);
 });
+
+test("a slip of the hand offers what was meant before it founds a class", () => {
+  const plants = ["leaf", "tree", "wave"].map((name) => ({ name }));
+  const offered = (typed) => completions(typed, plants).map(({ name, isNew }) => (isNew ? `new ${name}` : name));
+  assert.deepEqual(offered("leef"), ["leaf", "new leef"]);
+  assert.deepEqual(offered("Laef"), ["leaf", "new Laef"]);
+  assert.deepEqual(offered("moss"), ["new moss"]);
+  assert.deepEqual(offered("ab"), ["new ab"], "two letters of two are no slip");
+});

@@ -3,9 +3,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { beyond, Queue } from "../../page/queue.js";
+import { beyond, meant, Queue, withdraw } from "../../page/queue.js";
 
-const group = (number, size = 1) => ({ number, size, members: [{ sample: number * 10, distance: 0 }] });
+const group = (number, size = 1) => ({ number, size, members: [{ sample: number * 10, distance: 0 }], samples: [number * 10] });
 const numbers = (queue) => queue.groups.map((one) => one.number);
 
 function filled(...all) {
@@ -65,13 +65,30 @@ test("merging joins members, and can be taken back", () => {
   assert.equal(queue.current.size, 1);
 });
 
-test("after an update the group that was looked at stays selected if it is there", () => {
+test("what others did is taken over, but for the group that is being worked on", () => {
   const queue = filled(1, 2, 3);
   queue.select(queue.find(2));
-  queue.replace([group(8), group(2)]);
-  assert.deepEqual([numbers(queue), queue.current.number], [[8, 2], 2]);
-  queue.replace([group(4)]);
-  assert.equal(queue.current.number, 4);
+  queue.current.strays.add(20);
+  queue.find(3).strays.add(30).add(31);
+  const fresh = { ...group(3, 2), samples: [30, 32], members: [] };
+  const gone = queue.reconcile(new Set([1, 2, 3]), [{ ...group(2), samples: [20, 99], neighbors: ["x"] }, fresh]);
+  assert.deepEqual(gone.map(({ number }) => number), [1]);
+  assert.deepEqual(numbers(queue), [2, 3]);
+  assert.deepEqual([queue.current.samples, [...queue.current.strays], queue.current.neighbors], [[20], [20], ["x"]]);
+  assert.deepEqual([queue.find(3).samples, [...queue.find(3).strays]], [[30, 32], [30]]);
+  // What was not asked for says nothing.
+  queue.reconcile(new Set([3]), [fresh]);
+  assert.deepEqual(numbers(queue), [2, 3]);
+});
+
+test("an answer means what was there, less the strays and what others answered", () => {
+  const [one] = filled(1).groups;
+  Object.assign(one, { samples: [1, 2, 3, 4], size: 4, members: [{ sample: 1 }, { sample: 2 }] });
+  one.strays.add(2);
+  assert.deepEqual(meant(one), [1, 3, 4]);
+  assert.equal(withdraw(one, [2, 3]), true);
+  assert.deepEqual([meant(one), one.members, one.size, one.strays.size], [[1, 4], [{ sample: 1 }], 2, 0]);
+  assert.equal(withdraw(one, [1, 4]), false);
 });
 
 test("beyond the radius is what is farther, not what is as far", () => {
@@ -88,4 +105,11 @@ test("what was split off comes after its group, or after what is looked at", () 
   queue.remove(first);
   queue.insertAfter(first, [group(8), group(2)]);
   assert.deepEqual([numbers(queue), queue.current.number], [[7, 8, 2, 3], 7]);
+});
+
+test("what was split off is fetched from the end of the queue, where it may have come already", () => {
+  const queue = filled(1, 2, 3);
+  queue.append([group(7), group(8)]);
+  queue.insertAfter(queue.find(1), [group(7), group(8)]);
+  assert.deepEqual([numbers(queue), queue.current.number], [[1, 7, 8, 2, 3], 1]);
 });

@@ -36,7 +36,7 @@ test("groups are there, with drawings, suggestions and what is left", async () =
   assert.equal(await size(), sizes[0]);
   await page.locator("#group .drawing").first().waitFor();
   assert.ok((await page.locator(".suggestions button").count()) > 0);
-  assert.match(await page.locator("#progress-words").textContent(), /\d labels? left, [\d,]+ samples waiting/);
+  assert.match(await page.locator("#progress-words").textContent(), /\d groups? left, [\d,]+ samples waiting/);
 });
 
 test("a new class needs its name and a second Enter", async () => {
@@ -70,6 +70,12 @@ test("a group can be named as a suggestion, by a number", async () => {
   const members = await size();
   const { events } = await status();
   await press("1");
+  // A class that is far is named by a second stroke alone.
+  if (await page.locator(".suggestions button").first().evaluate((one) => one.classList.contains("far"))) {
+    await said("Press 1 again to name");
+    assert.equal((await status()).events, events);
+    await press("1");
+  }
   await said(`named ${name}.`);
   const now = await until((found) => found.events === events + 1);
   assert.equal(now.labelled[name], members);
@@ -114,13 +120,26 @@ test("the radius splits a group, and what leaves it is shown first", async () =>
 test("strays are ticked out by key and wait on", async () => {
   const members = await size();
   const { labelled } = await status();
-  await press("x", "ArrowRight", "x");
+  await press("ArrowRight", "x");
   await page.getByText("1 stray ticked out.").waitFor();
   await press("n");
   await page.keyboard.type("Zeta");
   await press("Enter");
   await said(`${members - 1} sample`);
   await until((found) => found.labelled.Zeta === labelled.Zeta + members - 1);
+  // As it was, the stray with it: the whole group can be answered again.
+  await press("u");
+  await said("Undone:");
+  await until((found) => found.labelled.Zeta === labelled.Zeta);
+  assert.equal(await size(), members);
+  await page.getByText("1 stray ticked out.").waitFor();
+  await press("ArrowRight", "x");
+  await page.getByText("stray ticked out").waitFor({ state: "detached" });
+  await press("n");
+  await page.keyboard.type("Zeta");
+  await press("Enter");
+  await said(`${members} samples named Zeta.`);
+  await until((found) => found.labelled.Zeta === labelled.Zeta + members);
 });
 
 test("groups are merged by marking one and pressing m on another", async () => {
@@ -132,6 +151,12 @@ test("groups are merged by marking one and pressing m on another", async () => {
   assert.equal(await size(), both);
   const merged = queue.toSpliced(at, 2, `${both} samples`);
   assert.deepEqual((await queueOf(page)).slice(0, merged.length), merged);
+  const asked = page.waitForResponse(/groups\?numbers=/);
+  await press("u");
+  await said("Undone: 2 groups merged.");
+  assert.deepEqual((await queueOf(page)).slice(0, queue.length), queue);
+  await asked;
+  assert.deepEqual((await queueOf(page)).slice(0, queue.length), queue);
 });
 
 test("skip and discard", async () => {
@@ -139,6 +164,13 @@ test("skip and discard", async () => {
   await press("s");
   await said("skipped.");
   assert.equal((await queueOf(page)).at(-1), skipped);
+  const asked = page.waitForResponse(/groups\?numbers=/);
+  await press("u");
+  await said("Undone: Group of");
+  await asked;
+  assert.equal((await queueOf(page))[await place()], skipped);
+  await press("s");
+  await said("skipped.");
   const { discarded } = await status();
   await press("d");
   await said("discarded.");
@@ -179,7 +211,7 @@ test("learning makes a version, and the pool shrinks", async () => {
   assert.notEqual(now.live, old.live);
   assert.equal(now.to_learn, 0);
   assert.ok(now.classes.some(({ name }) => name === "Zeta"));
-  const [, known] = (await page.locator("#learning p").textContent()).match(/([\d,]+) of [\d,]+ samples? that waited/);
+  const [, known] = (await page.locator("#learning p").textContent()).match(/([\d,]+) of the [\d,]+ samples? that waited/);
   assert.ok(Number.parseInt(known.replaceAll(",", ""), 10) > 0);
 });
 

@@ -4,31 +4,29 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::{Extension, Json};
-use evmachine::Evm;
+use evmachine::{Evm, similar};
 use evmachine_openworld::{Answer, EventId, GroupId, Pool, SampleId, StoreError, Target};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::extract;
 use crate::guard::Caller;
+use crate::keys::Role;
 use crate::problem::Problem;
 use crate::service::{Service, run_here};
 
-/// Names that are offered in the place of one that is no class.
-const OFFERED: usize = 5;
-
-/// What is meant: a group, or samples.
+/// What is meant: samples, as somebody saw them.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Meant {
-    /// The members of this group that wait.
+    /// The samples. Unless all of them wait, nothing is done, and the answer is 409.
+    samples: Vec<SampleId>,
+    /// The group that they were shown in, if any: those of its members that are not meant go on to wait in other groups.
     group: Option<GroupId>,
-    /// But for these.
+    /// Whether the samples may have been answered before: this answer then takes the place of that one.
     #[serde(default)]
-    except: Vec<SampleId>,
-    /// In the place of a group: these samples, answered already or not.
-    samples: Option<Vec<SampleId>>,
-    /// Who says so; the owner of the key unless given.
+    replace: bool,
+    /// Who says so, where the server asks for no key; with a key it is the owner.
     person: Option<String>,
 }
 
@@ -36,19 +34,28 @@ pub(crate) struct Meant {
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Named {
-    /// The class.
+    /// The class: at most 256 characters, none of them a control character, and not `unknown`.
     label: String,
     /// Whether it may be one that is not there yet.
     #[serde(default)]
     new_class: bool,
-    /// The members of this group that wait.
+    /// The samples. Unless all of them wait, nothing is done, and the answer is 409.
+    samples: Vec<SampleId>,
+    /// The group that they were shown in, if any: those of its members that are not meant go on to wait in other groups.
     group: Option<GroupId>,
-    /// But for these.
+    /// Whether the samples may have been answered before: this answer then takes the place of that one.
     #[serde(default)]
-    except: Vec<SampleId>,
-    /// In the place of a group: these samples, answered already or not.
-    samples: Option<Vec<SampleId>>,
-    /// Who says so; the owner of the key unless given.
+    replace: bool,
+    /// Who says so, where the server asks for no key; with a key it is the owner.
+    person: Option<String>,
+}
+
+/// Samples that are to wait again.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ToReopen {
+    samples: Vec<SampleId>,
+    /// Who says so, where the server asks for no key; with a key it is the owner.
     person: Option<String>,
 }
 
@@ -62,36 +69,23 @@ pub(crate) struct Noted {
 }
 
 /// What an answer is about, and holds for as long as it takes to write it down.
-enum Chosen {
-    Group { group: GroupId, except: Vec<SampleId> },
-    Samples(Vec<SampleId>),
+struct Chosen {
+    samples: Vec<SampleId>,
+    group: Option<GroupId>,
+    replace: bool,
 }
 
 impl Chosen {
-    fn new(
-        group: Option<GroupId>,
-        except: Vec<SampleId>,
-        samples: Option<Vec<SampleId>>,
-    ) -> Result<Self, Problem> {
-        match (group, samples) {
-            (Some(group), None) => Ok(Self::Group { group, except }),
-            (None, Some(samples)) if except.is_empty() => Ok(Self::Samples(samples)),
-            (None, Some(_)) => {
-                Err(Problem::unsuitable("`except` goes with `group`; leave the samples out instead"))
-            }
-            _ => Err(Problem::unsuitable("name either a `group` or `samples`")),
-        }
-    }
-
     fn answer(
         &self,
         pool: &mut Pool,
         answer: Answer<'_>,
         person: Option<&str>,
     ) -> Result<(EventId, usize), StoreError> {
-        let target = match self {
-            Self::Group { group, except } => Target::Group { group: *group, except },
-            Self::Samples(samples) => Target::Samples(samples),
+        let target = if self.replace {
+            Target::Samples(&self.samples)
+        } else {
+            Target::Waiting { samples: &self.samples, group: self.group }
         };
         pool.answer(&run_here(), &target, answer, person)
     }
@@ -103,38 +97,22 @@ async fn answer(
     meant: Meant,
     answer: Answer<'static>,
 ) -> Result<Json<Noted>, Problem> {
-    let Meant { group, except, samples, person } = meant;
-    let chosen = Chosen::new(group, except, samples)?;
-    let person = caller.person(person);
+    let Meant { samples, group, replace, person } = meant;
+    let chosen = Chosen { samples, group, replace };
+    let person = caller.person(person)?;
     let (event, samples) =
         service.writer.call(move |pool| chosen.answer(pool, answer, person.as_deref())).await?;
     Ok(Json(Noted { event, samples }))
 }
 
-/// Classes that a name may have been meant for: those that begin like it, or differ by a letter or two.
-fn similar<'a>(name: &str, classes: impl Iterator<Item = &'a str>) -> Vec<String> {
-    let lower = name.to_lowercase();
-    let mut found: Vec<(usize, &str)> = classes
-        .filter_map(|class| {
-            let other = class.to_lowercase();
-            let way = strsim::levenshtein(&lower, &other);
-            let begins = other.starts_with(&lower) || lower.starts_with(&other);
-            (begins || (way <= 2 && way < lower.chars().count())).then_some((way, class))
-        })
-        .collect();
-    found.sort_unstable();
-    found.dedup();
-    found.into_iter().take(OFFERED).map(|(_, class)| class.to_owned()).collect()
-}
-
 /// Refuses a name that is neither a class nor a label, as a slip of the hand would make it.
 fn check_class(pool: &Pool, model: &Evm, label: &str) -> Result<Option<Problem>, StoreError> {
-    let labels = pool.labels()?;
-    if model.class_index(label).is_some() || labels.contains_key(label) {
+    if !pool.is_new_class(model, label)? {
         return Ok(None);
     }
+    let labels = pool.labels()?;
     let classes = model.classes().map(|class| class.name).chain(labels.keys().map(String::as_str));
-    let known = similar(label, classes);
+    let known: Vec<String> = similar(label, classes).into_iter().map(str::to_owned).collect();
     let detail = format!("{label:?} is no class yet; send \"new_class\": true if it is to be one");
     Ok(Some(Problem::conflict(detail).with("known", known)))
 }
@@ -152,13 +130,14 @@ pub(crate) async fn label(
     Extension(caller): Extension<Caller>,
     extract::Json(named): extract::Json<Named>,
 ) -> Result<Json<Noted>, Problem> {
-    let Named { label, new_class, group, except, samples, person } = named;
-    let chosen = Chosen::new(group, except, samples)?;
-    let person = caller.person(person);
+    let Named { label, new_class, samples, group, replace, person } = named;
+    let chosen = Chosen { samples, group, replace };
+    let person = caller.person(person)?;
     let live = service.live.get();
     let noted = service
         .writer
         .call(move |pool| {
+            pool.check_name(&label)?;
             if !new_class && let Some(problem) = check_class(pool, &live.model, &label)? {
                 return Ok(Err(problem));
             }
@@ -206,14 +185,15 @@ pub(crate) async fn discard(
     post,
     path = "/v1/reopen",
     tag = "labelling",
-    request_body = Meant,
+    request_body = ToReopen,
     responses((status = 200, body = Noted), (status = "4XX", body = Problem))
 )]
 pub(crate) async fn reopen(
     State(service): State<Arc<Service>>,
     Extension(caller): Extension<Caller>,
-    extract::Json(meant): extract::Json<Meant>,
+    extract::Json(ToReopen { samples, person }): extract::Json<ToReopen>,
 ) -> Result<Json<Noted>, Problem> {
+    let meant = Meant { samples, group: None, replace: true, person };
     answer(&service, &caller, meant, Answer::Reopen).await
 }
 
@@ -221,8 +201,9 @@ pub(crate) async fn reopen(
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ToUndo {
-    /// The last that is in force, unless given.
+    /// Unless given, the last that is in force: of the owner of a key of the role label, of all for others.
     event: Option<EventId>,
+    /// Who says so, where the server asks for no key; with a key it is the owner.
     person: Option<String>,
 }
 
@@ -236,6 +217,8 @@ pub(crate) struct Undone {
 }
 
 /// Undo an event: all is as if it had not been
+///
+/// Events that say which version is live (`updated`, `edited`, `promoted`) take a key of the role admin.
 #[utoipa::path(
     post,
     path = "/v1/undo",
@@ -248,20 +231,28 @@ pub(crate) async fn undo(
     Extension(caller): Extension<Caller>,
     extract::Json(ToUndo { event, person }): extract::Json<ToUndo>,
 ) -> Result<Json<Undone>, Problem> {
-    let person = caller.person(person);
-    let (undone, event) = service.writer.call(move |pool| pool.undo(event, person.as_deref())).await?;
+    let person = caller.person(person)?;
+    let may_change_live = caller.role >= Role::Admin;
+    let undone = service
+        .writer
+        .call(move |pool| {
+            let event = match event {
+                None if !may_change_live => {
+                    Some(pool.last_answer(person.as_deref())?.ok_or(StoreError::NothingToUndo)?)
+                }
+                other => other,
+            };
+            if let Some(event) = event
+                && !may_change_live
+                && pool.undoes(event)?.changes_live()
+            {
+                return Ok(None);
+            }
+            pool.undo(event, person.as_deref()).map(Some)
+        })
+        .await?;
+    let refused =
+        || Problem::forbidden("which version is live is changed by a key of the role admin; yours is label");
+    let (undone, event) = undone.ok_or_else(refused)?;
     Ok(Json(Undone { event, undone }))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::similar;
-
-    #[test]
-    fn slips_of_the_hand_are_near() {
-        let classes = ["cat", "car", "dog", "category"];
-        assert_eq!(similar("cst", classes.into_iter()), ["cat", "car"]);
-        assert_eq!(similar("Cat", classes.into_iter()), ["cat", "car", "category"]);
-        assert!(similar("zebra", classes.into_iter()).is_empty());
-    }
 }

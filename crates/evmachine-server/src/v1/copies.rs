@@ -21,7 +21,8 @@ enum What {
     /// The live model, as a safetensors file.
     #[default]
     Model,
-    /// Labelled samples, as a CSV file that can be trained on.
+    /// Labelled samples, as a CSV file that can be trained on. Ids and labels that a spreadsheet would take for formulas begin with an
+    /// apostrophe.
     Labelled,
 }
 
@@ -29,7 +30,7 @@ enum What {
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Wanted {
+pub(crate) struct ExportQuery {
     #[serde(default)]
     #[param(inline)]
     what: What,
@@ -40,12 +41,12 @@ pub(crate) struct Wanted {
     get,
     path = "/v1/export",
     tag = "copies",
-    params(Wanted),
+    params(ExportQuery),
     responses((status = 200, content((Vec<u8> = "application/octet-stream"), (String = "text/csv"))))
 )]
 pub(crate) async fn export(
     State(service): State<Arc<Service>>,
-    Query(Wanted { what }): Query<Wanted>,
+    Query(ExportQuery { what }): Query<ExportQuery>,
 ) -> Result<Response, Problem> {
     let live = service.live.get();
     let (bytes, kind, name) = match what {
@@ -84,10 +85,16 @@ pub(crate) async fn export(
 }
 
 fn row(sample: &Sample, label: &str) -> String {
-    let own = [sample.number.to_string(), sample.id.clone().unwrap_or_default(), label.to_owned()];
+    let own = [sample.number.to_string(), inert(sample.id.as_deref().unwrap_or_default()), inert(label)];
     let values = sample.features.iter().map(f32::to_string);
     let fields: Vec<String> = own.into_iter().chain(values).collect();
     line(fields.iter().map(String::as_str))
+}
+
+/// Text that no spreadsheet takes for a formula: one that begins as a formula does has an apostrophe before it, unless it is a number.
+fn inert(text: &str) -> String {
+    let is_formula = text.starts_with(['=', '+', '-', '@', '\t', '\r']) && text.parse::<f64>().is_err();
+    if is_formula { format!("'{text}") } else { text.to_owned() }
 }
 
 /// A line of CSV; fields are quoted where they must be.
@@ -147,7 +154,16 @@ pub(crate) async fn backup(
 
 #[cfg(test)]
 mod tests {
-    use super::line;
+    use super::{inert, line};
+
+    #[test]
+    fn formulas_are_text() {
+        assert_eq!(inert("=cmd|' /C calc'!A0"), "'=cmd|' /C calc'!A0");
+        assert_eq!(inert("@SUM(A1)"), "'@SUM(A1)");
+        for text in ["-1", "+2.5", "cat", "", "a=b"] {
+            assert_eq!(inert(text), text);
+        }
+    }
 
     #[test]
     fn fields_are_quoted_where_they_must_be() {

@@ -81,14 +81,14 @@ async fn correct(
         Some(decision) => Some(explain::row(&service, None, Some(decision), None).await?),
         None => None,
     };
-    let person = caller.person(meant.person.clone());
+    let person = caller.person(meant.person.clone())?;
     let shared = service.clone();
     let (source, class) = service
         .blocking(move || {
             let carrier = match values {
                 Some(values) => {
                     let features = Features::new(values, live.model.dimensions())?;
-                    Some(live.model.doubt(&features)?.remove(0).carrier.source)
+                    Some(live.model.doubt(&features)?.remove(0).because.source)
                 }
                 None => None,
             };

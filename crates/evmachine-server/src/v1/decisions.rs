@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
+use evmachine::Answer;
 use evmachine_openworld::SampleId;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use crate::bounded::bounded;
 use crate::extract::Query;
 use crate::recent::Answered;
 use crate::service::Service;
@@ -19,16 +19,8 @@ pub(crate) struct PastDecision {
     decision: u64,
     /// Seconds since 1970.
     time: i64,
-    /// The class; null is unknown.
-    class: Option<String>,
-    known: bool,
-    best: String,
-    /// How far the best class lies above the threshold, which is what to act on: known at 0 and above.
-    support: f64,
-    /// The share of known queries that score no higher; null without calibration.
-    p_value: Option<f64>,
-    /// Psi of that class, the paper's probability.
-    psi: f64,
+    #[serde(flatten)]
+    answer: Answer,
     sample: Option<SampleId>,
     id: Option<String>,
     text: Option<String>,
@@ -41,12 +33,7 @@ impl From<Answered> for PastDecision {
         Self {
             decision: answered.number,
             time: answered.time,
-            known: answered.class.is_some(),
-            class: answered.class,
-            best: answered.best,
-            support: bounded(answered.support),
-            p_value: answered.p_value,
-            psi: answered.psi,
+            answer: answered.answer,
             sample: answered.sample,
             id: answered.id,
             text: answered.text,
@@ -65,7 +52,7 @@ pub(crate) struct PastDecisions {
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Wanted {
+pub(crate) struct DecisionsQuery {
     /// At most so many.
     #[serde(default = "hundred")]
     #[param(default = 100, maximum = 10000)]
@@ -83,12 +70,12 @@ fn hundred() -> usize {
     get,
     path = "/v1/decisions",
     tag = "decisions",
-    params(Wanted),
+    params(DecisionsQuery),
     responses((status = 200, body = PastDecisions))
 )]
 pub(crate) async fn list(
     State(service): State<Arc<Service>>,
-    Query(Wanted { count }): Query<Wanted>,
+    Query(DecisionsQuery { count }): Query<DecisionsQuery>,
 ) -> Json<PastDecisions> {
     let decisions = service.recent.last(count).into_iter().map(PastDecision::from).collect();
     Json(PastDecisions { decisions })

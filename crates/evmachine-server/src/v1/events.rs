@@ -62,7 +62,7 @@ pub(crate) struct Events {
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Wanted {
+pub(crate) struct EventsQuery {
     /// At most so many.
     #[serde(default = "hundred")]
     #[param(default = 100, maximum = 1000)]
@@ -76,10 +76,10 @@ fn hundred() -> usize {
 }
 
 /// What happened, the latest first
-#[utoipa::path(get, path = "/v1/events", tag = "history", params(Wanted), responses((status = 200, body = Events)))]
+#[utoipa::path(get, path = "/v1/events", tag = "history", params(EventsQuery), responses((status = 200, body = Events)))]
 pub(crate) async fn list(
     State(service): State<Arc<Service>>,
-    Query(Wanted { count, before }): Query<Wanted>,
+    Query(EventsQuery { count, before }): Query<EventsQuery>,
 ) -> Result<Json<Events>, Problem> {
     let events = service.reader.call(move |pool| pool.last_events(count.min(MOST), before)).await?;
     Ok(Json(Events { events: events.into_iter().map(OneEvent::from).collect() }))

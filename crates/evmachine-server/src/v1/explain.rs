@@ -4,12 +4,11 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
-use evmachine::{Evm, Features};
+use evmachine::{Answer, Evm, Features, NamedSpeaker, Prior, Reasons};
 use evmachine_openworld::SampleId;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::bounded::bounded;
 use crate::extract;
 use crate::problem::Problem;
 use crate::rows::Matrix;
@@ -29,93 +28,15 @@ pub(crate) struct Asked {
 
 /// Why, by the live version.
 #[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct Reasons {
-    /// The class; null is unknown.
-    class: Option<String>,
-    known: bool,
-    /// How far the best class lies above the threshold, which is what to act on: known at 0 and above.
-    support: f64,
-    /// The share of known queries that score no higher; null without calibration.
-    p_value: Option<f64>,
-    /// Psi of the best class, the paper's probability.
-    psi: f64,
-    /// The classes that come nearest, best first.
-    classes: Vec<Evidence>,
-    because: Because,
+pub(crate) struct Explained {
+    #[serde(flatten)]
+    reasons: Reasons,
+    /// The training row that carries the decision.
+    because: NamedSpeaker,
     /// What would be said without that row.
-    without: Without,
-    /// The nearest sample that is to stay a stranger, where there is any.
-    ignored_near: Option<IgnoredNear>,
+    without: Answer,
     /// The version that is asked.
     model: String,
-}
-
-/// What a class has to say.
-#[derive(Debug, Serialize, ToSchema)]
-struct Evidence {
-    name: String,
-    /// How far it lies above the threshold.
-    support: f64,
-    psi: f64,
-    /// Distance to the extreme vector that speaks loudest.
-    distance: f64,
-}
-
-/// The training row that carries the decision.
-#[derive(Debug, Serialize, ToSchema)]
-struct Because {
-    class: String,
-    row: Row,
-    distance: f64,
-    psi: f64,
-}
-
-/// A training row.
-#[derive(Debug, Serialize, ToSchema)]
-struct Row {
-    /// Counted from 0 over all rows that the model was ever given.
-    source: u64,
-    /// Its number in the file or pool that it came from.
-    number: u64,
-    id: Option<String>,
-    /// What was learned together with it.
-    batch: Option<String>,
-    /// When it was learned, in seconds since 1970.
-    time: Option<i64>,
-}
-
-impl Row {
-    fn new(model: &Evm, source: u64) -> Self {
-        let origin = model.origin(source);
-        Self {
-            source,
-            number: origin.number,
-            id: origin.id.map(str::to_owned),
-            batch: origin.batch_name.map(str::to_owned),
-            time: origin.time,
-        }
-    }
-}
-
-/// A decision.
-#[derive(Debug, Serialize, ToSchema)]
-struct Without {
-    class: Option<String>,
-    known: bool,
-    best: String,
-    /// How far that class lies above the threshold.
-    support: f64,
-    psi: f64,
-}
-
-/// A stranger that stays one.
-#[derive(Debug, Serialize, ToSchema)]
-struct IgnoredNear {
-    number: u64,
-    id: Option<String>,
-    distance: f64,
-    /// Whether it is nearer than everything known, which makes the query unknown.
-    decides: bool,
 }
 
 /// The row that is asked about.
@@ -149,59 +70,20 @@ pub(crate) async fn row(
     path = "/v1/explain",
     tag = "decisions",
     request_body = Asked,
-    responses((status = 200, body = Reasons), (status = "4XX", body = Problem))
+    responses((status = 200, body = Explained), (status = "4XX", body = Problem))
 )]
 pub(crate) async fn explain(
     State(service): State<Arc<Service>>,
     extract::Json(Asked { features, decision, sample }): extract::Json<Asked>,
-) -> Result<Json<Reasons>, Problem> {
+) -> Result<Json<Explained>, Problem> {
     let values = row(&service, features, decision, sample).await?;
     let live = service.live.get();
-    service.blocking(move || reasons(&live.hash, &live.model, values)).await.map(Json)
+    service.blocking(move || explained(&live.hash, &live.model, values)).await.map(Json)
 }
 
-fn reasons(hash: &str, model: &Evm, values: Vec<f32>) -> Result<Reasons, Problem> {
+fn explained(hash: &str, model: &Evm, values: Vec<f32>) -> Result<Explained, Problem> {
     let features = Features::new(values, model.dimensions())?;
-    let explanation = model.explain(&features, CLASSES)?.remove(0);
-    let supports = model.class_supports(&features)?;
-    let doubt = model.doubt(&features)?.remove(0);
-    let name = |class: usize| model.class_name(class).to_owned();
-    let classes = explanation.classes.iter().map(|evidence| Evidence {
-        name: name(evidence.class),
-        support: bounded(supports[evidence.class]),
-        psi: evidence.probability,
-        distance: evidence.speakers.first().map_or(f64::MAX, |speaker| speaker.distance),
-    });
-    let decision = doubt.decision;
-    Ok(Reasons {
-        class: decision.class().map(name),
-        known: decision.class().is_some(),
-        support: bounded(decision.support()),
-        p_value: decision.p_value(),
-        psi: decision.psi(),
-        classes: classes.collect(),
-        because: Because {
-            class: name(decision.best()),
-            row: Row::new(model, doubt.carrier.source),
-            distance: doubt.carrier.distance,
-            psi: doubt.carrier.psi,
-        },
-        without: Without {
-            class: doubt.without.class().map(name),
-            known: doubt.without.class().is_some(),
-            best: name(doubt.without.best()),
-            support: bounded(doubt.without.support()),
-            psi: doubt.without.psi(),
-        },
-        ignored_near: explanation.ignored.map(|near| {
-            let origin = model.origin(near.source);
-            IgnoredNear {
-                number: origin.number,
-                id: origin.id.map(str::to_owned),
-                distance: near.distance,
-                decides: near.decides,
-            }
-        }),
-        model: hash.to_owned(),
-    })
+    let reasons = model.reasons(&features, CLASSES, Prior::EVEN)?.remove(0);
+    let doubt = model.named_doubt(&features, Prior::EVEN)?.remove(0);
+    Ok(Explained { reasons, because: doubt.because, without: doubt.without, model: hash.to_owned() })
 }

@@ -5,12 +5,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::Json;
 use axum::extract::State;
-use evmachine::{Evm, Features};
+use evmachine::{Evm, Features, finite};
 use evmachine_openworld::SampleId;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::bounded::bounded;
 use crate::problem::Problem;
 use crate::service::Service;
 use crate::v1::status;
@@ -73,7 +72,8 @@ fn closest_pair(model: &Evm) -> Result<Option<ClassPair>, Problem> {
     let mut closest: Option<ClassPair> = None;
     for (class, reasons) in own.into_iter().zip(reasons) {
         let other = reasons.classes.iter().find(|evidence| evidence.class != class);
-        let speaker = other.and_then(|evidence| Some((evidence.class, evidence.speakers.first()?.distance)));
+        let speaker =
+            other.and_then(|evidence| Some((evidence.class, evidence.extreme_vectors.first()?.distance)));
         if let Some((other, distance)) = speaker
             && closest.as_ref().is_none_or(|closest| distance < closest.distance)
         {
@@ -104,7 +104,7 @@ pub(crate) async fn health(State(service): State<Arc<Service>>) -> Result<Json<H
         closest_stranger: stranger.map(|sample| Stranger {
             sample: sample.number,
             class: sample.class,
-            support: sample.support.map(bounded),
+            support: sample.support.map(finite),
             psi: sample.psi,
         }),
         closest_pair: pair,

@@ -7,11 +7,11 @@ use axum::extract::State;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use evmachine::{Evm, Features, Metric};
+use evmachine_openworld::Plane;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use crate::extract::Query;
-use crate::principal::Plane;
 use crate::problem::Problem;
 use crate::service::Service;
 
@@ -26,7 +26,7 @@ const FOUND_BY: usize = 5000;
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Wanted {
+pub(crate) struct MapQuery {
     /// At most so many points, the extreme vectors first.
     #[serde(default = "most")]
     #[param(default = 100_000, maximum = 1_000_000)]
@@ -72,12 +72,12 @@ impl Points {
     get,
     path = "/v1/map",
     tag = "samples",
-    params(Wanted),
+    params(MapQuery),
     responses((status = 200, content_type = "application/octet-stream", body = Vec<u8>))
 )]
 pub(crate) async fn map(
     State(service): State<Arc<Service>>,
-    Query(Wanted { limit }): Query<Wanted>,
+    Query(MapQuery { limit }): Query<MapQuery>,
 ) -> Result<Response, Problem> {
     let live = service.live.get();
     let limit = limit.min(1_000_000);

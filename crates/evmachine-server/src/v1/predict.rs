@@ -6,12 +6,11 @@ use axum::extract::{FromRequest as _, State};
 use axum::http::header;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use evmachine::Features;
+use evmachine::{Answer, Features, Prior};
 use evmachine_openworld::{NewSample, Picture, SampleId};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use crate::bounded::bounded;
 use crate::extract::{self, Query};
 use crate::problem::Problem;
 use crate::recent::Answered;
@@ -85,28 +84,14 @@ impl Request {
     }
 }
 
-/// The share of known rows that P(known) takes for granted.
-const PRIOR: f64 = 0.5;
-
 /// What the live version says of a row.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct OneDecision {
     /// Its number, by which it can be asked about.
     pub(crate) decision: u64,
-    /// The class; null is unknown.
-    pub(crate) class: Option<String>,
-    /// Whether it is known.
-    pub(crate) known: bool,
-    /// The class of highest support, known or not.
-    pub(crate) best: String,
-    /// How far the best class lies above the threshold, which is what to act on: known at 0 and above.
-    pub(crate) support: f64,
-    /// The share of known queries that score no higher; null without calibration.
-    pub(crate) p_value: Option<f64>,
-    /// P(known), if known and unknown rows come equally often; null without calibration.
-    pub(crate) p_known: Option<f64>,
-    /// Psi of that class, the paper's probability.
-    pub(crate) psi: f64,
+    /// P(known) is that if known and unknown rows come equally often.
+    #[serde(flatten)]
+    pub(crate) answer: Answer,
     /// The sample of the pool, where it was kept or had been.
     pub(crate) sample: Option<SampleId>,
 }
@@ -133,6 +118,7 @@ fn column<T>(
     Ok(values.into_iter().chain(std::iter::repeat_with(|| None)).take(rows))
 }
 
+/// `row` counts from 1.
 fn picture(row: usize, picture: NewPicture) -> Result<Picture, Problem> {
     let NewPicture { media_type, base64 } = picture;
     if !PICTURES.contains(&media_type.as_str()) {
@@ -142,7 +128,13 @@ fn picture(row: usize, picture: NewPicture) -> Result<Picture, Problem> {
     let bytes = STANDARD
         .decode(base64)
         .map_err(|error| Problem::unsuitable(format!("row {row}: the picture is no base64: {error}")))?;
-    Ok(Picture { media_type, bytes })
+    match Picture::kind_of(&bytes) {
+        Some(kind) if kind == media_type => Ok(Picture { media_type, bytes }),
+        Some(kind) => Err(Problem::unsuitable(format!("row {row}: the picture is {kind}, not {media_type}"))),
+        None => {
+            Err(Problem::unsuitable(format!("row {row}: the picture does not begin as {media_type} does")))
+        }
+    }
 }
 
 /// What to show of each row.
@@ -154,7 +146,7 @@ fn details(request: &mut Request, rows: usize) -> Result<Vec<NewSample>, Problem
     let shown = ids.zip(texts).zip(links).zip(pictures).enumerate();
     shown
         .map(|(row, (((id, text), link), shown))| {
-            let picture = shown.map(|shown| picture(row, shown)).transpose()?;
+            let picture = shown.map(|shown| picture(row + 1, shown)).transpose()?;
             Ok(NewSample { id: id.filter(|id| !id.is_empty()), text, link, picture })
         })
         .collect()
@@ -190,19 +182,14 @@ pub(crate) async fn decide(service: &Service, mut request: Request) -> Result<De
             samples[row] = outcome.sample();
         }
     }
-    let name = |class: usize| live.model.class_name(class).to_owned();
+    let answer = |decision| live.model.answer(decision, Prior::EVEN);
     service.metrics.decided(&decided.decisions);
     let first = service.recent.push((0..matrix.rows).map(|row| {
-        let decision = decided.decisions[row];
         let shown = std::mem::take(&mut details[row]);
         Answered {
             number: 0,
             time: 0,
-            class: decision.class().map(name),
-            best: name(decision.best()),
-            support: decision.support(),
-            p_value: decision.p_value(),
-            psi: decision.psi(),
+            answer: answer(&decided.decisions[row]),
             sample: samples[row],
             id: shown.id,
             text: shown.text,
@@ -213,13 +200,7 @@ pub(crate) async fn decide(service: &Service, mut request: Request) -> Result<De
     let rows = decided.decisions.iter().zip(first..).zip(&samples);
     let decisions = rows.map(|((decision, number), sample)| OneDecision {
         decision: number,
-        class: decision.class().map(name),
-        known: decision.class().is_some(),
-        best: name(decision.best()),
-        support: bounded(decision.support()),
-        p_value: decision.p_value(),
-        p_known: live.model.probability_known(decision.score(), PRIOR).ok().flatten(),
-        psi: decision.psi(),
+        answer: answer(decision),
         sample: *sample,
     });
     Ok(Decisions { model: live.hash.clone(), decisions: decisions.collect() })
@@ -229,7 +210,7 @@ pub(crate) async fn decide(service: &Service, mut request: Request) -> Result<De
 #[derive(Debug, Default, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Wanted {
+pub(crate) struct KeepQuery {
     /// Which rows go into the pool; JSON bodies say it themselves.
     #[param(inline)]
     keep: Option<Keep>,
@@ -243,7 +224,7 @@ pub(crate) struct Wanted {
     post,
     path = "/v1/predict",
     tag = "decisions",
-    params(Wanted),
+    params(KeepQuery),
     request_body(content(
         (Request = "application/json"),
         (Vec<u8> = "application/x-npy"),
@@ -253,7 +234,7 @@ pub(crate) struct Wanted {
 )]
 pub(crate) async fn predict(
     State(service): State<Arc<Service>>,
-    Query(Wanted { keep }): Query<Wanted>,
+    Query(KeepQuery { keep }): Query<KeepQuery>,
     request: axum::extract::Request,
 ) -> Result<axum::Json<Decisions>, Problem> {
     let kind = request.headers().get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());

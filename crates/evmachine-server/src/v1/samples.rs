@@ -4,17 +4,16 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
-use axum::http::{HeaderName, HeaderValue, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use evmachine_openworld::{Sample, SampleId, State as Answered};
+use evmachine::finite;
+use evmachine_openworld::{Picture, Sample, SampleId, State as Answered};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use crate::bounded::bounded;
 use crate::extract::{Path, Query};
 use crate::problem::Problem;
 use crate::service::Service;
-use crate::v1::predict::PICTURES;
 
 /// Samples that are given at once at most.
 const MOST: usize = 1000;
@@ -26,7 +25,7 @@ pub(crate) struct OneSample {
     id: Option<String>,
     /// When it came, in seconds since 1970.
     added: i64,
-    state: Wanted,
+    state: SampleState,
     label: Option<String>,
     /// The class that it is nearest to.
     class: String,
@@ -40,22 +39,22 @@ pub(crate) struct OneSample {
     group: i64,
     text: Option<String>,
     link: Option<String>,
-    /// Whether there is a picture at `/v1/samples/{number}/picture`.
-    picture: bool,
+    /// Where its picture is, if there is one; the address has the hash of it, and never leads to another.
+    picture: Option<String>,
     features: Vec<f32>,
 }
 
 /// What the answers to a sample come to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Wanted {
+pub(crate) enum SampleState {
     Waiting,
     Labelled,
     Ignored,
     Discarded,
 }
 
-impl Wanted {
+impl SampleState {
     fn name(self) -> &'static str {
         match self {
             Self::Waiting => "waiting",
@@ -69,10 +68,10 @@ impl Wanted {
 impl From<Sample> for OneSample {
     fn from(sample: Sample) -> Self {
         let (state, label) = match sample.state {
-            Answered::Waiting => (Wanted::Waiting, None),
-            Answered::Labelled { label } => (Wanted::Labelled, Some(label)),
-            Answered::Ignored => (Wanted::Ignored, None),
-            Answered::Discarded => (Wanted::Discarded, None),
+            Answered::Waiting => (SampleState::Waiting, None),
+            Answered::Labelled { label } => (SampleState::Labelled, Some(label)),
+            Answered::Ignored => (SampleState::Ignored, None),
+            Answered::Discarded => (SampleState::Discarded, None),
         };
         Self {
             number: sample.number,
@@ -81,14 +80,14 @@ impl From<Sample> for OneSample {
             state,
             label,
             class: sample.class,
-            support: sample.support.map(bounded),
+            support: sample.support.map(finite),
             psi: sample.psi,
             known: sample.known,
             model: sample.model,
             group: sample.group,
             text: sample.text,
             link: sample.link,
-            picture: sample.picture.is_some(),
+            picture: sample.picture_hash.map(|hash| picture_address(sample.number, &hash)),
             features: sample.features,
         }
     }
@@ -110,6 +109,11 @@ pub(crate) async fn one(
     Ok(Json(sample.into()))
 }
 
+/// Where a picture is.
+pub(crate) fn picture_address(sample: SampleId, hash: &str) -> String {
+    format!("/v1/samples/{sample}/picture/{hash}")
+}
+
 /// The picture of a sample
 #[utoipa::path(
     get,
@@ -118,28 +122,75 @@ pub(crate) async fn one(
     params(("number" = i64, Path)),
     responses(
         (status = 200, content((Vec<u8> = "image/png"), (Vec<u8> = "image/jpeg"), (Vec<u8> = "image/webp"), (Vec<u8> = "image/gif"))),
+        (status = 304, description = "It is the one that the client has"),
         (status = 404, body = Problem)
     )
 )]
 pub(crate) async fn picture(
     State(service): State<Arc<Service>>,
     Path(number): Path<SampleId>,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    shown(&service, number, None, &headers).await
+}
+
+/// The picture of a sample, by its hash
+///
+/// The same for ever: it may be kept as long as one likes.
+#[utoipa::path(
+    get,
+    path = "/v1/samples/{number}/picture/{hash}",
+    tag = "samples",
+    params(("number" = i64, Path), ("hash" = String, Path)),
+    responses(
+        (status = 200, content((Vec<u8> = "image/png"), (Vec<u8> = "image/jpeg"), (Vec<u8> = "image/webp"), (Vec<u8> = "image/gif"))),
+        (status = 304, description = "It is the one that the client has"),
+        (status = 404, body = Problem)
+    )
+)]
+pub(crate) async fn picture_by_hash(
+    State(service): State<Arc<Service>>,
+    Path((number, hash)): Path<(SampleId, String)>,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    shown(&service, number, Some(hash), &headers).await
+}
+
+/// The picture, if it has that hash or none is asked for.
+async fn shown(
+    service: &Service,
+    number: SampleId,
+    wanted: Option<String>,
+    headers: &HeaderMap,
 ) -> Result<Response, Problem> {
     let sample = service.reader.call(move |pool| pool.sample(number)).await?;
-    let picture =
-        sample.picture.ok_or_else(|| Problem::not_found(format!("sample {number} has no picture")))?;
-    // Others, which `evmachine pool add` takes, may hold scripts.
-    let Some(kind) = PICTURES.into_iter().find(|kind| *kind == picture.media_type) else {
+    let none = || Problem::not_found(format!("sample {number} has no picture"));
+    let (picture, hash) = sample.picture.zip(sample.picture_hash).ok_or_else(none)?;
+    if wanted.as_ref().is_some_and(|wanted| *wanted != hash) {
+        return Err(Problem::not_found(format!("the picture of sample {number} is another one")));
+    }
+    // Others, which `evmachine pool add` takes, may hold scripts; so may what is not what it is called.
+    let kind = Picture::kind_of(&picture.bytes).filter(|kind| *kind == picture.media_type);
+    let Some(kind) = kind else {
         return Err(Problem::not_found(format!(
             "the picture of sample {number} is of a kind that is not shown"
         )));
     };
-    let headers: [(HeaderName, HeaderValue); 4] = [
+    let cached = if wanted.is_some() { "private, max-age=31536000, immutable" } else { "private, no-cache" };
+    let tag = format!("\"{hash}\"");
+    let is_known = headers.get(header::IF_NONE_MATCH).and_then(|value| value.to_str().ok());
+    let is_known = is_known
+        .is_some_and(|known| known.split(',').any(|known| known.trim().trim_start_matches("W/") == tag));
+    let headers: [(HeaderName, HeaderValue); 5] = [
         (header::CONTENT_TYPE, HeaderValue::from_static(kind)),
         (header::CONTENT_DISPOSITION, HeaderValue::from_static("inline")),
         (header::CONTENT_SECURITY_POLICY, HeaderValue::from_static("default-src 'none'; sandbox")),
-        (header::CACHE_CONTROL, HeaderValue::from_static("private, max-age=31536000, immutable")),
+        (header::CACHE_CONTROL, HeaderValue::from_static(cached)),
+        (header::ETAG, HeaderValue::from_str(&tag).map_err(|error| Problem::internal(error.to_string()))?),
     ];
+    if is_known {
+        return Ok((StatusCode::NOT_MODIFIED, headers).into_response());
+    }
     Ok((headers, picture.bytes).into_response())
 }
 
@@ -155,7 +206,7 @@ pub(crate) struct Samples {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Which {
     /// Those of this state.
-    state: Option<Wanted>,
+    state: Option<SampleState>,
     /// At most so many.
     #[serde(default = "hundred")]
     #[param(default = 100, maximum = 1000)]
@@ -177,7 +228,7 @@ pub(crate) async fn list(
 ) -> Result<Json<Samples>, Problem> {
     let samples = service
         .reader
-        .call(move |pool| pool.samples(state.map(Wanted::name), after, count.min(MOST)))
+        .call(move |pool| pool.samples(state.map(SampleState::name), after, count.min(MOST)))
         .await?;
     Ok(Json(Samples { samples: samples.into_iter().map(OneSample::from).collect() }))
 }

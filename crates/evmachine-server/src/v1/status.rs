@@ -59,8 +59,12 @@ pub(crate) struct Status {
     learning: Option<Learning>,
     /// What came of it the last time.
     last_learning: Option<LastLearning>,
+    /// Whether what waits was decided and grouped by the live version; for a while after it changed it was not.
+    settled: bool,
     /// What the caller may do.
     role: Role,
+    /// The name of the key, under which what its owner says is noted.
+    person: Option<String>,
     demo: bool,
     server_version: &'static str,
 }
@@ -112,7 +116,7 @@ pub(crate) fn share_unknown(service: &Service, model: &Evm) -> Option<UnknownSha
 pub(crate) fn calibrated(model: &Evm) -> Option<f64> {
     match model.params().rejection_threshold {
         Rejection::FalseUnknown(rate) | Rejection::FalseUnknownPerClass(rate) => Some(rate),
-        Rejection::Probability(_) | Rejection::Support(_) | Rejection::FalseKnown(_) => None,
+        _ => None,
     }
 }
 
@@ -122,7 +126,7 @@ pub(crate) async fn status(
     State(service): State<Arc<Service>>,
     Extension(caller): Extension<Caller>,
 ) -> Result<Json<Status>, Problem> {
-    let pool = service.reader.call(|pool| pool.status()).await?;
+    let (pool, settled) = service.reader.call(|pool| Ok((pool.status()?, pool.is_refreshed()?))).await?;
     let live = service.live.get();
     let (rows, unknown) = service.recent.unknown();
     let classes = live.model.classes();
@@ -160,7 +164,9 @@ pub(crate) async fn status(
         },
         learning: service.learner.progress(),
         last_learning: service.learner.last(),
+        settled,
         role: caller.role,
+        person: caller.name,
         demo: service.demo,
         server_version: env!("CARGO_PKG_VERSION"),
     }))

@@ -47,7 +47,7 @@ pub(crate) async fn start(
     if service.reader.call(|pool| pool.to_learn()).await?.is_empty() && service.learner.progress().is_none() {
         return Err(evmachine_openworld::StoreError::NothingToLearn.into());
     }
-    let started = learner::start(&service, caller.person(person))?;
+    let started = learner::start(&service, caller.person(person)?)?;
     Ok((StatusCode::ACCEPTED, Json(Started { started })))
 }
 

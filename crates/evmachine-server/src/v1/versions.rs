@@ -5,12 +5,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::extract::State;
 use axum::{Extension, Json};
-use evmachine::{Decision, Evm, Features};
+use evmachine::{Answer, Decision, Evm, Features, Prior};
 use evmachine_openworld::EventId;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::bounded::bounded;
 use crate::extract;
 use crate::guard::Caller;
 use crate::problem::Problem;
@@ -127,7 +126,7 @@ pub(crate) async fn promote(
     Extension(caller): Extension<Caller>,
     extract::Json(Promotion { version, person }): extract::Json<Promotion>,
 ) -> Result<Json<Promoted>, Problem> {
-    make_live(&service, version, caller.person(person)).await
+    make_live(&service, version, caller.person(person)?).await
 }
 
 /// Who goes back.
@@ -150,7 +149,7 @@ pub(crate) async fn rollback(
     Extension(caller): Extension<Caller>,
     extract::Json(Rollback { person }): extract::Json<Rollback>,
 ) -> Result<Json<Promoted>, Problem> {
-    make_live(&service, "previous".to_owned(), caller.person(person)).await
+    make_live(&service, "previous".to_owned(), caller.person(person)?).await
 }
 
 /// Two versions.
@@ -164,36 +163,12 @@ pub(crate) struct VersionPair {
     count: Option<usize>,
 }
 
-/// What a version says.
-#[derive(Debug, Serialize, ToSchema)]
-struct Side {
-    class: Option<String>,
-    known: bool,
-    /// How far the best class lies above the threshold of that version.
-    support: f64,
-    p_value: Option<f64>,
-    psi: f64,
-}
-
-impl Side {
-    fn new(model: &Evm, decision: &Decision) -> Self {
-        let class = decision.class().map(|class| model.class_name(class).to_owned());
-        Self {
-            known: class.is_some(),
-            class,
-            support: bounded(decision.support()),
-            p_value: decision.p_value(),
-            psi: decision.psi(),
-        }
-    }
-}
-
 /// A recent decision that two versions make differently.
 #[derive(Debug, Serialize, ToSchema)]
 struct Differing {
     decision: u64,
-    old: Side,
-    new: Side,
+    old: Answer,
+    new: Answer,
 }
 
 /// How two versions decide on the same rows.
@@ -234,7 +209,7 @@ pub(crate) async fn compare(
         let sides = before
             .iter()
             .zip(&after)
-            .map(|(before, after)| (Side::new(&old, before), Side::new(&new, after)));
+            .map(|(before, after)| (old.answer(before, Prior::EVEN), new.answer(after, Prior::EVEN)));
         let known =
             |decisions: &[Decision]| decisions.iter().filter(|decision| decision.class().is_some()).count();
         let differ = recent.iter().zip(sides).filter(|(_, (old, new))| old.class != new.class);

@@ -209,12 +209,17 @@ fn rows(request: &Request, tensors: &[u8]) -> Result<Matrix, Problem> {
 fn column(name: &str, decided: &Decisions) -> Option<Column> {
     let rows = decided.decisions.iter();
     Some(match name {
-        "label" => Column::Text(rows.map(|row| row.class.clone().unwrap_or_default()).collect()),
-        "known" => Column::Truth(rows.map(|row| row.known).collect()),
-        "best" => Column::Text(rows.map(|row| row.best.clone()).collect()),
-        "support" => Column::Float(rows.map(|row| row.support as f32).collect()),
-        "p_value" => Column::Float(rows.map(|row| row.p_value.map_or(f32::NAN, |it| it as f32)).collect()),
-        "psi" => Column::Float(rows.map(|row| row.psi as f32).collect()),
+        "label" => Column::Text(rows.map(|row| row.answer.class.clone().unwrap_or_default()).collect()),
+        "known" => Column::Truth(rows.map(|row| row.answer.known).collect()),
+        "best" => Column::Text(rows.map(|row| row.answer.best.clone()).collect()),
+        "support" => Column::Float(rows.map(|row| row.answer.support as f32).collect()),
+        "p_value" => {
+            Column::Float(rows.map(|row| row.answer.p_value.map_or(f32::NAN, |it| it as f32)).collect())
+        }
+        "p_known" => {
+            Column::Float(rows.map(|row| row.answer.p_known.map_or(f32::NAN, |it| it as f32)).collect())
+        }
+        "psi" => Column::Float(rows.map(|row| row.answer.psi as f32).collect()),
         "sample" => Column::Integer(rows.map(|row| row.sample.unwrap_or(-1)).collect()),
         _ => return None,
     })

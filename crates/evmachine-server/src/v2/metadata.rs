@@ -13,12 +13,13 @@ use crate::service::Service;
 
 /// The input and the outputs, by name and datatype.
 pub(crate) const INPUT: &str = "features";
-pub(crate) const OUTPUTS: [(&str, &str); 7] = [
+pub(crate) const OUTPUTS: [(&str, &str); 8] = [
     ("label", "BYTES"),
     ("known", "BOOL"),
     ("best", "BYTES"),
     ("support", "FP32"),
     ("p_value", "FP32"),
+    ("p_known", "FP32"),
     ("psi", "FP32"),
     ("sample", "INT64"),
 ];
@@ -56,10 +57,10 @@ pub(crate) struct Ready {
     ready: bool,
 }
 
-/// Whether the server answers: the pool can be read
+/// Whether the server answers: the pool is there and can be read
 #[utoipa::path(get, path = "/v2/health/ready", tag = "open inference protocol", security(()), responses((status = 200, body = Ready)))]
 pub(crate) async fn ready(State(service): State<Arc<Service>>) -> Result<Json<Ready>, Problem> {
-    service.reader.call(|pool| pool.live_hash()).await?;
+    service.reader.call(|pool| pool.is_there().and_then(|()| pool.live_hash())).await?;
     Ok(Json(Ready { ready: true }))
 }
 

@@ -12,15 +12,15 @@ pub(crate) struct Flat(pub(crate) Vec<f32>);
 impl<'de> Deserialize<'de> for Flat {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let mut flat = Self::default();
-        deserializer.deserialize_seq(Part(&mut flat.0))?;
+        deserializer.deserialize_seq(NestedNumbers(&mut flat.0))?;
         Ok(flat)
     }
 }
 
 /// A number, or a list of such parts.
-struct Part<'a>(&'a mut Vec<f32>);
+struct NestedNumbers<'a>(&'a mut Vec<f32>);
 
-impl<'de> serde::de::DeserializeSeed<'de> for Part<'_> {
+impl<'de> serde::de::DeserializeSeed<'de> for NestedNumbers<'_> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
@@ -28,7 +28,7 @@ impl<'de> serde::de::DeserializeSeed<'de> for Part<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Part<'_> {
+impl<'de> Visitor<'de> for NestedNumbers<'_> {
     type Value = ();
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -56,7 +56,7 @@ impl<'de> Visitor<'de> for Part<'_> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut parts: A) -> Result<(), A::Error> {
-        while parts.next_element_seed(Part(&mut *self.0))?.is_some() {}
+        while parts.next_element_seed(NestedNumbers(&mut *self.0))?.is_some() {}
         Ok(())
     }
 }

@@ -66,7 +66,8 @@ fn what_comes_with_rows_is_kept_and_shown() {
     let decided = client.post("/v1/predict", &body).ok();
     let sample = client.get("/v1/samples/1").ok();
     assert_eq!((&sample["id"], &sample["text"]), (&json!("x"), &json!("far <out>")));
-    assert_eq!((&sample["picture"], &sample["features"]), (&json!(true), &json!([30.5, 30.5])));
+    assert_eq!(sample["features"], json!([30.5, 30.5]));
+    assert!(sample["picture"].as_str().unwrap().starts_with("/v1/samples/1/picture/"), "{sample}");
     let shown = client.get("/v1/samples/1/picture");
     assert_eq!(
         (shown.header("content-type"), shown.body.as_slice()),
@@ -93,10 +94,10 @@ fn what_makes_no_sense_is_named() {
     for (body, status, says) in [
         ("", 400, "EOF"),
         ("{\"features\": [[1, 2]", 400, "EOF"),
-        ("{\"features\": [[1, 2], [3]]}", 422, "row 1 has 1 numbers and those before it 2"),
+        ("{\"features\": [[1, 2], [3]]}", 422, "row 2 has 1 numbers and those before it 2"),
         ("{\"features\": [[1, 2, 3]]}", 422, "3"),
-        ("{\"features\": [[1, null]]}", 422, "row 0"),
-        ("{\"features\": [[1, 1e60]]}", 422, "row 0"),
+        ("{\"features\": [[1, null]]}", 422, "row 1"),
+        ("{\"features\": [[1, 2], [1, 1e60]]}", 422, "row 2"),
         ("{\"features\": [[1, 2]], \"ids\": [\"a\", \"b\"]}", 422, "2 ids for 1 rows"),
         ("{\"features\": [[1, 2]], \"keep\": \"some\"}", 422, "keep"),
         ("{\"feature\": [[1, 2]]}", 422, "feature"),
@@ -116,6 +117,15 @@ fn what_makes_no_sense_is_named() {
         .with("Content-Type", "application/vnd.apache.arrow.stream")
         .send("POST", "/v1/predict", b"x")
         .problem(422);
+    // A row is counted in the same way in whatever form it comes.
+    let bad = [[1.0, 2.0], [3.0, 4.0], [5.0, f32::NAN]];
+    let as_file =
+        client.with("Content-Type", "application/x-npy").send("POST", "/v1/predict", &npy(&bad)).problem(422);
+    let rows = json!({ "features": [[1.0, 2.0], [3.0, 4.0], [5.0, null]] });
+    let as_list = client.post("/v1/predict", &rows).problem(422);
+    for problem in [as_file, as_list] {
+        assert!(problem["detail"].as_str().unwrap().contains("row 3"), "{problem}");
+    }
     client.send("POST", "/v1/predict", b"{}").problem(415);
     client.get("/v1/predict").problem(405);
     client.get("/v1/nothing").problem(404);

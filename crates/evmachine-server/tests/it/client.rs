@@ -85,6 +85,9 @@ impl Client {
             .map(|(name, value)| (name.to_ascii_lowercase(), value.trim().to_owned()))
             .collect();
         let body = bytes[end + 4..].to_vec();
+        if status == 304 {
+            return Some(Reply { status, headers, body });
+        }
         let length: usize = headers.iter().find(|(name, _)| name == "content-length")?.1.parse().ok()?;
         // Cut off in the middle, it was not said.
         (body.len() == length).then_some(Reply { status, headers, body })

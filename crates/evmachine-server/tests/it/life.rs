@@ -3,7 +3,7 @@ use serde_json::{Value, json};
 use crate::{Client, start, start_with, strangers};
 
 fn groups(client: &Client) -> Vec<Value> {
-    client.get("/v1/groups").ok()["groups"].as_array().unwrap().clone()
+    client.post("/v1/groups/hand-out", &json!({})).ok()["groups"].as_array().unwrap().clone()
 }
 
 fn numbers(groups: &[Value]) -> Vec<i64> {
@@ -42,12 +42,12 @@ fn unknowns_come_in_are_named_and_learned() {
 
     let (first, second) = (&queue[0], &queue[1]);
     let problem =
-        client.post("/v1/labels", &json!({ "group": first["number"], "label": "top" })).problem(409);
+        client.post("/v1/labels", &json!({ "samples": first["samples"], "label": "top" })).problem(409);
     assert_eq!(problem["known"], json!([]));
-    let named = json!({ "group": first["number"], "label": "top", "new_class": true, "person": "anna" });
+    let named = json!({ "samples": first["samples"], "group": first["number"], "label": "top", "new_class": true, "person": "anna" });
     let noted = client.post("/v1/labels", &named).ok();
     assert_eq!(noted["samples"], first["size"]);
-    client.post("/v1/ignore", &json!({ "group": second["number"] })).ok();
+    client.post("/v1/ignore", &json!({ "samples": second["samples"] })).ok();
     let events = client.get("/v1/events?count=2").ok()["events"].clone();
     assert_eq!((&events[0]["kind"], &events[1]["person"]), (&json!("ignored"), &json!("anna")));
 
@@ -121,7 +121,9 @@ fn strays_are_ticked_out_and_answers_undone() {
     client.predict(&strangers());
     let queue = groups(client);
     let (group, stray) = (&queue[0]["number"], &queue[0]["members"][1]["sample"]);
-    let answer = json!({ "group": group, "except": [stray] });
+    let meant: Vec<&Value> =
+        queue[0]["samples"].as_array().unwrap().iter().filter(|sample| *sample != stray).collect();
+    let answer = json!({ "group": group, "samples": meant });
     let noted = client.post("/v1/discard", &answer).ok();
     assert_eq!(noted["samples"].as_i64().unwrap() + 1, queue[0]["size"].as_i64().unwrap());
     let sample = client.get(&format!("/v1/samples/{stray}")).ok();
@@ -131,6 +133,8 @@ fn strays_are_ticked_out_and_answers_undone() {
     let undone = client.post("/v1/undo", &json!({ "event": noted["event"] })).ok();
     assert_eq!(undone["undone"], noted["event"]);
     assert_eq!(client.get("/v1/status").ok()["discarded"], 0);
+    let again = client.get(&format!("/v1/groups/{group}")).ok();
+    assert_eq!(again["samples"], queue[0]["samples"], "the stray is back where it was");
     client.post("/v1/undo", &json!({ "event": noted["event"] })).problem(409);
     client.post("/v1/undo", &json!({ "event": 999 })).problem(404);
     let discarded = client.post("/v1/discard", &json!({ "samples": [1, 2] })).ok();
@@ -145,7 +149,7 @@ fn strays_are_ticked_out_and_answers_undone() {
     assert_eq!(found, [1, 2]);
     client.post("/v1/reopen", &json!({ "samples": [1] })).ok();
     assert_eq!(client.get("/v1/samples/1").ok()["state"], "waiting");
-    client.post("/v1/labels", &json!({ "label": "a", "group": 1, "samples": [1] })).problem(422);
+    client.post("/v1/labels", &json!({ "label": "a", "group": 1 })).problem(422);
     client.post("/v1/labels", &json!({ "label": "a", "samples": [] })).problem(422);
     client.post("/v1/labels", &json!({ "label": "", "new_class": true, "samples": [1] })).problem(422);
     let near = client.post("/v1/labels", &json!({ "label": "aa", "samples": [1] })).problem(409);
@@ -270,6 +274,9 @@ fn copies_are_made_where_the_server_says() {
     let client = &running.client;
     client.predict(&strangers());
     client.post("/v1/labels", &json!({ "samples": [1], "label": "t,op", "new_class": true })).ok();
+    let formula = json!({ "features": [[60.5, 60.5]], "ids": ["=cmd|' /C calc'!A0"] });
+    let sample = client.post("/v1/predict", &formula).ok()["decisions"][0]["sample"].clone();
+    client.post("/v1/labels", &json!({ "samples": [sample], "label": "@SUM(A1)", "new_class": true })).ok();
     assert_eq!(client.post("/v1/backup", &json!({ "name": "first" })).ok()["name"], "first");
     client.post("/v1/backup", &json!({ "name": "first" })).problem(409);
     for name in ["../x", "", "a/b", "a b", &"x".repeat(65)] {
@@ -284,7 +291,8 @@ fn copies_are_made_where_the_server_says() {
     let lines: Vec<&str> = table.text().lines().collect();
     assert_eq!(lines[0], "sample,id,label,f0,f1");
     assert!(lines[1].starts_with("1,,\"t,op\","), "{lines:?}");
-    assert_eq!(lines.len(), 2);
+    assert!(lines[2].starts_with("25,'=cmd|' /C calc'!A0,'@SUM(A1),"), "{lines:?}");
+    assert_eq!(lines.len(), 3);
     let without = start();
     without.client.post("/v1/backup", &json!({ "name": "x" })).problem(409);
 }

@@ -3,7 +3,9 @@
 //! - `life`: ask, group, name, part, learn, doubt, undo, go back, copy;
 //! - `bodies`: what is sent in other forms, and what cannot be read;
 //! - `inference`: the Open Inference Protocol and Label Studio;
+//! - `sharing`: several people at one pool: who answers what, and what is undone;
 //! - `safety`: keys, roles, limits, hosts and origins;
+//! - `attacks`: every route with every method, host, origin, site, content type and key, against a table of what is allowed;
 //! - `killed`: what was acknowledged survives servers that are killed;
 //! - `faults`: disks that cannot be written;
 //! - `device`: a device that decides, and one that fails.
@@ -11,6 +13,7 @@
 #![allow(clippy::disallowed_methods, reason = "no flags say where this is to run")]
 #![allow(clippy::unwrap_used, reason = "a test ends where something unexpected happens")]
 
+mod attacks;
 mod bodies;
 mod client;
 mod device;
@@ -19,6 +22,7 @@ mod inference;
 mod killed;
 mod life;
 mod safety;
+mod sharing;
 
 use std::path::PathBuf;
 

@@ -5,12 +5,13 @@ use serde_json::{Value, json};
 
 use crate::{Running, start, start_with, strangers};
 
+const ASK: &str = "ask-0123456789abcdef";
 const READ: &str = "read-0123456789abcdef";
 const LABEL: &str = "label-0123456789abcdef";
 const ADMIN: &str = "admin-0123456789abcdef";
 
 fn guarded() -> Running {
-    let text = format!("read page {READ}\nlabel anna {LABEL}\nadmin root {ADMIN}\n");
+    let text = format!("ask camera {ASK}\nread page {READ}\nlabel anna {LABEL}\nadmin root {ADMIN}\n");
     start_with(|settings| settings.keys = Keys::read(&text).unwrap())
 }
 
@@ -49,8 +50,11 @@ fn every_route_but_probes_takes_a_key() {
 fn roles_let_do_what_they_say() {
     let running = guarded();
     let client = |key: &str| running.client.with("api-key", key);
-    let (read, label, admin) = (client(READ), client(LABEL), client(ADMIN));
-    read.predict(&strangers());
+    let (ask, read, label, admin) = (client(ASK), client(READ), client(LABEL), client(ADMIN));
+    ask.predict(&strangers());
+    for path in ["/v1/status", "/v1/samples", "/v1/events", "/v1/groups", "/v1/decisions", "/v1/samples/1"] {
+        ask.get(path).problem(403);
+    }
     assert_eq!(read.get("/v1/status").ok()["role"], "read");
     let answer = json!({ "samples": [1], "label": "top", "new_class": true });
     let problem = read.post("/v1/labels", &answer).problem(403);
@@ -61,9 +65,11 @@ fn roles_let_do_what_they_say() {
     label.get("/v1/export").problem(403);
     admin.post("/v1/versions/rollback", &json!({})).problem(409);
     assert_eq!(admin.get("/v1/export").status, 200);
-    // Label Studio sends a key as the password of any user.
-    let basic = running.client.with("Authorization", "Basic eDpyZWFkLTAxMjM0NTY3ODlhYmNkZWY=");
+    // Label Studio sends a key as a password; the user is the name of the key.
+    let basic = running.client.with("Authorization", "Basic cGFnZTpyZWFkLTAxMjM0NTY3ODlhYmNkZWY=");
     assert_eq!(basic.get("/v1/status").ok()["role"], "read");
+    let other = running.client.with("Authorization", "Basic eDpyZWFkLTAxMjM0NTY3ODlhYmNkZWY=");
+    other.get("/v1/status").problem(401);
 }
 
 #[test]
@@ -87,6 +93,17 @@ fn other_sites_have_no_say() {
     let port = client.address.port();
     assert_eq!(client.with("Host", &format!("localhost:{port}")).get("/v1/status").status, 200);
     assert_eq!(client.with("Host", &format!("[::1]:{port}")).get("/v1/status").status, 200);
+    for host in
+        ["localhost", "localhost:1", "localhost:+1", "0.0.0.0", "192.0.2.1", &format!("0.0.0.0:{port}")]
+    {
+        client.with("Host", host).get("/v1/status").problem(403);
+    }
+    for site in ["cross-site", "same-site", "x"] {
+        client.with("Sec-Fetch-Site", site).get("/v1/status").problem(403);
+        assert_eq!(client.with("Sec-Fetch-Site", site).get("/").status, 200, "a link may lead here");
+    }
+    let own_site = client.with("Sec-Fetch-Site", "same-origin");
+    assert_eq!(own_site.get("/v1/status").status, 200);
     client.with("Origin", "https://evil.example").post("/v1/update", &json!({})).problem(403);
     client.with("Origin", "null").get("/v1/status").problem(403);
     let own = client.with("Origin", &format!("http://{}", client.address));
@@ -96,6 +113,14 @@ fn other_sites_have_no_say() {
     client.with("Content-Type", "text/plain").send("POST", "/v1/undo", b"{}").problem(415);
     let named = start_with(|settings| settings.hosts = vec!["Learn.Example".to_owned()]);
     assert_eq!(named.client.with("Host", "learn.example:443").get("/v1/status").status, 200);
+    let named = start_with(|settings| settings.hosts = vec!["learn.example:8443".to_owned()]);
+    assert_eq!(named.client.with("Host", "learn.example:8443").get("/v1/status").status, 200);
+    named.client.with("Host", "learn.example:443").get("/v1/status").problem(403);
+    // With keys, a name that an attacker lets point here is no more ours than without.
+    let keyed = guarded();
+    keyed.client.with("Host", "evil.example").get("/v2/health/live").problem(403);
+    let port = keyed.client.address.port();
+    assert_eq!(keyed.client.with("Host", &format!("192.0.2.1:{port}")).get("/v2/health/live").status, 200);
 }
 
 #[test]
@@ -127,14 +152,38 @@ fn too_much_is_refused() {
 
 #[test]
 fn connections_beyond_the_limit_wait() {
+    use std::io::Write as _;
+
     let running = start_with(|settings| settings.limits.connections = 1);
-    let silent = std::net::TcpStream::connect(running.client.address).unwrap();
+    let mut busy = std::net::TcpStream::connect(running.client.address).unwrap();
+    let head = "POST /v1/undo HTTP/1.1\r\nContent-Type: application/json\r\nContent-Length: 9\r\n";
+    write!(busy, "{head}Host: {}\r\n\r\n", running.client.address).unwrap();
     let client = running.client.with("x", "y");
     let waiting = std::thread::spawn(move || client.get("/v2/health/live").status);
-    std::thread::sleep(std::time::Duration::from_millis(100));
-    assert!(!waiting.is_finished());
-    drop(silent);
+    std::thread::sleep(std::time::Duration::from_millis(1500));
+    assert!(!waiting.is_finished(), "whoever has asked is answered first");
+    drop(busy);
     assert_eq!(waiting.join().unwrap(), 200);
+}
+
+/// Sockets that are silent, before or between requests, give their places up to others who wait.
+#[test]
+fn silent_sockets_shut_nobody_out() {
+    let running = start_with(|settings| settings.limits.connections = 8);
+    let connect = || std::net::TcpStream::connect(running.client.address).unwrap();
+    let silent: Vec<std::net::TcpStream> = (0..8).map(|_| connect()).collect();
+    let begun = std::time::Instant::now();
+    assert_eq!(running.client.get("/v2/health/live").status, 200);
+    assert!(begun.elapsed() < std::time::Duration::from_secs(5), "{:?}", begun.elapsed());
+    drop(silent);
+    // What cannot be taken is not waited for.
+    let begun = std::time::Instant::now();
+    let head = format!(
+        "POST /v1/predict HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\nContent-Length: 99999999999\r\n\r\n",
+        running.client.address
+    );
+    running.client.raw(head.as_bytes()).unwrap().problem(413);
+    assert!(begun.elapsed() < std::time::Duration::from_secs(5), "{:?}", begun.elapsed());
 }
 
 #[test]

@@ -18,7 +18,7 @@ use std::ops::ControlFlow;
 use std::time::Instant;
 
 use evmachine::{Evm, Params, Probe, Run};
-use evmachine_eval::{Answers, Contest, Evaluation, Linear, Rival, Search, TuneOptions, rivals, tune};
+use evmachine_eval::{Answers, Contest, Evaluation, Linear, Rival, TrialSearch, TuneOptions, rivals, tune};
 use figures::line;
 use sets::Task;
 
@@ -41,7 +41,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     ];
     if trials > 0 {
         let base = Params { metric, ..Params::default() };
-        let options = TuneOptions { base, search: Search::Bayesian { trials }, ..TuneOptions::default() };
+        let options =
+            TuneOptions { base, search: TrialSearch::Bayesian { trials }, ..TuneOptions::default() };
         let clock = Instant::now();
         let tuned = tune(features, labels, &options, &mut |_| ControlFlow::Continue(()))?;
         eprintln!("{trials} trials in {:.0} s", clock.elapsed().as_secs_f64());
@@ -90,7 +91,7 @@ fn share(answers: &Answers, known: bool) -> f64 {
 fn rival_lines(task: &Task) -> Result<(), Box<dyn Error>> {
     let (features, labels) = &task.train;
     let clock = Instant::now();
-    let probe = Probe::fit(&Run::new(), &task.metric, features, labels)?;
+    let probe = Probe::fit_with(&Run::new(), &task.metric, features, labels)?;
     eprintln!("probe {:.2} s, penalty {}", clock.elapsed().as_secs_f64(), probe.penalty());
     let (weights, intercepts) = (probe.weights(), probe.intercepts());
     let truth = rivals::truth(labels, &task.test.1);

@@ -3,12 +3,15 @@
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
+use evmachine_console::program::CommonArguments;
 
 use crate::commands::{
-    calibrate, demo, doubt, edit, evaluate, export, forget, inspect, plot, pool, predict, reduce, rows,
-    serve, set, suspects, train, tune, update,
+    calibrate, demo, doubt, edit, evaluate, export, forget, inspect, plot, pool, predict, reduce, rows, set,
+    suspects, train, tune, update,
 };
-use crate::program::CommonArguments;
+
+#[cfg(feature = "serve")]
+use crate::commands::serve;
 
 /// A classifier over feature vectors that knows what it does not know.
 ///
@@ -52,6 +55,7 @@ pub(crate) enum Command {
     Plot(plot::Arguments),
     Export(export::Arguments),
     Pool(pool::Arguments),
+    #[cfg(feature = "serve")]
     Serve(serve::Arguments),
     /// Print a completion script for a shell
     ///

@@ -1,14 +1,13 @@
 //! How well the probabilities of a model hold on rows whose truth is known.
 
-use evmachine::{CalibrateError, Evm, Features, Labels, Run};
+use evmachine::{CalibrateError, Evm, Features, Labels, Prior, Run};
+use evmachine_console::failure::{Failure, Kind};
 use evmachine_eval::Reliability;
 use evmachine_plot::{Picture, Reliability as Diagram, reliability as draw};
 
-use crate::failure::{Failure, Kind};
+use crate::failure::OrFail;
 
 const BINS: usize = 10;
-/// Known and unknown rows are weighed so that they come alike often.
-const PRIOR: f64 = 0.5;
 
 /// What the model said of each row, beside the truth.
 pub(crate) struct Seen {
@@ -52,10 +51,10 @@ impl Seen {
             (features.select(&rows), known_truth),
             (unknown.select(&(0..unknown.rows()).collect::<Vec<_>>()), vec![None; unknown.rows()]),
         ] {
-            let answers = evm.for_each_query(run, &part, |row, scores| {
+            let answers = evm.map_queries(run, &part, |row, scores| {
                 let decision = evm.decision(scores);
                 let classes = evm.class_probabilities(scores).expect(CALIBRATED);
-                let known = evm.probability_known(decision.score(), PRIOR).ok().flatten().expect(CALIBRATED);
+                let known = evm.probability_known(decision.score(), Prior::EVEN).expect(CALIBRATED);
                 let other = truth[row].and_then(|own| {
                     let others = classes.iter().copied().enumerate().filter(|(class, _)| *class != own);
                     others.max_by(|a, b| a.1.total_cmp(&b.1))
@@ -139,10 +138,11 @@ pub(crate) fn diagram(seen: &Seen) -> Result<Picture, Failure> {
         found.bins().iter().map(value).collect()
     };
     // An empty bin has neither, and no weight by which it would be drawn.
-    Ok(draw(&Diagram {
+    draw(&Diagram {
         title,
         confidence: &column(&|bin| bin.confidence.unwrap_or(0.0)),
         accuracy: &column(&|bin| bin.accuracy.unwrap_or(0.0)),
         weights: &column(&|bin| bin.weight),
-    })?)
+    })
+    .or_fail()
 }

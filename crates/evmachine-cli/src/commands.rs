@@ -13,6 +13,7 @@ pub(crate) mod pool;
 pub(crate) mod predict;
 pub(crate) mod reduce;
 pub(crate) mod rows;
+#[cfg(feature = "serve")]
 pub(crate) mod serve;
 pub(crate) mod set;
 pub(crate) mod suspects;
@@ -23,10 +24,10 @@ pub(crate) mod update;
 use std::path::Path;
 
 use clap::CommandFactory;
+use evmachine_console::console::{Console, print_bytes};
+use evmachine_console::failure::{Failure, Kind};
 
 use crate::arguments::{Arguments, Command};
-use crate::console::{Console, print_bytes};
-use crate::failure::{Failure, Kind};
 
 pub(crate) fn run(command: &Command, console: &Console) -> Result<(), Failure> {
     match command {
@@ -48,6 +49,7 @@ pub(crate) fn run(command: &Command, console: &Console) -> Result<(), Failure> {
         Command::Plot(arguments) => plot::run(arguments, console),
         Command::Export(arguments) => export::run(arguments, console),
         Command::Pool(arguments) => pool::run(arguments, console),
+        #[cfg(feature = "serve")]
         Command::Serve(arguments) => serve::run(arguments, console),
         Command::Completions { shell } => {
             let mut script = Vec::new();

@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::slice::from_ref;
 
-use crate::failure::{Failure, Kind};
-use crate::inputs::expand;
+use evmachine_console::failure::{Failure, Kind};
+use evmachine_console::inputs::expand;
 
 /// Writes to a temporary name beside `path` and renames it; makes the folder if it is not there.
-pub fn write(path: &Path, content: impl AsRef<[u8]>) -> Result<(), Failure> {
+pub(crate) fn write(path: &Path, content: impl AsRef<[u8]>) -> Result<(), Failure> {
     evmachine_files::write_with_folder(path, content.as_ref())
         .map_err(|error| Failure::new(Kind::Other, error.to_string()).about(path.display()))
 }

@@ -1,27 +1,14 @@
 //! The `evmachine` program: parses, builds, runs.
-//!
-//! The modules that are public are what another program over the same data files needs to look and behave alike: flags,
-//! messages, exit codes, Ctrl-C. They are no stable interface.
 
 mod arguments;
 mod calibration;
 mod commands;
-pub mod console;
-pub mod data;
-mod device;
-pub mod failure;
-pub mod files;
+mod failure;
+mod files;
 mod fill;
-mod inputs;
-pub mod interrupt;
-mod large;
-pub mod letter;
-mod megabytes;
 mod model;
-pub mod origin;
 mod parameters;
 mod picture;
-pub mod program;
 mod promised;
 #[cfg(test)]
 mod recorded;
@@ -29,12 +16,12 @@ mod rejection;
 mod report;
 mod rows;
 mod search;
-mod text;
 mod unknown;
 
 use std::process::ExitCode;
 
 use clap::{CommandFactory, FromArgMatches};
+use evmachine_console::program;
 
 /// What `evmachine` does with its arguments.
 pub fn main() -> ExitCode {

@@ -3,12 +3,12 @@
 use std::path::Path;
 
 use evmachine::{Evm, FormatError, Rejection};
+use evmachine_console::console::Console;
+use evmachine_console::failure::{Failure, Kind};
+use evmachine_console::interrupt;
 use evmachine_files::Held;
 
-use crate::console::Console;
-use crate::failure::{Failure, Kind};
 use crate::files;
-use crate::interrupt;
 use crate::rejection::ThresholdArguments;
 
 pub(crate) fn load(path: &Path) -> Result<Evm, Failure> {

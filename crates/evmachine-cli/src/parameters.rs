@@ -1,16 +1,13 @@
-//! The flags that set the library's parameters, one for each.
+//! The flags that set the library's parameters, made from its list of them.
 
-use std::path::PathBuf;
-use std::str::FromStr;
+use std::path::{Path, PathBuf};
 
-use clap::{Args, ValueEnum};
-use evmachine::{
-    Budget, Evm, Metric, Params, ReduceWhen, Reduction, Refit, TailMemory, TailModel, TailSize, Weight,
-};
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, ValueEnum};
+use evmachine::{Budget, Evm, Kind as ValueKind, Metric, Parameter, Params};
+use evmachine_console::console::Console;
+use evmachine_console::failure::{Failure, Kind};
+use evmachine_console::megabytes::Megabytes;
 
-use crate::console::Console;
-use crate::failure::{Failure, Kind};
-use crate::megabytes::Megabytes;
 use crate::search::SearchArguments;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -23,66 +20,13 @@ pub(crate) enum Preset {
     Robust,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum MetricName {
-    Euclidean,
-    Cosine,
-    Manhattan,
-}
-
-/// A name in the command line for each value of one of the library's choices.
-macro_rules! names {
-    ($name:ident for $target:ty { $($variant:ident),+ $(,)? }) => {
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-        pub(crate) enum $name { $($variant),+ }
-
-        impl From<$name> for $target {
-            fn from(name: $name) -> Self {
-                match name { $($name::$variant => <$target>::$variant),+ }
-            }
+impl Preset {
+    fn params(self, metric: Option<Metric>) -> Params {
+        match self {
+            Preset::Plain => Params::default(),
+            Preset::Paper => Params::paper(),
+            Preset::Robust => Params::robust_for(metric.unwrap_or(Metric::Euclidean)),
         }
-    };
-}
-
-names!(TailModelName for TailModel { Weibull, Libmr, Gumbel });
-names!(ReductionName for Reduction { SetCover, WeightedMaxK });
-names!(RefitName for Refit { New, Affected, All });
-names!(ReduceWhenName for ReduceWhen { Always, OverBudget });
-names!(TailMemoryName for TailMemory { Full, Max, None });
-
-/// A tail size on the command line.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct TailSizeText(TailSize);
-
-impl FromStr for TailSizeText {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let bad = || format!("{text:?} is not auto, a count such as 75, or a percentage such as 2%");
-        if text == "auto" {
-            return Ok(Self(TailSize::Auto));
-        }
-        if let Some(percent) = text.strip_suffix('%') {
-            let percent: f64 = percent.trim().parse().map_err(|_| bad())?;
-            return Ok(Self(TailSize::Fraction(percent / 100.0)));
-        }
-        text.parse().map(|count| Self(TailSize::Count(count))).map_err(|_| bad())
-    }
-}
-
-/// The weight of a witness on the command line.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct WeightText(Weight);
-
-impl FromStr for WeightText {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        if text == "auto" {
-            return Ok(Self(Weight::Auto));
-        }
-        let number = text.parse().map_err(|_| format!("{text:?} is not auto or a number such as 1.5"))?;
-        Ok(Self(Weight::Fixed(number)))
     }
 }
 
@@ -92,104 +36,127 @@ impl FromStr for WeightText {
 pub(crate) struct ParameterArguments {
     /// Where to start from; plain unless given.
     #[arg(long, value_enum)]
-    pub(crate) preset: Option<Preset>,
+    preset: Option<Preset>,
 
     /// Parameters from a file, as `evmachine tune` writes it.
     #[arg(long, value_name = "FILE")]
-    pub(crate) params: Option<PathBuf>,
-
-    /// The distance between vectors; cosine for embeddings [paper: euclidean].
-    #[arg(long, value_enum)]
-    pub(crate) metric: Option<MetricName>,
-
-    /// How many of the smallest margins are fitted (tau): auto, a count such as 75, or a share of the negatives
-    /// such as 2% [paper: auto].
-    #[arg(long, value_name = "SIZE")]
-    pub(crate) tail_size: Option<TailSizeText>,
-
-    /// The curve that is fitted to them [paper: weibull].
-    #[arg(long, value_enum)]
-    pub(crate) tail_model: Option<TailModelName>,
-
-    /// Use this shape (kappa) instead of fitting one.
-    #[arg(long, value_name = "KAPPA")]
-    pub(crate) fixed_shape: Option<f64>,
-
-    /// A margin is this fraction of a distance to another class [paper: 0.5, robust: 0.7].
-    #[arg(long, value_name = "FRACTION")]
-    pub(crate) distance_multiplier: Option<f64>,
-
-    /// Bring every column to mean 0 and deviation 1 first.
-    #[arg(long)]
-    pub(crate) standardize: bool,
-
-    /// Whiten features by this share of the within-class covariance; euclidean and cosine alone [paper: 0, robust: 0.1].
-    #[arg(long, value_name = "SHARE")]
-    pub(crate) whitening: Option<f64>,
-
-    /// Move points this fraction of the way to the mean of their nearest points of the class [paper: 0, robust: 0.8].
-    #[arg(long, value_name = "FRACTION")]
-    pub(crate) smoothing: Option<f64>,
-
-    /// How many nearest points that mean is taken over, the point itself included [paper, robust: 10].
-    #[arg(long, value_name = "N")]
-    pub(crate) smoothing_neighbors: Option<usize>,
-
-    /// Move fits this fraction of the way to the mean of all fits [paper: 0, robust: 0.8].
-    #[arg(long, value_name = "FRACTION")]
-    pub(crate) pooling: Option<f64>,
-
-    /// A point is covered where psi reaches this (varsigma); 1 keeps every point [paper: 0.5, robust: 1].
-    #[arg(long, value_name = "PROBABILITY", conflicts_with = "budget")]
-    pub(crate) cover_threshold: Option<f64>,
-
-    /// Leave out extreme vectors that cover fewer points of their class than this times the points of other classes that they
-    /// claim: fewer vectors, strangers accepted and outliers kept; 0 covers every point [paper, robust: 0].
-    #[arg(long, value_name = "WEIGHT", conflicts_with = "budget")]
-    pub(crate) cover_risk: Option<f64>,
+    params: Option<PathBuf>,
 
     #[command(flatten)]
-    pub(crate) budget: BudgetArguments,
+    flags: ParameterFlags,
+}
 
-    /// How extreme vectors are chosen.
-    #[arg(long, value_enum)]
-    pub(crate) reduction: Option<ReductionName>,
+/// One flag for each parameter; budgets and the search have several, the rule of rejection has its own group.
+#[derive(Debug, Clone, Default, PartialEq)]
+struct ParameterFlags {
+    /// Name and words, in the order of the list.
+    given: Vec<(&'static str, String)>,
+    budget: BudgetArguments,
+    search: SearchArguments,
+}
 
-    /// How many of a class's largest psi are averaged (k) [paper, robust: 1].
-    #[arg(short = 'k', long, value_name = "K")]
-    pub(crate) n_fused: Option<usize>,
+/// The parameter's flag; none if others stand for it.
+pub(crate) fn flag(parameter: &'static Parameter) -> Option<Arg> {
+    let name = parameter.name;
+    let long = name.replace('_', "-");
+    let arg = Arg::new(name).long(long).help(help(parameter));
+    let arg = match parameter.symbol {
+        Some(symbol) if symbol.len() == 1 => arg.short(symbol.chars().next()?),
+        _ => arg,
+    };
+    Some(match parameter.kind {
+        ValueKind::Budget | ValueKind::Search | ValueKind::Rejection => return None,
+        ValueKind::Switch => arg.action(ArgAction::SetTrue),
+        ValueKind::Choice(names) => {
+            let names: Vec<String> = names.iter().map(|name| name.replace('_', "-")).collect();
+            arg.value_name(name.to_uppercase()).value_parser(clap::builder::PossibleValuesParser::new(names))
+        }
+        ValueKind::Bytes => arg
+            .value_name("MB")
+            .value_parser(|text: &str| text.parse::<Megabytes>().map(|limit| limit.bytes.to_string())),
+        _ => {
+            let words = |text: &str| -> Result<String, String> {
+                Params::default().set(name, text).map_err(|error| error.rule.into_owned())?;
+                Ok(text.to_owned())
+            };
+            let value_name = parameter.unit.to_uppercase();
+            arg.value_name(value_name).allow_negative_numbers(true).value_parser(words)
+        }
+    })
+}
 
-    /// How much the lead of the best class over the second counts for acceptance; weibull alone [paper: 0, robust: 0.1].
-    #[arg(long, value_name = "WEIGHT")]
-    pub(crate) contrast: Option<f64>,
+/// What the parameter does, with the paper's symbol, and its value in the presets.
+fn help(parameter: &Parameter) -> String {
+    let shown = |params: &Params| match parameter.value(params) {
+        serde_json::Value::String(name) => name.replace('_', "-"),
+        serde_json::Value::Object(entries) => entries.values().map(ToString::to_string).collect(),
+        serde_json::Value::Number(number) => number.as_f64().unwrap_or_default().to_string(),
+        serde_json::Value::Array(numbers) => {
+            numbers.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
+        }
+        serde_json::Value::Bool(_) | serde_json::Value::Null => String::new(),
+    };
+    let symbol = parameter.symbol.map_or(String::new(), |symbol| format!(" ({symbol})"));
+    let (plain, robust) = (shown(&Params::default()), shown(&Params::robust()));
+    let defaults = if parameter.kind == ValueKind::Bytes {
+        format!(" [default: {}]", Params::default().tail_memory_limit >> 20)
+    } else if plain.is_empty() {
+        String::new()
+    } else if plain == robust {
+        format!(" [default: {plain}]")
+    } else {
+        format!(" [default: {plain}, robust: {robust}]")
+    };
+    format!("{}{symbol}{defaults}", parameter.about)
+}
 
-    /// How much a machine over the logits of a linear probe counts beside the features: auto, as held-out rows bear it out,
-    /// or a number; 0 leaves it out [paper: 0, robust: auto].
-    #[arg(long, value_name = "WEIGHT")]
-    pub(crate) logit_weight: Option<WeightText>,
+impl Args for ParameterFlags {
+    fn augment_args(mut command: Command) -> Command {
+        for parameter in Params::LIST {
+            command = match parameter.kind {
+                ValueKind::Budget => BudgetArguments::augment_args(command),
+                ValueKind::Search => SearchArguments::augment_args(command),
+                // It stands with the rule of rejection.
+                _ if parameter.name == "confidence" => command,
+                _ => match flag(parameter) {
+                    Some(arg) if parameter.name.starts_with("cover_") => {
+                        command.arg(arg.conflicts_with("budget"))
+                    }
+                    Some(arg) => command.arg(arg),
+                    None => command,
+                },
+            };
+        }
+        command
+    }
 
-    /// How much the logits of the probe themselves count [paper: 0, robust: auto].
-    #[arg(long, value_name = "WEIGHT")]
-    pub(crate) probe_weight: Option<WeightText>,
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
 
-    /// What later updates do to Psi-models already there.
-    #[arg(long, value_enum)]
-    pub(crate) refit: Option<RefitName>,
+impl FromArgMatches for ParameterFlags {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let given = Params::LIST.iter().filter_map(|parameter| {
+            let words = match parameter.kind {
+                ValueKind::Switch => {
+                    matches.try_get_one::<bool>(parameter.name).ok()??.then(|| "true".to_owned())
+                }
+                _ => matches.try_get_one::<String>(parameter.name).ok()?.cloned(),
+            };
+            words.map(|words| (parameter.name, words))
+        });
+        Ok(Self {
+            given: given.collect(),
+            budget: BudgetArguments::from_arg_matches(matches)?,
+            search: SearchArguments::from_arg_matches(matches)?,
+        })
+    }
 
-    /// When later updates choose extreme vectors anew.
-    #[arg(long, value_enum)]
-    pub(crate) reduce_when: Option<ReduceWhenName>,
-
-    /// What extreme vectors remember of their tails, for later updates.
-    #[arg(long, value_enum)]
-    pub(crate) tail_memory: Option<TailMemoryName>,
-
-    /// Megabytes that whole tails may take in the model.
-    #[arg(long, value_name = "MB")]
-    pub(crate) tail_memory_limit: Option<Megabytes>,
-
-    #[command(flatten)]
-    pub(crate) search: SearchArguments,
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
 }
 
 /// At most one limit on the number of extreme vectors.
@@ -223,7 +190,7 @@ pub(crate) fn warn_of_budget(console: &Console, evm: &Evm) {
     let allowed = match evm.params().max_extreme_vectors {
         Some(Budget::Total(count)) => count as f64,
         Some(Budget::Ratio(ratio)) => ratio * rows as f64,
-        Some(Budget::PerClass(_)) | None => return,
+        _ => return,
     };
     if allowed < classes as f64 {
         console.warn(format!(
@@ -235,57 +202,39 @@ pub(crate) fn warn_of_budget(console: &Console, evm: &Evm) {
 }
 
 impl ParameterArguments {
+    fn words(&self, name: &str) -> Option<&str> {
+        self.flags.given.iter().find(|(given, _)| *given == name).map(|(_, words)| words.as_str())
+    }
+
     /// Whether the metric is given, by its flag or with others in a file.
     pub(crate) fn names_metric(&self) -> bool {
-        self.metric.is_some() || self.params.is_some()
+        self.words("metric").is_some() || self.params.is_some()
     }
 
     /// The parameters, checked.
     pub(crate) fn build(&self) -> Result<Params, Failure> {
-        let metric = self.metric.map(|metric| match metric {
-            MetricName::Euclidean => Metric::Euclidean,
-            MetricName::Cosine => Metric::Cosine,
-            MetricName::Manhattan => Metric::Manhattan,
-        });
+        self.build_from(Preset::Plain)
+    }
+
+    /// As [`build`](Self::build), from another preset unless one is given.
+    pub(crate) fn build_from(&self, preset: Preset) -> Result<Params, Failure> {
         let mut params = match (&self.params, self.preset) {
-            (Some(path), preset) => {
-                if preset.is_some() {
-                    return Err(Failure::new(Kind::Usage, "--preset and --params exclude each other")
-                        .hint("give one of them, and change single parameters by their own flags"));
-                }
-                read(path)?
+            (Some(path), None) => read(path)?,
+            (None, own) => own.unwrap_or(preset).params(self.words("metric").and_then(Metric::from_name)),
+            (Some(_), Some(_)) => {
+                return Err(Failure::new(Kind::Usage, "--preset and --params exclude each other")
+                    .hint("give one of them, and change single parameters by their own flags"));
             }
-            (None, Some(Preset::Robust)) => Params::robust_for(metric.clone().unwrap_or(Metric::Euclidean)),
-            (None, Some(Preset::Paper)) => Params::paper(),
-            (None, Some(Preset::Plain) | None) => Params::default(),
         };
-        set(&mut params.metric, metric);
-        set(&mut params.tail_size, self.tail_size.map(|size| size.0));
-        set(&mut params.tail_model, self.tail_model);
-        set(&mut params.distance_multiplier, self.distance_multiplier);
-        set(&mut params.whitening, self.whitening);
-        set(&mut params.smoothing, self.smoothing);
-        set(&mut params.smoothing_neighbors, self.smoothing_neighbors);
-        set(&mut params.pooling, self.pooling);
-        set(&mut params.cover_risk, self.cover_risk);
-        set(&mut params.reduction, self.reduction);
-        set(&mut params.n_fused, self.n_fused);
-        set(&mut params.contrast, self.contrast);
-        set(&mut params.logit_weight, self.logit_weight.map(|weight| weight.0));
-        set(&mut params.probe_weight, self.probe_weight.map(|weight| weight.0));
-        params.standardize |= self.standardize;
-        set(&mut params.refit, self.refit);
-        set(&mut params.reduce_when, self.reduce_when);
-        set(&mut params.tail_memory, self.tail_memory);
-        set(&mut params.tail_memory_limit, self.tail_memory_limit.map(|limit| limit.bytes as u64));
-        params.search = self.search.over(params.search)?;
-        params.fixed_shape = self.fixed_shape.or(params.fixed_shape);
-        if let Some(budget) = self.budget.budget() {
+        for (name, words) in &self.flags.given {
+            params.set(name, words)?;
+        }
+        params.search = self.flags.search.over(params.search)?;
+        if let Some(budget) = self.flags.budget.budget() {
             params.max_extreme_vectors = Some(budget);
             params.cover_risk = 0.0;
         }
-        if let Some(threshold) = self.cover_threshold {
-            params.cover_threshold = threshold;
+        if self.words("cover_threshold").is_some() {
             params.max_extreme_vectors = None;
         }
         params.check()?;
@@ -293,14 +242,7 @@ impl ParameterArguments {
     }
 }
 
-/// What was not given stays as it is.
-fn set<T>(target: &mut T, value: Option<impl Into<T>>) {
-    if let Some(value) = value {
-        *target = value.into();
-    }
-}
-
-fn read(path: &std::path::Path) -> Result<Params, Failure> {
+fn read(path: &Path) -> Result<Params, Failure> {
     let text = std::fs::read_to_string(path)
         .map_err(|error| Failure::new(Kind::Usage, error.to_string()).about(path.display()))?;
     toml::from_str(&text).map_err(|error| {
@@ -308,4 +250,93 @@ fn read(path: &std::path::Path) -> Result<Params, Failure> {
             .about(path.display())
             .hint("`evmachine tune DATA -o params.toml` writes such a file")
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        parameters: ParameterArguments,
+    }
+
+    /// Flags for every parameter that has one, none at its default.
+    const FLAGS: &[&str] = &[
+        "--metric=cosine",
+        "--tail-size=2%",
+        "--tail-model=weibull",
+        "--fixed-shape=1.5",
+        "--distance-multiplier=0.6",
+        "--standardize",
+        "--whitening=0.25",
+        "--smoothing=0.5",
+        "--smoothing-neighbors=7",
+        "--pooling=0.125",
+        "--cover-threshold=0.75",
+        "--cover-risk=0.5",
+        "--reduction=set-cover",
+        "--n-fused=3",
+        "--contrast=0.25",
+        "--background=0.5",
+        "--logit-weight=auto",
+        "--probe-weight=1.5",
+        "--strangers=0.5,4",
+        "--refit=all",
+        "--reduce-when=always",
+        "--tail-memory=max",
+        "--tail-memory-limit=64",
+        "--search=approximate",
+        "--recall=0.9",
+    ];
+
+    fn built(flags: &[&str]) -> Params {
+        let line = Line::parse_from(["evmachine"].iter().chain(flags));
+        line.parameters.build().unwrap_or_else(|failure| panic!("{failure:?}"))
+    }
+
+    #[test]
+    fn flags_make_parameters_that_a_file_brings_back() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("params.toml");
+        let params = built(FLAGS);
+        let text = toml::to_string(&params).expect("parameters can be written");
+        std::fs::write(&path, &text).expect("a file");
+        assert_eq!(built(&["--params", path.to_str().expect("a path")]), params);
+        // Python's tests read the same file.
+        let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/parameters.toml");
+        if std::env::var_os("EVMACHINE_WRITE").is_some() {
+            std::fs::write(&golden, &text).expect("a file");
+        }
+        assert_eq!(std::fs::read_to_string(golden).expect("the file"), text);
+        let plain = Params::default();
+        let same =
+            |name: &&str| Parameter::named(name).is_some_and(|it| it.value(&params) == it.value(&plain));
+        let left: Vec<&str> = Params::LIST.iter().map(|parameter| parameter.name).filter(same).collect();
+        let expected = [
+            "tail_model",
+            "max_extreme_vectors",
+            "reduction",
+            "rejection_threshold",
+            "confidence",
+            "reduce_when",
+        ];
+        assert_eq!(left, expected, "the others follow their flags");
+    }
+
+    #[test]
+    fn budgets_and_choices_follow_their_flags() {
+        let flags = ["--max-total=9", "--reduction=weighted-max-k", "--reduce-when=over-budget"];
+        let params = built(&flags);
+        assert_eq!(params.max_extreme_vectors, Some(Budget::Total(9)));
+        assert_eq!(params.reduction, evmachine::Reduction::WeightedMaxK);
+        assert_eq!(params.reduce_when, evmachine::ReduceWhen::OverBudget);
+        assert_eq!(built(&["--tail-model=gumbel"]).tail_model, evmachine::TailModel::Gumbel);
+        assert_eq!(built(&["--preset=paper"]), Params::paper());
+        assert_eq!(built(&["--preset=robust", "--metric=cosine"]), Params::robust_for(Metric::Cosine));
+        assert!(Line::try_parse_from(["evmachine", "--max-total=9", "--cover-risk=1"]).is_err());
+    }
 }

@@ -2,15 +2,16 @@
 
 use std::path::Path;
 
+use evmachine_console::console::Console;
+use evmachine_console::failure::Failure;
 use evmachine_plot::{Picture, png_text};
 
-use crate::console::Console;
-use crate::failure::Failure;
+use crate::failure::OrFail;
 use crate::files;
 
 /// Writes a picture and says so.
 pub(crate) fn save(console: &Console, picture: &Picture, path: &Path) -> Result<(), Failure> {
-    picture.save(path)?;
+    picture.save(path).or_fail()?;
     console.say(format!("picture written to {}", path.display()));
     Ok(())
 }

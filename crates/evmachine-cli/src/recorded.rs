@@ -7,10 +7,10 @@ use std::sync::{Arc, Mutex};
 
 use clap::Parser;
 use evmachine::device::{CoverWork, Deliver, Device, DeviceError, SupportWork, TailWork, Tails};
+use evmachine_console::console::Console;
 
 use crate::arguments::Arguments;
 use crate::commands;
-use crate::console::Console;
 
 /// What was asked for.
 #[derive(Default)]

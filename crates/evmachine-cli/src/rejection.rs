@@ -2,9 +2,8 @@
 
 use clap::Args;
 use evmachine::{Evm, Rejection};
-
-use crate::console::Console;
-use crate::failure::{Failure, Kind};
+use evmachine_console::console::Console;
+use evmachine_console::failure::{Failure, Kind};
 
 /// At most one way to state it.
 #[derive(Debug, Clone, Copy, Args, Default)]

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use evmachine::{Evm, Features, Report};
+use evmachine_console::failure::Failure;
 use evmachine_eval::curves::oscr_curve;
 use evmachine_eval::evaluation::confusion;
 use evmachine_eval::{Answers, Evaluation};
@@ -13,7 +14,7 @@ use evmachine_plot::{
 };
 
 use crate::commands::inspect::parameter_histograms;
-use crate::failure::Failure;
+use crate::failure::OrFail;
 use crate::files;
 
 /// What happened, for the one who tells it.
@@ -110,17 +111,18 @@ fn change(story: &Story<'_>) -> Result<Picture, Failure> {
             .collect()
     };
     let (before, after) = (column(1), column(2));
-    Ok(bars(&Bars {
+    bars(&Bars {
         title: "Held-out letters, before and after the update",
         value_label: "per cent",
         groups: &names,
         series: &[BarSeries { name: "before", values: &before }, BarSeries { name: "after", values: &after }],
         direction: Direction::Horizontal,
-    })?)
+    })
+    .or_fail()
 }
 
 fn unknowns(story: &Story<'_>) -> Result<Picture, Failure> {
-    let axes = evmachine_server::Plane::new(&story.features.select(story.train));
+    let axes = evmachine_openworld::Plane::new(&story.features.select(story.train));
     let mut by_class: Vec<(&str, Vec<[f64; 2]>)> = Vec::new();
     let mut rejected = Vec::new();
     for (position, &row) in story.test.iter().enumerate() {
@@ -138,13 +140,14 @@ fn unknowns(story: &Story<'_>) -> Result<Picture, Failure> {
     by_class.sort_by_key(|(name, _)| *name);
     let classes: Vec<PointClass<'_>> =
         by_class.iter().map(|(name, points)| PointClass { name, points }).collect();
-    Ok(projection(&Projection {
+    projection(&Projection {
         title: "What the first model called unknown",
         x_label: "first principal component",
         y_label: "second principal component",
         classes: &classes,
         unknowns: &rejected,
-    })?)
+    })
+    .or_fail()
 }
 
 fn oscr(story: &Story<'_>) -> Result<Picture, Failure> {
@@ -153,13 +156,14 @@ fn oscr(story: &Story<'_>) -> Result<Picture, Failure> {
     let area = story.before.1.oscr.expect(BOTH);
     let name = format!("area {area:.3}");
     let series = [Series { name: &name, x: &x, y: &y, errors: None }];
-    Ok(curves(&Curves {
+    curves(&Curves {
         title: "OSCR",
         x_label: "unknown letters accepted",
         y_label: "known letters accepted and right",
         series: &series,
         logarithmic_x: false,
-    })?)
+    })
+    .or_fail()
 }
 
 fn taken_for(story: &Story<'_>) -> Result<Picture, Failure> {
@@ -171,9 +175,10 @@ fn taken_for(story: &Story<'_>) -> Result<Picture, Failure> {
     order.push(names.len());
     let pairs = order.iter().flat_map(|&row| order.iter().map(move |&column| (row, column)));
     let counts: Vec<u64> = pairs.map(|(row, column)| matrix[row][column]).collect();
-    Ok(evmachine_plot::confusion(&Confusion {
+    evmachine_plot::confusion(&Confusion {
         title: "Confusion after the update",
         names: &sorted,
         counts: &counts,
-    })?)
+    })
+    .or_fail()
 }

@@ -4,9 +4,8 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use evmachine::{Evm, RowOrigin};
-
-use crate::failure::{Failure, Kind};
-use crate::text::counted;
+use evmachine_console::failure::{Failure, Kind};
+use evmachine_console::text::counted;
 
 /// Rows of a model, by the number that they had in their file or by id.
 #[derive(Debug, Clone, Default, Args)]

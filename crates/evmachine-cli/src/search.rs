@@ -2,11 +2,8 @@
 
 use clap::{Args, ValueEnum};
 use evmachine::{Evm, Search};
-
-use crate::failure::{Failure, Kind};
-
-/// The recall of an approximate search, where none is given.
-const RECALL: f64 = 0.99;
+use evmachine_console::failure::{Failure, Kind};
+use evmachine_console::hint::Hint;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum SearchName {
@@ -32,22 +29,19 @@ pub(crate) struct SearchArguments {
 impl SearchArguments {
     /// What is to be done where `before` was until now.
     pub(crate) fn over(&self, before: Search) -> Result<Search, Failure> {
-        let kept = match before {
-            Search::Approximate(recall) => Some(recall),
-            Search::Exact => None,
-        };
+        let kept = before.recall();
         match (self.search, self.recall) {
             (None, None) => Ok(before),
             (Some(SearchName::Exact), None) => Ok(Search::Exact),
             (Some(SearchName::Approximate), recall) => {
-                Ok(Search::Approximate(recall.or(kept).unwrap_or(RECALL)))
+                Ok(Search::Approximate(recall.or(kept).unwrap_or(Search::RECALL)))
             }
             (None, Some(recall)) if kept.is_some() => Ok(Search::Approximate(recall)),
             (_, Some(_)) => Err(Failure::new(
                 Kind::Usage,
                 "--recall is that of an approximate search, and this one is exact",
             )
-            .hint("add --search approximate")),
+            .hint(Hint::flags(&["search"], "add --search approximate"))),
         }
     }
 

@@ -2,9 +2,9 @@
 
 use clap::Args;
 use evmachine::{Evm, Labels};
-
-use crate::failure::{Failure, Kind};
-use crate::origin::Origin;
+use evmachine_console::failure::{Failure, Kind};
+use evmachine_console::hint::Hint;
+use evmachine_console::origin::Origin;
 
 #[derive(Debug, Clone, Args)]
 pub(crate) struct UnknownLabel {
@@ -27,8 +27,14 @@ impl UnknownLabel {
     pub(crate) fn check(&self, origin: &Origin, labels: &Labels) -> Result<(), Failure> {
         labels.refuse_unknown(&self.unknown_label).map_err(|error| {
             Failure::from(error).about(origin.name()).hint(
-                "rows that are known to be unknown go to --unknown-data of train, tune or calibrate; where it is a class \
-                 indeed, pass --unknown-label \"(unknown)\", to predict too",
+                Hint::flags(
+                    &["unknown-data"],
+                    "rows that are known to be unknown go to --unknown-data of train, tune or calibrate",
+                )
+                .then(Hint::flags(
+                    &["unknown-label"],
+                    "where it is a class indeed, pass --unknown-label \"(unknown)\", to predict too",
+                )),
             )
         })
     }
@@ -38,7 +44,11 @@ impl UnknownLabel {
         if evm.class_index(&self.unknown_label).is_none() {
             return Ok(());
         }
-        Err(Failure::new(Kind::Usage, format!("the model has a class named {:?}", self.unknown_label))
-            .hint("give unknown rows another name, such as --unknown-label \"(unknown)\""))
+        Err(Failure::new(Kind::Usage, format!("the model has a class named {:?}", self.unknown_label)).hint(
+            Hint::flags(
+                &["unknown-label"],
+                "give unknown rows another name, such as --unknown-label \"(unknown)\"",
+            ),
+        ))
     }
 }

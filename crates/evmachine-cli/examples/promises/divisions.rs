@@ -5,7 +5,7 @@
 
 use std::error::Error;
 
-use evmachine::{Evm, Features, Params, Run};
+use evmachine::{Evm, Features, Params, Prior, Run};
 use evmachine_eval::Reliability;
 use rand::SeedableRng;
 use rand::rngs::StdRng;
@@ -51,7 +51,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<bool, Box<dyn Error>> {
         let typical = known_ece(&evm, &features.select(test), &strangers.select(&new))?;
         evm.calibrate_unknowns(&strangers.select(&met))?;
         let queries = (features.select(test), labels.select(test));
-        let answers = evm.for_each_query(&Run::new(), &queries.0, |row, scores| {
+        let answers = evm.map_queries(&Run::new(), &queries.0, |row, scores| {
             let decision = evm.decision(scores);
             let classes = evm.class_probabilities(scores).unwrap_or_default();
             let right = evm.class_name(decision.best()) == queries.1.name(row);
@@ -85,7 +85,7 @@ fn known_ece(evm: &Evm, known: &Features<'_>, unknown: &Features<'_>) -> Result<
     let (mut confidence, mut right, mut weights) = (Vec::new(), Vec::new(), Vec::new());
     for (rows, is_known) in [(known, true), (unknown, false)] {
         for decision in evm.decide(rows)? {
-            confidence.push(evm.probability_known(decision.score(), 0.5)?.ok_or("not calibrated")?);
+            confidence.push(evm.probability_known(decision.score(), Prior::EVEN).ok_or("not calibrated")?);
             right.push(is_known);
             weights.push(1.0 / rows.rows() as f64);
         }

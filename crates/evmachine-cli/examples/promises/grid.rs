@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use evmachine::{Basis, Budget, Edit, Evm, Labels, Metric, Params, Rejection, Run, Search};
 use evmachine_cuda::Cuda;
-use evmachine_eval::{Chance, Search as TuneSearch, TuneOptions, tune};
+use evmachine_eval::{Chance, TrialSearch, TuneOptions, tune};
 
 use crate::cells::{self, After, Cell, Preset, Shape};
 use crate::chance;
@@ -191,7 +191,7 @@ fn draw(cell: &Cell, seed: u64, place: &Place) -> Result<Draw, Box<dyn Error>> {
                 cover_risk: 0.0,
                 ..Params::clone(evm.params())
             };
-            evm.reduce_with(&run, &params)?;
+            evm.reduce_with(&run, &params.cover())?;
         }
         After::Nothing | After::Approximate | After::Device | After::Onnx => {}
     }
@@ -227,7 +227,7 @@ fn preset(preset: Preset, metric: Metric, features: &evmachine::Features<'_>, la
             // Whole classes, so that none is left with one row.
             let some: Vec<usize> = (0..labels.len()).step_by(labels.len().div_ceil(TUNED_ON)).collect();
             let base = Params { metric: metric.clone(), ..Params::default() };
-            let search = TuneSearch::Bayesian { trials: 8 };
+            let search = TrialSearch::Bayesian { trials: 8 };
             let options = TuneOptions { base, search, ..TuneOptions::default() };
             let (features, labels) = (features.select(&some), labels.select(&some));
             match tune(&features, &labels, &options, &mut |_| ControlFlow::Continue(())) {

@@ -5,12 +5,12 @@ use std::slice::from_ref;
 
 use clap::Args;
 use evmachine::{Evm, Features, Labels, Rejection, Run};
+use evmachine_console::console::{Console, print, rate, table};
+use evmachine_console::data::DataArguments;
+use evmachine_console::failure::Failure;
 use evmachine_eval::{Answers, Rates};
 
 use crate::calibration::{Seen, diagram, reliability};
-use crate::console::{Console, print, rate, table};
-use crate::data::DataArguments;
-use crate::failure::Failure;
 use crate::files;
 use crate::rejection::RejectionArguments;
 use crate::{model, picture};

@@ -5,13 +5,14 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use evmachine::{Evm, Features, Labels, Params, Report, Run};
+use evmachine_console::console::{Console, print, table};
+use evmachine_console::failure::{Failure, Kind};
+use evmachine_console::{interrupt, letter};
 use evmachine_eval::{Answers, Evaluation};
 use evmachine_openworld::{Answer, Pool, SampleId, Target, Which};
 
-use crate::console::{Console, print, table};
-use crate::failure::{Failure, Kind};
+use crate::failure::OrFail;
 use crate::report::{self, Story};
-use crate::{interrupt, letter};
 
 /// Letters that the first model knows.
 pub(super) const KNOWN: [&str; 15] =
@@ -76,7 +77,7 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
     print(format!("2. Meet {} letters, of which 11 kinds were never seen", parts.stream.len()));
     let folder = arguments.output.join("pool");
     let mut pool = empty_pool(&folder, &evm)?;
-    let outcomes = pool.add(&console.quiet_run(), &stream.0, &[], Which::Unknown)?;
+    let outcomes = pool.add(&console.quiet_run(), &stream.0, &[], Which::Unknown).or_fail()?;
     let rows: HashMap<SampleId, usize> =
         outcomes.iter().enumerate().filter_map(|(row, outcome)| Some((outcome.sample()?, row))).collect();
     let truth = |sample: SampleId| stream.1.name(rows[&sample]);
@@ -96,14 +97,14 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
         interrupt::check()?;
         tally.answer(&console.quiet_run(), &mut pool, truth)?;
         let progress = console.progress();
-        let learned = pool.update(&console.run(&progress), PERSON)?;
+        let learned = pool.update(&console.run(&progress), PERSON).or_fail()?;
         drop(progress);
         let new_classes = updated.map_or(Vec::new(), |report| report.new_classes);
         updated = learned.report.map(|mut report| {
             report.new_classes = [new_classes, report.new_classes].concat();
             report
         });
-        let answers = ask(&console.quiet_run(), &*pool.live()?, &test)?.0;
+        let answers = ask(&console.quiet_run(), &*pool.live().or_fail()?, &test)?.0;
         progressed.push(progress_line(round * GROUPS, tally.struck, tally.named, &answers, &test.1));
     }
     print(indented(&table(&["   first six", "group", "of one kind"], std::mem::take(&mut tally.shown))));
@@ -117,7 +118,7 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
         updated.new_classes.join(" ")
     ));
 
-    let after = ask(&console.quiet_run(), &*pool.live()?, &test)?;
+    let after = ask(&console.quiet_run(), &*pool.live().or_fail()?, &test)?;
     print(format!("5. The same {} held-out letters, before and after", parts.test.len()));
     let figures = compare(&before.0, &after.0, &test.1);
     print(indented(&table(&["", "before", "after"], figures.clone())));
@@ -132,7 +133,7 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
     ));
 
     let story = Story {
-        evm: &*pool.live()?,
+        evm: &*pool.live().or_fail()?,
         features: &features,
         train: &parts.train,
         test: &parts.test,
@@ -169,7 +170,7 @@ impl Tally {
         pool: &mut Pool,
         truth: impl Fn(SampleId) -> &'a str,
     ) -> Result<(), Failure> {
-        for group in pool.next_groups(run, GROUPS, false)? {
+        for group in pool.next_groups(run, GROUPS, false).or_fail()? {
             let name = truth(group.exemplar);
             let members = group.members.iter().map(|member| member.sample);
             let except: Vec<SampleId> = members.filter(|&sample| truth(sample) != name).collect();
@@ -179,7 +180,7 @@ impl Tally {
                 self.shown.push(vec![format!("around a {name}"), group.members.len().to_string(), purity]);
             }
             let target = Target::Group { group: group.number, except: &except };
-            pool.answer(run, &target, Answer::Label(name), PERSON)?;
+            pool.answer(run, &target, Answer::Label(name), PERSON).or_fail()?;
             self.named += same;
             self.struck += except.len();
         }
@@ -193,7 +194,7 @@ const PERSON: Option<&str> = Some("demo");
 /// A pool in place of the one that an earlier demo made there, unless somebody else has answered since.
 fn empty_pool(folder: &Path, evm: &Evm) -> Result<Pool, Failure> {
     if folder.join("pool.sqlite").is_file() {
-        let events = Pool::open(folder)?.events()?;
+        let events = Pool::open(folder).or_fail()?.events().or_fail()?;
         if events.iter().any(|event| event.person.as_deref() != PERSON) {
             let message = format!("{} has answers that are not the demo's own", folder.display());
             return Err(Failure::new(Kind::Other, message).hint("remove it, or name another folder with -o"));
@@ -201,7 +202,7 @@ fn empty_pool(folder: &Path, evm: &Evm) -> Result<Pool, Failure> {
         std::fs::remove_dir_all(folder)
             .map_err(|error| Failure::new(Kind::Other, error.to_string()).about(folder.display()))?;
     }
-    Ok(Pool::create(folder, evm)?)
+    Pool::create(folder, evm).or_fail()
 }
 
 /// What answers so far have come to.

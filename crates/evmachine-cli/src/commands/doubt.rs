@@ -3,15 +3,14 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use evmachine::Decision;
+use evmachine::{Answer, Prior};
+use evmachine_console::console::{Console, print, print_json, table};
+use evmachine_console::data::DataArguments;
+use evmachine_console::failure::Failure;
 use serde_json::json;
 
-use crate::console::{Console, print, print_json, table};
-use crate::data::DataArguments;
-use crate::failure::Failure;
 use crate::model;
 use crate::rows::place;
-use crate::text::bounded;
 use crate::unknown::UnknownLabel;
 
 /// Ask what decisions rest on: the training row that carried each, and what it would be without that row
@@ -43,28 +42,19 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
     let evm = model::load(&arguments.model)?;
     let queries = arguments.columns.read_unlabelled(console, &arguments.data, Some(&evm))?;
     let progress = console.progress();
-    let doubts =
-        evm.doubt_with(&console.run(&progress), &queries.features).map_err(|error| queries.failure(error))?;
+    let doubts = evm
+        .named_doubt_with(&console.run(&progress), &queries.features, Prior::EVEN)
+        .map_err(|error| queries.failure(error))?;
     drop(progress);
-    let label = |decision: &Decision| match decision.class() {
-        Some(class) => evm.class_name(class).to_owned(),
-        None => arguments.unknown.unknown_label.clone(),
-    };
+    let label =
+        |answer: &Answer| answer.class.clone().unwrap_or_else(|| arguments.unknown.unknown_label.clone());
     if arguments.json {
         let said = doubts.iter().enumerate().map(|(row, doubt)| {
-            json!({
-                "row": queries.origin.numbers[row],
-                "id": queries.origin.ids.as_ref().map(|ids| &ids[row]),
-                "label": queries.labels.as_ref().map(|labels| &labels[row]),
-                "class": label(&doubt.decision),
-                "support": bounded(doubt.decision.support()),
-                "p_value": doubt.decision.p_value(),
-                "psi": doubt.decision.psi(),
-                "carried_by": evm.origin(doubt.carrier.source),
-                "distance": doubt.carrier.distance,
-                "without": { "class": label(&doubt.without), "best": evm.class_name(doubt.without.best()),
-                             "support": bounded(doubt.without.support()), "psi": doubt.without.psi() },
-            })
+            let mut said = json!(doubt);
+            said["row"] = json!(queries.origin.numbers[row]);
+            said["id"] = json!(queries.origin.ids.as_ref().map(|ids| &ids[row]));
+            said["label"] = json!(queries.labels.as_ref().map(|labels| &labels[row]));
+            said
         });
         print_json(&said.collect());
         return Ok(());
@@ -76,12 +66,12 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
         let mut line = vec![queries.origin.numbers[row].to_string()];
         line.extend(named.iter().map(|(_, values)| values[row].clone()));
         line.extend([
-            label(&doubt.decision),
-            format!("{:.3}", doubt.decision.support()),
-            place(&evm.origin(doubt.carrier.source)),
-            format!("{:.4}", doubt.carrier.distance),
+            label(&doubt.answer),
+            format!("{:.3}", doubt.answer.support),
+            place(&evm.origin(doubt.because.row.source)),
+            format!("{:.4}", doubt.because.distance),
             label(&doubt.without),
-            format!("{:.3}", doubt.without.support()),
+            format!("{:.3}", doubt.without.support),
         ]);
         line
     });

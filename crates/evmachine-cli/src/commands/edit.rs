@@ -5,14 +5,14 @@ use std::slice::from_ref;
 
 use clap::{Args, Subcommand};
 use evmachine::{Edit, EditReport, Evm};
+use evmachine_console::console::{Console, print};
+use evmachine_console::data::DataArguments;
+use evmachine_console::failure::Failure;
+use evmachine_console::text::counted;
 use evmachine_data::ColumnRef;
 
-use crate::console::{Console, print};
-use crate::data::DataArguments;
-use crate::failure::Failure;
 use crate::model;
 use crate::rows::RowArguments;
-use crate::text::counted;
 use crate::unknown;
 
 /// Correct a model: rename, merge and split classes; relabel, unlearn, ignore, set aside and restore rows
@@ -157,7 +157,7 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
     let (evm, _held) = model::load_to_change(console, &files.model, &files.output)?;
     let edit = arguments.correction.edit(&evm)?;
     let progress = console.progress();
-    let (edited, report) = evm.edited(&console.run(&progress), &edit)?;
+    let (edited, report) = evm.edited_with(&console.run(&progress), &edit)?;
     drop(progress);
     if let Some(path) = &compare.compare {
         let columns = DataArguments {
@@ -169,7 +169,7 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
         let queries = columns.read_unlabelled(console, from_ref(path), Some(&evm))?;
         let progress = console.progress();
         let differences = evm
-            .differences(&console.run(&progress), &edited, &queries.features)
+            .differences_with(&console.run(&progress), &edited, &queries.features)
             .map_err(|error| queries.failure(error))?;
         drop(progress);
         let named = |class: &Option<String>| class.clone().unwrap_or_else(|| "unknown".to_owned());

@@ -5,14 +5,14 @@ use std::slice::from_ref;
 
 use clap::Args;
 use evmachine::{CalibrateError, Decision, Evm, Probe, Rejection, Run, UnknownShare};
+use evmachine_console::console::{Console, print, print_json, rate, table};
+use evmachine_console::data::{DataArguments, Labelled};
+use evmachine_console::failure::{Failure, Kind};
 use evmachine_eval::evaluation::confusion;
 use evmachine_eval::{Answers, Contest, Evaluation, Linear, Rates, Rival, rivals};
 use serde::Serialize;
 
 use crate::calibration::{Seen, diagram, reliability};
-use crate::console::{Console, print, print_json, rate, table};
-use crate::data::{DataArguments, Labelled};
-use crate::failure::{Failure, Kind};
 use crate::rejection::ThresholdArguments;
 use crate::{model, picture, promised};
 
@@ -242,7 +242,7 @@ fn standings(
 ) -> Result<String, Failure> {
     let metric = &evm.params().metric;
     let probe =
-        Probe::fit(run, metric, &train.features, &train.labels).map_err(|error| train.failure(error))?;
+        Probe::fit_with(run, metric, &train.features, &train.labels).map_err(|error| train.failure(error))?;
     let (weights, intercepts) = (probe.weights(), probe.intercepts());
     let contest = Contest {
         metric,

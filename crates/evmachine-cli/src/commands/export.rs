@@ -3,11 +3,12 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use evmachine_console::console::Console;
+use evmachine_console::failure::Failure;
+use evmachine_console::text::counted;
 
-use crate::console::Console;
-use crate::failure::Failure;
+use crate::failure::OrFail;
 use crate::rejection::ThresholdArguments;
-use crate::text::counted;
 use crate::{files, model};
 
 /// Write the decision of a model as an ONNX graph
@@ -38,7 +39,7 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
     files::refuse_over(&arguments.onnx, [&arguments.model])?;
     files::refuse_nowhere(&arguments.onnx)?;
     let evm = model::load_to_decide(console, &arguments.model, &arguments.threshold)?;
-    let bytes = evmachine_onnx::to_onnx(&evm, &arguments.unknown_label)?;
+    let bytes = evmachine_onnx::to_onnx(&evm, &arguments.unknown_label).or_fail()?;
     files::write(&arguments.onnx, &bytes)?;
     console.say(format!(
         "{} of {} written to {}",

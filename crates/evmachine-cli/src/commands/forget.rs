@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use evmachine_console::console::Console;
+use evmachine_console::failure::Failure;
+use evmachine_console::text::counted;
 
-use crate::console::Console;
-use crate::failure::Failure;
-use crate::text::counted;
 use crate::{files, model};
 
 /// Remove a class from a model

@@ -4,10 +4,11 @@ use std::path::PathBuf;
 
 use clap::Args;
 use evmachine::{Evm, Params, StatusCounts};
+use evmachine_console::console::{Console, print, print_json, table};
+use evmachine_console::failure::{Failure, Kind};
 use evmachine_plot::{Histograms, Panel, histograms};
 
-use crate::console::{Console, print, print_json, table};
-use crate::failure::{Failure, Kind};
+use crate::failure::OrFail;
 use crate::{model, picture};
 
 /// Show what is inside a model: classes, extreme vectors, shapes and scales, fits, parameters
@@ -49,13 +50,14 @@ pub(crate) fn parameter_histograms(
     shapes: &[f64],
     scales: &[f64],
 ) -> Result<evmachine_plot::Picture, Failure> {
-    Ok(histograms(&Histograms {
+    histograms(&Histograms {
         title: "Psi-models of the extreme vectors",
         panels: &[
             Panel { label: "shape (kappa)", values: shapes },
             Panel { label: "scale (lambda)", values: scales },
         ],
-    })?)
+    })
+    .or_fail()
 }
 
 /// Smallest, median and largest.

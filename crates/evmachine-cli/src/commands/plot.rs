@@ -8,11 +8,12 @@ use std::slice::from_ref;
 
 use clap::Args;
 use evmachine::{Evm, FeatureError, Features, Metric, Run, RunError};
+use evmachine_console::console::Console;
+use evmachine_console::data::{DataArguments, Labelled};
+use evmachine_console::failure::{Failure, Kind};
 use evmachine_plot::{Picture, Plane, PointClass, Projection, plane, projection};
 
-use crate::console::Console;
-use crate::data::{DataArguments, Labelled};
-use crate::failure::{Failure, Kind};
+use crate::failure::OrFail;
 use crate::parameters::ParameterArguments;
 use crate::picture::{self, Letters};
 use crate::{files, model};
@@ -200,7 +201,7 @@ impl Drawn<'_> {
             let name = names.and_then(|names| names.get(column)).map_or(otherwise, String::as_str);
             format!("{name}{unit}")
         };
-        Ok(plane(&Plane {
+        plane(&Plane {
             title: &self.title,
             x_label: &letters.drawn(&axis(0, "x")),
             y_label: &letters.drawn(&axis(1, "y")),
@@ -209,25 +210,27 @@ impl Drawn<'_> {
             queries: &queries,
             psi: Some(&psi),
             ..Plane::default()
-        })?)
+        })
+        .or_fail()
     }
 
     fn components(&self, letters: &mut Letters) -> Result<Picture, Failure> {
         let classes = self.rows_by_class();
         let rows: Vec<f32> = classes.iter().flat_map(|(_, rows)| rows.iter().flatten().copied()).collect();
-        let axes = evmachine_server::Plane::new(&Features::new(rows, self.evm.dimensions())?);
+        let axes = evmachine_openworld::Plane::new(&Features::new(rows, self.evm.dimensions())?);
         let classes: Vec<Class> = classes
             .into_iter()
             .map(|(name, rows)| (letters.drawn(name), rows.iter().map(|row| axes.project(row)).collect()))
             .collect();
         let unknowns: Vec<[f64; 2]> = self.unknown().map(|row| axes.project(&row)).collect();
-        Ok(projection(&Projection {
+        projection(&Projection {
             title: &self.title,
             x_label: "first principal component",
             y_label: "second principal component",
             classes: &point_classes(&classes),
             unknowns: &unknowns,
-        })?)
+        })
+        .or_fail()
     }
 }
 

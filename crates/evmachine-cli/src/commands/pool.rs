@@ -12,12 +12,13 @@ mod versions;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
+use evmachine_console::console::{Console, print};
+use evmachine_console::failure::Failure;
+use evmachine_console::text::counted;
 use evmachine_openworld::Pool;
 
-use crate::console::{Console, print};
-use crate::failure::Failure;
+use crate::failure::OrFail;
 use crate::model;
-use crate::text::counted;
 
 /// Keep unknowns until a person has named them, and learn from that
 ///
@@ -94,7 +95,7 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
 }
 
 fn init(folder: &Path, model: &Path, console: &Console) -> Result<(), Failure> {
-    let pool = Pool::create(folder, &model::load(model)?)?;
+    let pool = Pool::create(folder, &model::load(model)?).or_fail()?;
     console.say(format!(
         "{} is a pool now, of {} dimensions; `evmachine pool add {} DATA` fills it",
         folder.display(),
@@ -106,7 +107,7 @@ fn init(folder: &Path, model: &Path, console: &Console) -> Result<(), Failure> {
 
 fn print_json(value: &impl serde::Serialize) -> Result<(), Failure> {
     let text = serde_json::to_string_pretty(value)
-        .map_err(|error| Failure::new(crate::failure::Kind::Other, error.to_string()))?;
+        .map_err(|error| Failure::new(evmachine_console::failure::Kind::Other, error.to_string()))?;
     print(text);
     Ok(())
 }

@@ -5,24 +5,22 @@ use std::slice::from_ref;
 
 use clap::Args;
 use clap::builder::{OsStringValueParser, TypedValueParser};
-use evmachine::{
-    CalibrateError, ClassScore, Decision, Evm, Explanation, FeatureError, Features, Run, RunError,
-};
+use evmachine::{ClassScore, Decision, Evm, FeatureError, Features, Prior, Run, RunError, finite};
+use evmachine_console::console::Console;
+use evmachine_console::data::{DataArguments, report_skipped};
+use evmachine_console::failure::{Failure, Kind};
+use evmachine_console::interrupt;
+use evmachine_console::text::counted;
 use evmachine_data::{
     Batch, ColumnType, ColumnValues, DataError, OutputColumn, OutputFormat, Place, RowProblem, Skipped,
     Target, Writer,
 };
 
-use crate::console::Console;
-use crate::data::{DataArguments, report_skipped};
-use crate::failure::{Failure, Kind};
 use crate::files;
+use crate::model;
 use crate::rejection::ThresholdArguments;
-use crate::rows::utc;
 use crate::search::SearchArguments;
-use crate::text::{bounded, counted};
 use crate::unknown::UnknownLabel;
-use crate::{interrupt, model};
 
 /// Name the class of each row, or call it unknown
 ///
@@ -77,8 +75,8 @@ pub(crate) struct Arguments {
     search: SearchArguments,
 
     /// The share of known rows to be expected, which P(known) in the column `p_known` takes for granted.
-    #[arg(long, value_name = "SHARE", default_value_t = 0.5)]
-    prior: f64,
+    #[arg(long, value_name = "SHARE", default_value_t, allow_negative_numbers = true)]
+    prior: Prior,
 
     #[command(flatten)]
     unknown: UnknownLabel,
@@ -95,9 +93,6 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
     let mut evm = model::load_to_decide(console, &arguments.model, &arguments.threshold)?;
     arguments.search.apply(&mut evm)?;
     arguments.unknown.check_model(&evm)?;
-    if !(arguments.prior > 0.0 && arguments.prior < 1.0) {
-        return Err(CalibrateError::Prior { prior: arguments.prior }.into());
-    }
     if let Some(rate) = arguments.fdr {
         evm.discover(&[], rate)?;
     }
@@ -244,11 +239,11 @@ impl Arguments {
             let answer = |decision| Answer { decision, probabilities: Vec::new(), calibrated: None };
             return Ok(decisions.into_iter().map(answer).collect());
         }
-        evm.for_each_query(run, features, |_, scores| {
+        evm.map_queries(run, features, |_, scores| {
             let probabilities: Vec<f64> =
                 if self.proba { scores.iter().map(ClassScore::psi).collect() } else { Vec::new() };
             let decision = evm.decision(scores);
-            let known = evm.probability_known(decision.score(), self.prior).expect("the prior was checked");
+            let known = evm.probability_known(decision.score(), self.prior);
             let class = evm.class_probabilities(scores).map(|classes| classes[decision.best()]);
             Answer { decision, probabilities, calibrated: known.zip(class) }
         })
@@ -345,7 +340,7 @@ impl Arguments {
         let place_of_label = columns.len();
         columns.extend([
             ColumnValues::Text(decisions().map(label).collect()),
-            ColumnValues::Float(decisions().map(|decision| bounded(decision.support())).collect()),
+            ColumnValues::Float(decisions().map(|decision| finite(decision.support())).collect()),
         ]);
         if evm.calibration().is_some() {
             columns.push(ColumnValues::Float(decisions().filter_map(Decision::p_value).collect()));
@@ -370,7 +365,7 @@ impl Arguments {
             }
         }
         if self.explain {
-            columns.push(ColumnValues::Text(explained(run, evm, &features)?));
+            columns.push(ColumnValues::Text(explained(run, evm, &features, self.prior)?));
         }
         let decisions = decisions().copied().collect();
         Ok(Answered { decisions, columns, label: place_of_label })
@@ -378,67 +373,20 @@ impl Arguments {
 }
 
 /// The reasons, row by row.
-fn explained(run: &Run<'_>, evm: &Evm, features: &Features<'_>) -> Result<Vec<String>, Failure> {
+fn explained(
+    run: &Run<'_>,
+    evm: &Evm,
+    features: &Features<'_>,
+    prior: Prior,
+) -> Result<Vec<String>, Failure> {
     let mut said = Vec::with_capacity(features.rows());
     let rows: Vec<usize> = (0..features.rows()).collect();
     for rows in rows.chunks(EXPLAINED) {
         interrupt::check()?;
-        let features = features.select(rows);
-        let explanations = evm.explain_with(run, &features, 3)?;
-        let supports = evm.class_supports_with(run, &features)?;
-        let rows = explanations.iter().zip(supports.chunks_exact(evm.classes().len()));
-        said.extend(
-            rows.map(|(explanation, supports)| explained_row(evm, explanation, supports).to_string()),
-        );
+        for reasons in evm.reasons_with(run, &features.select(rows), 3, prior)? {
+            let text = serde_json::to_string(&reasons);
+            said.push(text.map_err(|error| Failure::new(Kind::Other, error.to_string()))?);
+        }
     }
     Ok(said)
-}
-
-fn explained_row(evm: &Evm, explanation: &Explanation, supports: &[f64]) -> serde_json::Value {
-    let classes: Vec<serde_json::Value> = explanation
-        .classes
-        .iter()
-        .map(|class| {
-            let speakers: Vec<serde_json::Value> = class
-                .speakers
-                .iter()
-                .map(|speaker| {
-                    let origin = evm.origin(speaker.source);
-                    serde_json::json!({
-                        "training_row": origin.number,
-                        "training_id": origin.id,
-                        "batch": origin.batch,
-                        "file": origin.batch_name,
-                        "time": origin.time.map(utc),
-                        "distance": speaker.distance,
-                        "psi": speaker.psi,
-                        "radius": speaker.radius,
-                    })
-                })
-                .collect();
-            let mut said = serde_json::json!({
-                "class": evm.class_name(class.class),
-                "support": bounded(supports[class.class]),
-                "psi": class.probability,
-                "extreme_vectors": speakers,
-            });
-            if let Some(testimony) = class.testimony {
-                said["witnesses"] = serde_json::json!(testimony);
-            }
-            said
-        })
-        .collect();
-    let mut said =
-        serde_json::json!({ "classes": classes, "distance_to_boundary": explanation.distance_to_boundary });
-    if let Some(ignored) = explanation.ignored {
-        let origin = evm.origin(ignored.source);
-        said["ignored_sample"] = serde_json::json!({
-            "row": origin.number,
-            "id": origin.id,
-            "file": origin.batch_name,
-            "distance": ignored.distance,
-            "decides": ignored.decides,
-        });
-    }
-    said
 }

@@ -4,10 +4,11 @@ use std::path::PathBuf;
 
 use clap::Args;
 use evmachine::Params;
+use evmachine_console::console::Console;
+use evmachine_console::failure::{Failure, Kind};
+use evmachine_console::hint::Hint;
 
-use crate::console::Console;
-use crate::failure::{Failure, Kind};
-use crate::parameters::{BudgetArguments, ReductionName, warn_of_budget};
+use crate::parameters::{BudgetArguments, warn_of_budget};
 use crate::{files, model};
 
 /// Make a model smaller
@@ -35,8 +36,8 @@ pub(crate) struct Arguments {
     cover_risk: Option<f64>,
 
     /// How extreme vectors are chosen.
-    #[arg(long, value_enum)]
-    reduction: Option<ReductionName>,
+    #[arg(long, value_parser = ["set-cover", "weighted-max-k"])]
+    reduction: Option<String>,
 }
 
 pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failure> {
@@ -44,11 +45,13 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
     let (mut evm, _held) = model::load_to_change(console, &arguments.model, &arguments.output)?;
     let (budget, threshold) = (arguments.budget.budget(), arguments.cover_threshold);
     if budget.is_none() && threshold.is_none() {
-        return Err(Failure::new(Kind::Usage, "nothing to reduce to")
-            .hint("give --max-per-class N, --max-total N, --vector-ratio R or --cover-threshold P"));
+        return Err(Failure::new(Kind::Usage, "nothing to reduce to").hint(Hint::flags(
+            &["max-per-class", "max-total", "vector-ratio", "cover-threshold"],
+            "give --max-per-class N, --max-total N, --vector-ratio R or --cover-threshold P",
+        )));
     }
     let before = evm.extreme_vector_count();
-    let params = Params {
+    let mut params = Params {
         max_extreme_vectors: budget,
         cover_threshold: threshold.unwrap_or(evm.params().cover_threshold),
         cover_risk: if budget.is_some() {
@@ -56,11 +59,13 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
         } else {
             arguments.cover_risk.unwrap_or(evm.params().cover_risk)
         },
-        reduction: arguments.reduction.map_or(evm.params().reduction, Into::into),
         ..Params::clone(evm.params())
     };
+    if let Some(reduction) = &arguments.reduction {
+        params.set("reduction", reduction)?;
+    }
     let progress = console.progress();
-    evm.reduce_with(&console.run(&progress), &params)?;
+    evm.reduce_with(&console.run(&progress), &params.cover())?;
     drop(progress);
     model::save(&evm, &arguments.output)?;
     console.say(format!(

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use clap::Args;
 use evmachine::{Evm, RowOrigin};
+use evmachine_console::console::{print, print_json, table};
+use evmachine_console::failure::{Failure, Kind};
 use serde_json::json;
 
-use crate::console::{print, print_json, table};
-use crate::failure::{Failure, Kind};
 use crate::model;
 use crate::rows::utc;
 

@@ -5,16 +5,19 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use evmachine::{Evm, Features, Params};
+use evmachine_console::console::{Console, print};
+use evmachine_console::failure::{Failure, Kind};
+use evmachine_console::megabytes::Megabytes;
+use evmachine_console::{interrupt, letter};
 use evmachine_openworld::Pool;
 use evmachine_server::{Asker, Keys, Limits, Server, Settings};
+use tracing_subscriber::filter::LevelFilter;
 
 use super::demo::Parts;
-use crate::console::{Console, print};
-use crate::failure::{Failure, Kind};
-use crate::megabytes::Megabytes;
-use crate::{interrupt, letter, model};
+use crate::failure::OrFail;
+use crate::model;
 
 /// Where keys are looked for beside a file.
 const KEYS: &str = "EVMACHINE_KEYS";
@@ -43,12 +46,13 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
     listen: SocketAddr,
 
-    /// A file of keys, one a line: `ROLE NAME KEY`, a role being read, label or admin. The environment may hold the same in
+    /// A file of keys, one a line: `ROLE NAME KEY`, a role being ask, read, label or admin. The environment may hold the same in
     /// `EVMACHINE_KEYS`.
     #[arg(long, value_name = "FILE")]
     keys: Option<PathBuf>,
 
-    /// A host name that the server goes by, such as that of a proxy before it. May be given several times.
+    /// A host name that the server goes by, such as that of a proxy before it, with a port if it goes by no other. May be given several
+    /// times.
     #[arg(long = "host", value_name = "NAME")]
     hosts: Vec<String>,
 
@@ -84,9 +88,50 @@ pub(crate) struct Arguments {
     /// Open the page in a browser.
     #[arg(long)]
     open: bool,
+
+    /// What is logged, on standard error: failures, what went wrong, every answer and what was learned, or nothing.
+    #[arg(long, value_enum, value_name = "LEVEL", default_value_t = LogLevel::Warn)]
+    log: LogLevel,
+
+    /// How it is logged: in lines for people, or as one JSON object a line.
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = LogFormat::Text)]
+    log_format: LogFormat,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum LogLevel {
+    Off,
+    Error,
+    Warn,
+    Info,
+    Debug,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum LogFormat {
+    Text,
+    Json,
+}
+
+/// Has all that is logged from now on go to standard error.
+fn start_log(level: LogLevel, format: LogFormat) {
+    let level = match level {
+        LogLevel::Off => LevelFilter::OFF,
+        LogLevel::Error => LevelFilter::ERROR,
+        LogLevel::Warn => LevelFilter::WARN,
+        LogLevel::Info => LevelFilter::INFO,
+        LogLevel::Debug => LevelFilter::DEBUG,
+    };
+    let log = tracing_subscriber::fmt().with_max_level(level).with_writer(std::io::stderr).with_ansi(false);
+    // Only the first of a process counts, and there is one.
+    let _ = match format {
+        LogFormat::Text => log.try_init(),
+        LogFormat::Json => log.json().flatten_event(true).try_init(),
+    };
 }
 
 pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failure> {
+    start_log(arguments.log, arguments.log_format);
     // Removed when the server has ended.
     let passing = match (&arguments.pool, arguments.demo) {
         (None, true) => {
@@ -103,11 +148,12 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
     if let Some(path) = &arguments.model
         && !folder.join("pool.sqlite").is_file()
     {
-        Pool::create(&folder, &model::load(path)?)?;
+        Pool::create(&folder, &model::load(path)?).or_fail()?;
     }
     let mut settings = settings(arguments, folder)?;
+    warn_of_keys(arguments.keys.as_deref(), &settings.keys, console);
     settings.device = console.device().cloned();
-    let server = Server::start(&settings)?;
+    let server = Server::start(&settings).or_fail()?;
     let address = format!("http://{}", server.address());
     print(&address);
     console.say("Ctrl-C ends it");
@@ -167,6 +213,27 @@ fn keys(path: Option<&Path>) -> Result<Keys, Failure> {
     }
 }
 
+/// Keys that others may know.
+fn warn_of_keys(path: Option<&Path>, keys: &Keys, console: &Console) {
+    for name in keys.published() {
+        console.warn(format!(
+            "the key of {name} stands in the documentation, where everybody can read it; take another"
+        ));
+    }
+    #[cfg(unix)]
+    if let Some(path) = path
+        && let Ok(found) = std::fs::metadata(path)
+        && std::os::unix::fs::PermissionsExt::mode(&found.permissions()) & 0o077 != 0
+    {
+        let path = path.display();
+        console.warn(format!(
+            "{path} can be read by others on this machine; `chmod 600 {path}` keeps it to you"
+        ));
+    }
+    #[cfg(not(unix))]
+    let _ = path;
+}
+
 /// Makes the pool of the demonstration where it is not there, and returns what is to come in, and from which row on.
 fn demo(folder: &Path, console: &Console) -> Result<(Features<'static>, usize), Failure> {
     let (features, labels) = letter::read()?;
@@ -176,7 +243,7 @@ fn demo(folder: &Path, console: &Console) -> Result<(Features<'static>, usize), 
         let progress = console.progress();
         let train = (features.select(&parts.train), labels.select(&parts.train));
         let (evm, _) = Evm::fit_with(&console.run(&progress), &Params::robust(), &train.0, &train.1)?;
-        Pool::create(folder, &evm)?;
+        Pool::create(folder, &evm).or_fail()?;
     }
     let first = parts.stream.first().copied().unwrap_or(0);
     Ok((features.select(&parts.stream), first))
@@ -195,7 +262,7 @@ fn send(asker: &Asker, features: &Features<'_>, first: usize) {
         sent = asker.predict(&features.part(row..row + 1), vec![name(row)]);
     }
     if let Err(problem) = sent {
-        eprintln!("error: {problem}");
+        tracing::error!("{problem}");
     }
 }
 

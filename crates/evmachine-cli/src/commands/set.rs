@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use evmachine_console::console::Console;
+use evmachine_console::failure::{Failure, Kind};
+use evmachine_console::hint::Hint;
 
-use crate::console::Console;
-use crate::failure::{Failure, Kind};
 use crate::rejection::ThresholdArguments;
 use crate::{files, model};
 
@@ -42,7 +43,7 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
     let Arguments { threshold, n_fused, feature_names, .. } = arguments;
     if !threshold.is_given() && n_fused.is_none() && feature_names.is_none() {
         return Err(Failure::new(Kind::Usage, "nothing to set")
-            .hint("give --support, --max-false-unknown, --max-false-known, --delta, --confidence, --n-fused or --feature-names"));
+            .hint(Hint::flags(&["support", "max-false-unknown", "max-false-known", "delta", "confidence", "n-fused", "feature-names"], "give --support, --max-false-unknown, --max-false-known, --delta, --confidence, --n-fused or --feature-names")));
     }
     let (mut evm, _held) = model::load_to_change(console, &arguments.model, &arguments.output)?;
     if let Some(names) = feature_names {

@@ -5,13 +5,13 @@ use std::path::PathBuf;
 
 use clap::Args;
 use evmachine::Suspect;
+use evmachine_console::console::{Console, print, print_json, table};
+use evmachine_console::data::{DataArguments, Labelled};
+use evmachine_console::failure::Failure;
 use serde_json::json;
 
-use crate::console::{Console, print, print_json, table};
-use crate::data::{DataArguments, Labelled};
-use crate::failure::Failure;
 use crate::fill::FillArguments;
-use crate::parameters::{MetricName, ParameterArguments, Preset};
+use crate::parameters::{ParameterArguments, Preset};
 use crate::unknown::UnknownLabel;
 
 /// List training rows that are likely mislabelled or outliers, the most doubtful first, and say why
@@ -30,14 +30,6 @@ pub(crate) struct Arguments {
     #[arg(short = 'n', long, value_name = "N", default_value_t = 20)]
     count: usize,
 
-    /// The distance between vectors; cosine for embeddings. Euclidean unless given.
-    #[arg(long, value_enum)]
-    metric: Option<MetricName>,
-
-    /// Judge by models with the parameters of a file, as `evmachine tune` writes it; the robust preset unless given.
-    #[arg(long, value_name = "FILE")]
-    params: Option<PathBuf>,
-
     #[command(flatten)]
     fill: FillArguments,
 
@@ -50,18 +42,20 @@ pub(crate) struct Arguments {
 
     #[command(flatten)]
     columns: DataArguments,
+
+    /// How the models that judge are trained: by the robust preset, unless another is given.
+    #[command(flatten)]
+    parameters: ParameterArguments,
 }
 
 pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failure> {
-    let preset = arguments.params.is_none().then_some(Preset::Robust);
-    let (params, metric) = (arguments.params.clone(), arguments.metric);
-    let params = ParameterArguments { preset, params, metric, ..ParameterArguments::default() }.build()?;
+    let params = arguments.parameters.build_from(Preset::Robust)?;
     let columns = DataArguments { fill: arguments.fill.rule, ..arguments.columns.learned_with(&params) };
     let data = columns.read_labelled(console, &arguments.data, None)?;
     arguments.unknown.check(&data.origin, &data.labels)?;
     warn_of_single_rows(console, &data);
     let progress = console.progress();
-    let found = evmachine::suspects(&console.run(&progress), &params, &data.features, &data.labels)
+    let found = evmachine::suspects_with(&console.run(&progress), &params, &data.features, &data.labels)
         .map_err(|error| data.failure(error))?;
     drop(progress);
     let shown = &found[..found.len().min(arguments.count)];

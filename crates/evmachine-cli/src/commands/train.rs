@@ -5,18 +5,18 @@ use std::slice::from_ref;
 
 use clap::Args;
 use evmachine::{Concern, Evm, Features, FitError, Rejection, Report, Shares, TailMemory};
+use evmachine_console::console::Console;
+use evmachine_console::data::{DataArguments, feature_names};
+use evmachine_console::failure::Failure;
+use evmachine_console::large::ScratchArguments;
+use evmachine_console::origin::Located;
+use evmachine_console::text::counted;
 
-use crate::console::Console;
-use crate::data::{DataArguments, feature_names};
-use crate::failure::Failure;
 use crate::files;
 use crate::fill::FillArguments;
-use crate::large::ScratchArguments;
 use crate::model;
-use crate::origin::Located;
 use crate::parameters::{ParameterArguments, warn_of_budget};
 use crate::rejection::RejectionArguments;
-use crate::text::counted;
 use crate::unknown::UnknownLabel;
 
 /// Train a model on a labelled feature file

@@ -6,18 +6,21 @@ use std::slice::from_ref;
 
 use clap::{Args, ValueEnum};
 use evmachine::{Metric, Params, Reduction, Rejection, TailSize, Weight};
+use evmachine_console::console::{Console, print, table};
+use evmachine_console::data::{DataArguments, feature_names};
+use evmachine_console::failure::{Failure, Kind};
+use evmachine_console::hint::Hint;
+use evmachine_console::interrupt;
+use evmachine_console::large::ScratchArguments;
 use evmachine_eval::folds::FoldSizes;
 use evmachine_eval::tune::Delta;
-use evmachine_eval::{Objective, Search, Space, Trial, TuneOptions, TuneProgress, Tuned, tune};
+use evmachine_eval::{Objective, Space, Trial, TrialSearch, TuneOptions, TuneProgress, Tuned, tune};
 
-use crate::console::{Console, print, table};
-use crate::data::{DataArguments, feature_names};
-use crate::failure::{Failure, Kind};
+use crate::failure::Ends;
+use crate::files;
 use crate::fill::FillArguments;
-use crate::large::ScratchArguments;
 use crate::parameters::ParameterArguments;
 use crate::unknown::UnknownLabel;
-use crate::{files, interrupt};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum SpaceName {
@@ -155,7 +158,7 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
         interrupt::flow()
     });
     bar.finish_and_clear();
-    let tuned = tuned.map_err(|error| Failure::from(error).about(data.origin.name()))?;
+    let tuned = tuned.map_err(|error| error.failure().about(data.origin.name()))?;
     print(summary(&tuned, arguments.top).trim_end());
     print(chosen(&tuned.params)?);
     write(&tuned.params, &arguments.output)?;
@@ -191,7 +194,10 @@ impl Arguments {
             (ObjectiveName::Accuracy, Some(rate)) => Objective::AccuracyAtFalseUnknowns(rate),
             (ObjectiveName::Accuracy, None) => {
                 return Err(Failure::new(Kind::Usage, "--objective accuracy needs --max-false-unknown")
-                    .hint("for example --objective accuracy --max-false-unknown 0.05"));
+                    .hint(Hint::flags(
+                        &["objective", "max-false-unknown"],
+                        "for example --objective accuracy --max-false-unknown 0.05",
+                    )));
             }
         };
         let delta = match (self.max_false_unknown, self.max_false_known, self.unknown_classes) {
@@ -213,7 +219,7 @@ impl Arguments {
         Ok(TuneOptions {
             space,
             base,
-            search: if self.grid { Search::Grid } else { Search::Bayesian { trials: self.trials } },
+            search: if self.grid { TrialSearch::Grid } else { TrialSearch::Bayesian { trials: self.trials } },
             objective,
             delta,
             folds: self.folds,
@@ -256,8 +262,8 @@ fn summary(tuned: &Tuned, top: usize) -> String {
             let ratio = format!("{:.3}", trial.vector_ratio);
             let by = match (trial.params.max_extreme_vectors, trial.params.reduction) {
                 (None, _) => "all kept",
-                (Some(_), Reduction::SetCover) => "set-cover",
                 (Some(_), Reduction::WeightedMaxK) => "weighted-max-k",
+                (Some(_), _) => "set-cover",
             };
             let (mean, error) = (format!("{:.4}", trial.mean), format!("{:.4}", trial.error));
             vec![ratio, by.to_owned(), mean, error, chosen.to_owned()]
@@ -349,7 +355,7 @@ fn line(trial: &Trial) -> Vec<String> {
     let tail = match params.tail_size {
         TailSize::Fraction(fraction) => format!("{}%", 100.0 * fraction),
         TailSize::Count(count) => count.to_string(),
-        TailSize::Auto => "auto".to_owned(),
+        _ => "auto".to_owned(),
     };
     let neighbors =
         if params.smoothing > 0.0 { params.smoothing_neighbors.to_string() } else { "-".to_owned() };

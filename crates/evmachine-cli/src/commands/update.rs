@@ -5,17 +5,18 @@ use std::path::PathBuf;
 
 use clap::Args;
 use evmachine::Evm;
+use evmachine_console::console::Console;
+use evmachine_console::data::DataArguments;
+use evmachine_console::failure::{Failure, Kind};
+use evmachine_console::hint::Hint;
+use evmachine_console::large::{ScratchArguments, Store};
+use evmachine_console::origin::Origin;
+use evmachine_console::text::{counted, escaped};
 
 use crate::commands::train::say_report;
-use crate::console::Console;
-use crate::data::DataArguments;
-use crate::failure::{Failure, Kind};
 use crate::files;
-use crate::large::{ScratchArguments, Store};
 use crate::model;
-use crate::origin::Origin;
 use crate::search::SearchArguments;
-use crate::text::{counted, escaped};
 use crate::unknown::UnknownLabel;
 
 /// Learn new rows, of known classes or new ones, or samples that stay strangers, without retraining
@@ -94,7 +95,10 @@ impl Arguments {
                     origin.place(first)
                 ),
             )
-            .hint("leave them out; --again learns them a second time")),
+            .hint(
+                Hint::from("leave them out")
+                    .then(Hint::flags(&["again"], "--again learns them a second time")),
+            )),
         }
     }
 

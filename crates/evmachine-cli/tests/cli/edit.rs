@@ -38,9 +38,14 @@ fn explanations_and_rows_name_rows_as_in_the_file_and_by_id() {
     assert!(said.is_empty());
     let line: serde_json::Value = serde_json::from_str(&place.read("out.jsonl")).unwrap();
     let speaker = &line["explanation"]["classes"][0]["extreme_vectors"][0];
-    assert_eq!((speaker["training_row"].as_u64(), speaker["training_id"].as_str()), (Some(4), Some("a4")));
-    assert_eq!((speaker["batch"].as_u64(), speaker["file"].as_str()), (Some(1), Some("data.csv")));
-    assert!(speaker["time"].as_str().unwrap().ends_with('Z'));
+    let row = &speaker["row"];
+    assert_eq!((row["number"].as_u64(), row["id"].as_str()), (Some(4), Some("a4")));
+    assert_eq!((row["batch"].as_u64(), row["batch_name"].as_str()), (Some(1), Some("data.csv")));
+    assert!(row["time"].as_i64().unwrap() > 0);
+    // As the library reads it, and as the server and Python say it.
+    let reasons: evmachine::Reasons = serde_json::from_value(line["explanation"].clone()).unwrap();
+    assert_eq!((reasons.answer.best.as_str(), &line["best"]), ("high", &serde_json::json!("high")));
+    assert_eq!(serde_json::to_value(&reasons).unwrap(), line["explanation"]);
 
     let rows: serde_json::Value =
         serde_json::from_str(&place.ok(&["rows", "model", "--class", "low", "--json"])).unwrap();
@@ -83,7 +88,7 @@ fn a_wrong_match_is_doubted_and_its_row_set_aside_and_restored() {
     let doubts: serde_json::Value =
         serde_json::from_str(&place.ok(&["doubt", "model", "query.csv", "--json"])).unwrap();
     assert_eq!(doubts[0]["class"], "high");
-    assert_eq!(doubts[0]["carried_by"]["id"], "a4");
+    assert_eq!(doubts[0]["because"]["row"]["id"], "a4");
     assert_ne!(doubts[0]["without"]["class"], "high");
 
     let compared = place.ok(&[

@@ -3,10 +3,16 @@
 //! - `help`: what every command says of itself;
 //! - `formats`: train, predict, evaluate on real files of every format;
 //! - `input`: rows, columns, labels and several files, as people and attackers bring them;
-//! - `commands`: calibrate, update, reduce, forget, tune, inspect, plot, export, demo;
+//! - `train`: train, tune;
+//! - `evaluate`: predict, evaluate;
+//! - `changes`: calibrate, set, update, forget, reduce;
+//! - `plot`: plot;
+//! - `inspect`: inspect, export, demo;
+//! - `promises`: what decisions are made by and what they promise;
 //! - `edit`: corrections of a model, and the names of its rows;
 //! - `suspects`: rows whose labels are in doubt;
 //! - `pool`: unknowns that wait on disk, answers, versions;
+//! - `serve`: what a server says before it serves;
 //! - `files`: what becomes of the files that commands write;
 //! - `large`: data larger than memory, and runs that go on;
 //! - `output`: what arrives at the standard output, and what a terminal gets to see;
@@ -15,19 +21,24 @@
 
 #![allow(clippy::unwrap_used, reason = "a test ends where something unexpected happens")]
 
-mod commands;
+mod changes;
 mod edit;
 mod errors;
+mod evaluate;
 mod files;
 mod formats;
 mod help;
 mod input;
+mod inspect;
 mod large;
 mod output;
+mod plot;
 mod pool;
 mod promises;
+mod serve;
 mod streams;
 mod suspects;
+mod train;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -103,4 +114,13 @@ pub(crate) fn fixture(name: &str) -> String {
 /// A model of those letters.
 pub(crate) fn trained(place: &Place) {
     place.ok(&["train", &fixture("letters.csv"), "--label", "class", "-o", "model.safetensors"]);
+}
+
+/// The letters of these classes, as CSV.
+pub(crate) fn keep(classes: &[&str]) -> String {
+    let text = std::fs::read_to_string(fixture("letters.csv")).unwrap();
+    let mut lines = text.lines();
+    let header = lines.next().unwrap();
+    let kept: Vec<&str> = lines.filter(|line| classes.iter().any(|class| line.starts_with(class))).collect();
+    format!("{header}\n{}\n", kept.join("\n"))
 }

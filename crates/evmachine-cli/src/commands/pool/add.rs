@@ -4,14 +4,15 @@ use std::path::PathBuf;
 
 use clap::Args;
 use evmachine::{Decision, Features};
+use evmachine_console::console::Console;
+use evmachine_console::data::{DataArguments, report_skipped};
+use evmachine_console::failure::{Failure, Kind};
+use evmachine_console::interrupt;
+use evmachine_console::origin::Origin;
 use evmachine_openworld::{NewSample, Outcome, Pool, StoreError, Which};
 
 use super::{counted, details, print_json};
-use crate::console::Console;
-use crate::data::{DataArguments, report_skipped};
-use crate::failure::{Failure, Kind};
-use crate::interrupt;
-use crate::origin::Origin;
+use crate::failure::{Ends, OrFail};
 
 /// Take rows in that the live version does not know
 ///
@@ -45,8 +46,8 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failure> {
-    let mut pool = Pool::open(&arguments.pool)?;
-    let (version, live) = (pool.live_hash()?, pool.live()?);
+    let mut pool = Pool::open(&arguments.pool).or_fail()?;
+    let (version, live) = (pool.live_hash().or_fail()?, pool.live().or_fail()?);
     let which = if arguments.all { Which::All } else { Which::Unknown };
     let mut shown = match &arguments.details {
         Some(path) => Some(details::open(path)?),
@@ -72,7 +73,7 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
             }
         }
         let features = Features::new(batch.features, batch.columns).map_err(|error| origin.failure(error))?;
-        let hash = pool.live_hash()?;
+        let hash = pool.live_hash().or_fail()?;
         let run = console.quiet_run();
         let decisions = live.decide_with(&run, &features).map_err(|error| origin.failure(error))?;
         p_values.extend(decisions.iter().filter_map(Decision::p_value));
@@ -127,15 +128,15 @@ fn in_file(error: StoreError, origin: &Origin) -> Failure {
         StoreError::Features(error) => origin.failure(error),
         StoreError::Predict(error) => origin.failure(error),
         StoreError::DuplicateId { row, id, sample } => {
-            Failure::from(StoreError::DuplicateId { row: number(row), id, sample }).about(origin.name())
+            StoreError::DuplicateId { row: number(row), id, sample }.failure().about(origin.name())
         }
         StoreError::RepeatedId { row, id } => {
-            Failure::from(StoreError::RepeatedId { row: number(row), id }).about(origin.name())
+            StoreError::RepeatedId { row: number(row), id }.failure().about(origin.name())
         }
         StoreError::LargePicture { row, bytes, limit } => Failure {
             kind: Kind::Data,
-            ..Failure::from(StoreError::LargePicture { row: number(row), bytes, limit })
+            ..StoreError::LargePicture { row: number(row), bytes, limit }.failure()
         },
-        other => other.into(),
+        other => other.failure(),
     }
 }

@@ -3,11 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use evmachine_console::console::Console;
+use evmachine_console::failure::Failure;
 use evmachine_openworld::{Answer, EventId, GroupId, Pool, SampleId, Target};
 
 use super::{Person, counted};
-use crate::console::Console;
-use crate::failure::Failure;
+use crate::failure::OrFail;
 use crate::unknown;
 
 /// What an answer is about.
@@ -41,6 +42,10 @@ pub(crate) struct Label {
 
     /// The class, known or new.
     class: String,
+
+    /// Found the class, although its name is close to that of another.
+    #[arg(long)]
+    new_class: bool,
 
     #[command(flatten)]
     which: Which,
@@ -91,6 +96,11 @@ pub(crate) struct Discard {
 impl Label {
     pub(super) fn run(&self, console: &Console) -> Result<(), Failure> {
         unknown::refuse(&self.class)?;
+        if !self.new_class {
+            let mut pool = Pool::open(&self.pool).or_fail()?;
+            let live = pool.live().or_fail()?;
+            pool.refuse_slip(&live, &self.class).or_fail()?;
+        }
         let done = format!("labelled {}", self.class);
         let about = (&self.which, &self.except);
         answer(&self.pool, about, Answer::Label(&self.class), &self.person, &done, console)
@@ -121,7 +131,8 @@ fn answer(
         Some(group) => Target::Group { group, except: &except.except },
         None => Target::Samples(&which.samples),
     };
-    let (event, count) = Pool::open(pool)?.answer(&console.quiet_run(), &target, answer, person.name())?;
+    let (event, count) =
+        Pool::open(pool).or_fail()?.answer(&console.quiet_run(), &target, answer, person.name()).or_fail()?;
     console.say(format!("{} {done} (event {event})", counted(count as u64, "sample")));
     Ok(())
 }
@@ -143,7 +154,8 @@ pub(crate) struct Undo {
 
 impl Undo {
     pub(super) fn run(&self, console: &Console) -> Result<(), Failure> {
-        let (undone, event) = Pool::open(&self.pool)?.undo(self.event, self.person.name())?;
+        let (undone, event) =
+            Pool::open(&self.pool).or_fail()?.undo(self.event, self.person.name()).or_fail()?;
         console.say(format!("event {undone} is undone (event {event})"));
         Ok(())
     }

@@ -3,10 +3,11 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use evmachine_console::console::Console;
+use evmachine_console::failure::Failure;
 use evmachine_openworld::Pool;
 
-use crate::console::Console;
-use crate::failure::Failure;
+use crate::failure::OrFail;
 
 /// Copy a pool, as it is at one moment, while others use it
 ///
@@ -34,7 +35,7 @@ pub(crate) struct Restore {
 
 impl Backup {
     pub(super) fn run(&self, console: &Console) -> Result<(), Failure> {
-        Pool::open(&self.pool)?.backup(&self.folder)?;
+        Pool::open(&self.pool).or_fail()?.backup(&self.folder).or_fail()?;
         console.say(format!("{} is a copy of {}", self.folder.display(), self.pool.display()));
         Ok(())
     }
@@ -42,7 +43,7 @@ impl Backup {
 
 impl Restore {
     pub(super) fn run(&self, console: &Console) -> Result<(), Failure> {
-        Pool::restore(&self.backup, &self.pool)?;
+        Pool::restore(&self.backup, &self.pool).or_fail()?;
         console.say(format!("{} is as {} was", self.pool.display(), self.backup.display()));
         Ok(())
     }

@@ -4,10 +4,9 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Lines};
 use std::path::{Path, PathBuf};
 
+use evmachine_console::failure::{Failure, Kind};
 use evmachine_openworld::{NewSample, Picture};
 use serde::Deserialize;
-
-use crate::failure::{Failure, Kind};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]

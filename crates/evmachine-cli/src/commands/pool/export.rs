@@ -3,13 +3,15 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use evmachine_console::console::Console;
+use evmachine_console::failure::Failure;
+use evmachine_console::interrupt;
 use evmachine_data::{ColumnType, ColumnValues, OutputColumn, OutputFormat, Target, Writer};
 use evmachine_openworld::{Pool, Sample, State, StoreError};
 
 use super::{counted, short};
-use crate::console::Console;
-use crate::failure::Failure;
-use crate::{files, interrupt, model};
+use crate::failure::{Ends, OrFail};
+use crate::{files, model};
 
 /// Write all samples with their answers and features to a file, or a version of the model
 ///
@@ -64,11 +66,11 @@ impl From<StoreError> for End {
 }
 
 pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failure> {
-    let mut pool = Pool::open(&arguments.pool)?;
+    let mut pool = Pool::open(&arguments.pool).or_fail()?;
     if let Some(path) = &arguments.model {
         files::refuse_nowhere(path)?;
-        let version = pool.version(&arguments.wanted)?;
-        model::save(&pool.load(&version.hash)?, path)?;
+        let version = pool.version(&arguments.wanted).or_fail()?;
+        model::save(&pool.load(&version.hash).or_fail()?, path)?;
         console.say(format!("version {} written to {}", short(&version.hash), path.display()));
         return Ok(());
     }
@@ -80,7 +82,7 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
         (None, Target::Path(path)) => OutputFormat::from_path(path)?,
         (None, Target::Stdout) => OutputFormat::Csv,
     };
-    let live = pool.live()?;
+    let live = pool.live().or_fail()?;
     let names: Vec<String> = match live.feature_names() {
         [] => (0..pool.dimensions()).map(|column| format!("f{column}")).collect(),
         names => names.to_vec(),
@@ -107,7 +109,7 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
     match walked.and_then(|()| flush(&mut rows)) {
         Err(End::Enough) => return Ok(()),
         Err(End::Failure(failure)) => return Err(failure),
-        Err(End::Store(error)) => return Err(error.into()),
+        Err(End::Store(error)) => return Err(error.failure()),
         Ok(()) => {}
     }
     if let Some(writer) = writer.take()

@@ -3,11 +3,12 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use evmachine_console::console::{Console, print, table};
+use evmachine_console::failure::Failure;
 use evmachine_openworld::{Group, Pool};
 
 use super::{counted, print_json};
-use crate::console::{Console, print, table};
-use crate::failure::Failure;
+use crate::failure::OrFail;
 
 /// Show the next groups to answer
 ///
@@ -36,9 +37,9 @@ pub(crate) struct Arguments {
 const LISTED: usize = 12;
 
 pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failure> {
-    let mut pool = Pool::open(&arguments.pool)?;
+    let mut pool = Pool::open(&arguments.pool).or_fail()?;
     let progress = console.progress();
-    let groups = pool.next_groups(&console.run(&progress), arguments.count, arguments.new)?;
+    let groups = pool.next_groups(&console.run(&progress), arguments.count, arguments.new).or_fail()?;
     drop(progress);
     if arguments.json {
         return print_json(&groups);

@@ -3,11 +3,12 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use evmachine_console::console::{Console, print, table};
+use evmachine_console::failure::{Failure, Kind};
 use evmachine_openworld::Pool;
 
 use super::{print_json, short};
-use crate::console::{Console, print, table};
-use crate::failure::{Failure, Kind};
+use crate::failure::OrFail;
 
 /// Say how a pool stands
 ///
@@ -50,7 +51,7 @@ pub(crate) struct Check {
 
 impl Status {
     pub(super) fn run(&self) -> Result<(), Failure> {
-        let status = Pool::open(&self.pool)?.status()?;
+        let status = Pool::open(&self.pool).or_fail()?.status().or_fail()?;
         if self.json {
             return print_json(&status);
         }
@@ -80,7 +81,7 @@ impl Status {
 
 impl Events {
     pub(super) fn run(&self) -> Result<(), Failure> {
-        let events = Pool::open(&self.pool)?.events()?;
+        let events = Pool::open(&self.pool).or_fail()?.events().or_fail()?;
         if self.json {
             return print_json(&events);
         }
@@ -107,7 +108,7 @@ impl Events {
 
 impl Check {
     pub(super) fn run(&self, console: &Console) -> Result<(), Failure> {
-        let findings = Pool::open(&self.pool)?.check()?;
+        let findings = Pool::open(&self.pool).or_fail()?.check().or_fail()?;
         if self.json {
             print_json(&findings)?;
         } else {

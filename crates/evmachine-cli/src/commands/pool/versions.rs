@@ -4,14 +4,15 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use evmachine::TailMemory;
+use evmachine_console::console::Console;
+use evmachine_console::failure::Failure;
+use evmachine_console::text::escaped;
 use evmachine_openworld::Pool;
 
 use super::{Person, counted, short};
 use crate::commands::train::say_report;
-use crate::console::Console;
-use crate::failure::Failure;
+use crate::failure::OrFail;
 use crate::files;
-use crate::text::escaped;
 
 /// Learn what was labelled into a new version, and make it live
 ///
@@ -66,11 +67,11 @@ impl Update {
         if let Some(path) = &self.output {
             files::refuse_nowhere(path)?;
         }
-        let mut pool = Pool::open(&self.pool)?;
+        let mut pool = Pool::open(&self.pool).or_fail()?;
         let progress = console.progress();
-        let learned = pool.update(&console.run(&progress), self.person.name())?;
+        let learned = pool.update(&console.run(&progress), self.person.name()).or_fail()?;
         drop(progress);
-        let live = pool.live()?;
+        let live = pool.live().or_fail()?;
         if let Some(path) = &self.output {
             crate::model::save(&live, path)?;
         }
@@ -106,15 +107,15 @@ impl Rollback {
 }
 
 fn promote(folder: &Path, version: &str, person: &Person, console: &Console) -> Result<(), Failure> {
-    let mut pool = Pool::open(folder)?;
-    let event = pool.promote(version, person.name())?;
-    let [live, previous] = [pool.version("live")?.hash, pool.version("previous")?.hash];
+    let mut pool = Pool::open(folder).or_fail()?;
+    let event = pool.promote(version, person.name()).or_fail()?;
+    let [live, previous] = [pool.version("live").or_fail()?.hash, pool.version("previous").or_fail()?.hash];
     console.say(format!(
         "version {} is live (event {event}); {} is the previous, which a rollback would return to",
         short(&live),
         short(&previous)
     ));
     let progress = console.progress();
-    pool.refresh(&console.run(&progress))?;
+    pool.refresh(&console.run(&progress)).or_fail()?;
     Ok(())
 }

@@ -11,12 +11,13 @@ use evmachine_data::{Batch, Gathering, ReadOptions};
 
 use crate::console::Console;
 use crate::failure::{Failure, Kind};
+use crate::hint::Hint;
 use crate::text::counted;
 
 /// Where what does not fit the memory goes.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Data larger than memory")]
-pub(crate) struct ScratchArguments {
+pub struct ScratchArguments {
     /// The folder for rows and tails that do not fit --memory; OUTPUT.scratch unless given, and removed in the end. Given, it is used
     /// whatever --memory is. The model is the same.
     #[arg(long, value_name = "FOLDER")]
@@ -29,7 +30,7 @@ pub(crate) struct ScratchArguments {
 
 impl ScratchArguments {
     /// For a command that writes that file.
-    pub(crate) fn store(&self, console: &Console, output: &Path) -> Store {
+    pub fn store(&self, console: &Console, output: &Path) -> Store {
         let beside = || {
             let mut name = output.as_os_str().to_owned();
             name.push(".scratch");
@@ -47,7 +48,7 @@ impl ScratchArguments {
 }
 
 /// A scratch folder that is made when something has to go there.
-pub(crate) struct Store {
+pub struct Store {
     path: PathBuf,
     always: bool,
     resume: bool,
@@ -76,7 +77,7 @@ impl Store {
     }
 
     /// Has a run use the folder, if something is there, and says so.
-    pub(crate) fn begin<'a>(
+    pub fn begin<'a>(
         &'a self,
         console: &Console,
         run: Run<'a>,
@@ -93,8 +94,10 @@ impl Store {
         if first && !self.resume && folder.holds(&job)? {
             let path = self.path.display();
             let found = format!("{path} has the work of an interrupted run of this very command");
-            return Err(Failure::new(Kind::Usage, found)
-                .hint(format!("--resume goes on from it; remove {path} to begin anew")));
+            return Err(Failure::new(Kind::Usage, found).hint(
+                Hint::flags(&["resume"], "--resume goes on from it")
+                    .then(format!("remove {path} to begin anew")),
+            ));
         }
         let goes_on = folder.begin(&job, self.resume && first)?;
         if goes_on {
@@ -136,11 +139,14 @@ impl Store {
                 memory >> 20
             ),
         )
-        .hint("--logit-weight 0 --probe-weight 0 leaves them out; so does --preset paper"))
+        .hint(
+            Hint::flags(&["logit-weight", "probe-weight"], "--logit-weight 0 --probe-weight 0 leaves them out")
+                .then(Hint::flags(&["preset"], "so does --preset paper")),
+        ))
     }
 
     /// Removes the folder, once the output is written.
-    pub(crate) fn clear(self) -> Result<(), Failure> {
+    pub fn clear(self) -> Result<(), Failure> {
         self.folder.into_inner().map_or(Ok(()), |folder| Ok(folder.clear()?))
     }
 }
@@ -279,6 +285,6 @@ impl Store {
 
     fn failure(&self, error: &std::io::Error) -> Failure {
         Failure::new(Kind::Other, format!("{}: {error}", self.path.display()))
-            .hint("make room there, or name another folder with --scratch")
+            .hint(Hint::flags(&["scratch"], "make room there, or name another folder with --scratch"))
     }
 }

@@ -1,9 +1,12 @@
 //! What does the heavy work: the processor, or a device.
 
 use std::str::FromStr;
+#[cfg(feature = "cuda")]
 use std::sync::Arc;
 
+#[cfg(feature = "cuda")]
 use evmachine::device::Device as _;
+#[cfg(feature = "cuda")]
 use evmachine_cuda::Cuda;
 
 use crate::console::Console;
@@ -35,8 +38,34 @@ impl FromStr for DeviceName {
     }
 }
 
+/// What was opened, to be asked at the end how it went.
+#[cfg(feature = "cuda")]
+pub(crate) type Opened = Arc<Cuda>;
+#[cfg(not(feature = "cuda"))]
+pub(crate) type Opened = std::convert::Infallible;
+
+/// Without devices, the processor is all there is.
+#[cfg(not(feature = "cuda"))]
+pub(crate) fn open(name: DeviceName, console: &mut Console) -> Result<Option<Opened>, Failure> {
+    match name {
+        DeviceName::Processor => Ok(None),
+        DeviceName::Auto => {
+            console.say("on the processor: this program was built without the feature cuda");
+            Ok(None)
+        }
+        DeviceName::Cuda(number) => {
+            let message = format!("--device cuda:{number}: this program was built without the feature cuda");
+            Err(Failure::new(Kind::Usage, message).hint("build it with the feature, or leave out --device"))
+        }
+    }
+}
+
+#[cfg(not(feature = "cuda"))]
+pub(crate) fn close(_: &Console, _: Option<&Opened>) {}
+
+#[cfg(feature = "cuda")]
 /// Opens the device that was asked for, and has the console use it. What was named and cannot be used is an error; `auto` says what it took.
-pub(crate) fn open(name: DeviceName, console: &mut Console) -> Result<Option<Arc<Cuda>>, Failure> {
+pub(crate) fn open(name: DeviceName, console: &mut Console) -> Result<Option<Opened>, Failure> {
     let device = match name {
         DeviceName::Processor => return Ok(None),
         DeviceName::Cuda(number) => {
@@ -62,9 +91,10 @@ pub(crate) fn open(name: DeviceName, console: &mut Console) -> Result<Option<Arc
     Ok(Some(device))
 }
 
+#[cfg(feature = "cuda")]
 /// Says that the processor had to take over, if it had to.
-pub(crate) fn close(console: &Console, device: Option<&Cuda>) {
-    if let Some(error) = device.and_then(Cuda::failed) {
+pub(crate) fn close(console: &Console, device: Option<&Opened>) {
+    if let Some(error) = device.and_then(|device| device.failed()) {
         console.warn(format!("{error}; the processor did the rest"));
     }
 }

@@ -26,17 +26,18 @@ pub struct Console {
 }
 
 impl Console {
-    pub(crate) fn new(quiet: bool, verbose: bool, memory: Option<usize>) -> Self {
+    /// For a program that says nothing but errors, or more than usual. `memory`: bytes that a library call may take.
+    pub fn new(quiet: bool, verbose: bool, memory: Option<usize>) -> Self {
         Self { quiet, verbose, terminal: io::stderr().is_terminal(), memory, device: None }
     }
 
     /// Has library calls use the device.
-    pub(crate) fn use_device(&mut self, device: Arc<dyn Device>) {
+    pub fn use_device(&mut self, device: Arc<dyn Device>) {
         self.device = Some(device);
     }
 
     /// The device, if one is used.
-    pub(crate) fn device(&self) -> Option<&Arc<dyn Device>> {
+    pub fn device(&self) -> Option<&Arc<dyn Device>> {
         self.device.as_ref()
     }
 
@@ -58,7 +59,7 @@ impl Console {
     }
 
     /// Bytes that a command may take, where that was said.
-    pub(crate) fn memory(&self) -> Option<usize> {
+    pub fn memory(&self) -> Option<usize> {
         self.memory
     }
 
@@ -102,18 +103,18 @@ impl Console {
 /// What went wrong with the standard output, once something did. From then on nothing is written to it.
 static OUTPUT: Mutex<Option<io::Error>> = Mutex::new(None);
 
-/// Prints what was asked for, for a person. Where that fails, [`printed`] knows.
-pub(crate) fn print(text: impl AsRef<str>) {
+/// Prints what was asked for, for a person. Where that fails, `printed` knows.
+pub fn print(text: impl AsRef<str>) {
     print_bytes((escaped_lines(text.as_ref()) + "\n").as_bytes());
 }
 
-/// As [`print`], for a program.
-pub(crate) fn print_json(json: &serde_json::Value) {
+/// As [`print()`], for a program.
+pub fn print_json(json: &serde_json::Value) {
     print_bytes((escaped_json(&format!("{json:#}")) + "\n").as_bytes());
 }
 
-/// As [`print`], as it is.
-pub(crate) fn print_bytes(bytes: &[u8]) {
+/// As [`print()`], as it is.
+pub fn print_bytes(bytes: &[u8]) {
     let mut failed = OUTPUT.lock().unwrap_or_else(PoisonError::into_inner);
     if failed.is_some() {
         return;
@@ -144,7 +145,7 @@ pub(crate) fn say_failure(failure: &Failure) {
     let mut error = io::stderr();
     let _ = writeln!(error, "error: {}", escaped_lines(&failure.message));
     if let Some(hint) = &failure.hint {
-        let _ = writeln!(error, "hint: {}", escaped_lines(hint));
+        let _ = writeln!(error, "hint: {}", escaped_lines(&hint.to_string()));
     }
 }
 
@@ -213,7 +214,7 @@ fn name(stage: Stage) -> &'static str {
 
 /// A table without lines between rows; all columns but the first are numbers and stand to the right. A cell is one line, whatever
 /// names are in it.
-pub(crate) fn table(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {
+pub fn table(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {
     let mut table = Table::new();
     table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
     table.set_header(header.iter().map(|cell| escaped(cell)));
@@ -228,6 +229,6 @@ pub(crate) fn table(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>
 }
 
 /// A rate with four digits, or a dash.
-pub(crate) fn rate(value: Option<f64>) -> String {
+pub fn rate(value: Option<f64>) -> String {
     value.map_or_else(|| "-".to_owned(), |value| format!("{value:.4}"))
 }

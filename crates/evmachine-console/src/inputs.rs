@@ -7,7 +7,7 @@ use crate::failure::{Failure, Kind};
 /// The files that some names stand for. In the last part of a path `*` stands for any characters and `?` for one, unless there
 /// is a file of that very name; files that match are in the order of their names. A folder stands for all files in it and below, in the order
 /// of their paths, but for those whose names begin with a dot or an underscore, as markers and summaries of writers do.
-pub(crate) fn expand(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
+pub fn expand(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     let mut files = Vec::new();
     for path in paths {
         match pattern(path) {

@@ -21,7 +21,7 @@ pub struct FileRows {
 
 impl FileRows {
     /// Counts more rows, of the file at this position; a file is added when its first rows come.
-    pub(crate) fn extend(files: &mut Vec<Self>, path: &Path, file: usize, rows: usize) {
+    pub fn extend(files: &mut Vec<Self>, path: &Path, file: usize, rows: usize) {
         let start = files.last().map_or(0, |last| last.rows.end);
         if let Some(known) = files.get_mut(file) {
             known.rows.end += rows;
@@ -45,14 +45,14 @@ pub struct Origin {
 
 impl Origin {
     /// Of some rows of one file.
-    pub(crate) fn of_batch(path: &Path, numbers: &[u64]) -> Self {
+    pub fn of_batch(path: &Path, numbers: &[u64]) -> Self {
         let mut files = Vec::new();
         FileRows::extend(&mut files, path, 0, numbers.len());
         Self { files, numbers: numbers.to_vec(), ids: None }
     }
 
     /// Without a row of the table.
-    pub(crate) fn remove(&mut self, row: usize) {
+    pub fn remove(&mut self, row: usize) {
         self.numbers.remove(row);
         if let Some(ids) = &mut self.ids {
             ids.remove(row);
@@ -64,13 +64,13 @@ impl Origin {
     }
 
     /// The file of a row of the table.
-    pub(crate) fn file(&self, row: usize) -> &Path {
+    pub fn file(&self, row: usize) -> &Path {
         let at = self.files.partition_point(|file| file.rows.end <= row);
         self.files.get(at).map_or(Path::new(""), |file| &file.path)
     }
 
     /// What the files are called, in short.
-    pub(crate) fn name(&self) -> String {
+    pub fn name(&self) -> String {
         match self.files.as_slice() {
             [] => String::new(),
             [only] => only.path.display().to_string(),
@@ -79,7 +79,7 @@ impl Origin {
     }
 
     /// Whether the rows are called by nothing but their place: none has an identifier, and none was left out.
-    pub(crate) fn is_plain(&self) -> bool {
+    pub fn is_plain(&self) -> bool {
         let in_order = |file: &FileRows| {
             self.numbers[file.rows.clone()].iter().zip(1..).all(|(number, place)| *number == place)
         };
@@ -87,7 +87,7 @@ impl Origin {
     }
 
     /// Has a model keep what these rows are called, the first of which has this number among all it was given.
-    pub(crate) fn record(&self, evm: &mut Evm, first: u64) -> Result<(), Failure> {
+    pub fn record(&self, evm: &mut Evm, first: u64) -> Result<(), Failure> {
         for FileRows { path, modified, rows } in &self.files {
             let part = |values: &[String]| values[rows.clone()].to_vec();
             let time = modified.and_then(|time| time.duration_since(SystemTime::UNIX_EPOCH).ok());
@@ -107,12 +107,12 @@ impl Origin {
     }
 
     /// A row as its owner finds it.
-    pub(crate) fn place(&self, row: usize) -> String {
+    pub fn place(&self, row: usize) -> String {
         format!("row {} of {}", self.numbers[row], self.file(row).display())
     }
 
     /// A failure of the library with rows of the table, told by their files and numbers.
-    pub(crate) fn failure(&self, failure: impl Into<Located>) -> Failure {
+    pub fn failure(&self, failure: impl Into<Located>) -> Failure {
         match failure.into() {
             Located::Other(failure) => failure.about(self.name()),
             Located::Row(error) => {
@@ -128,14 +128,16 @@ impl Origin {
 }
 
 /// An error of the library that may name a row.
-pub(crate) enum Located {
+pub enum Located {
+    /// It names a row of the table.
     Row(FeatureError),
+    /// It names none.
     Other(Failure),
 }
 
 impl Located {
     /// The row that it names, in the table.
-    pub(crate) fn row(&self) -> Option<usize> {
+    pub fn row(&self) -> Option<usize> {
         let Self::Row(error) = self else { return None };
         let mut named = None;
         let _ = error.clone().map_row(|row| *named.insert(row));

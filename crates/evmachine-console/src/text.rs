@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 /// The text with escapes such as `\u{1b}` for what a terminal would obey instead of show: control characters, and those that
 /// turn the direction of writing round. A line of text stays one.
-pub(crate) fn escaped(text: &str) -> Cow<'_, str> {
+pub fn escaped(text: &str) -> Cow<'_, str> {
     if !text.contains(commands) {
         return Cow::Borrowed(text);
     }
@@ -22,7 +22,7 @@ pub(crate) fn escaped_lines(text: &str) -> String {
 }
 
 /// "1 sample", "2 samples", "3 classes".
-pub(crate) fn counted(count: impl Into<u64>, what: &str) -> String {
+pub fn counted(count: impl Into<u64>, what: &str) -> String {
     let count = count.into();
     let ending = match what.ends_with('s') {
         _ if count == 1 => "",
@@ -49,12 +49,6 @@ pub(crate) fn escaped_json(json: &str) -> String {
 fn commands(letter: char) -> bool {
     letter.is_control()
         || matches!(letter, '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-}
-
-/// The number, or the largest there is where it is infinite, as support is at an extreme vector: not all formats have infinity, and
-/// whoever acts on it compares it with 0.
-pub(crate) fn bounded(support: f64) -> f64 {
-    support.clamp(f64::MIN, f64::MAX)
 }
 
 #[cfg(test)]

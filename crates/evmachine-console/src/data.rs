@@ -9,6 +9,7 @@ use evmachine_data::{ColumnRef, Format, Header, Missing, Notice, ReadOptions, Sc
 
 use crate::console::Console;
 use crate::failure::{Failure, Kind};
+use crate::hint::Hint;
 use crate::inputs::expand;
 use crate::interrupt;
 use crate::large::{Rows, Sink, Store, Texts};
@@ -57,19 +58,19 @@ pub struct DataArguments {
 
     /// Whether rows must have a direction, as the cosine asks.
     #[arg(skip)]
-    pub(crate) directed: bool,
+    pub directed: bool,
 
     /// How missing values are filled where there is no model yet.
     #[arg(skip)]
-    pub(crate) fill: Option<Fill>,
+    pub fill: Option<Fill>,
 
     /// What they are filled with, by column, where that is known.
     #[arg(skip)]
-    pub(crate) filled: Option<Vec<f32>>,
+    pub filled: Option<Vec<f32>>,
 
     /// The names of the features where there is no model that has them.
     #[arg(skip)]
-    pub(crate) expected: Vec<String>,
+    pub expected: Vec<String>,
 }
 
 /// Whole files, ready for the library.
@@ -83,7 +84,8 @@ pub struct Labelled {
     pub labels: Labels,
     /// What missing values were filled with, by column, where there was no model to say so.
     pub fill: Option<Vec<f32>>,
-    pub(crate) schema: Schema,
+    /// The columns of the files.
+    pub schema: Schema,
 }
 
 impl Labelled {
@@ -95,29 +97,31 @@ impl Labelled {
     }
 
     /// A failure of the library with these rows, told by their files and row numbers.
-    pub(crate) fn failure(&self, failure: impl Into<Located>) -> Failure {
+    pub fn failure(&self, failure: impl Into<Located>) -> Failure {
         self.origin.failure(failure)
     }
 }
 
 /// Whole files of rows without a class.
-pub(crate) struct Unlabelled {
-    pub(crate) origin: Origin,
-    pub(crate) features: Features<'static>,
+pub struct Unlabelled {
+    /// Where the rows come from.
+    pub origin: Origin,
+    /// The features.
+    pub features: Features<'static>,
     /// What the label column holds, where there is one.
-    pub(crate) labels: Option<Vec<String>>,
+    pub labels: Option<Vec<String>>,
 }
 
 impl Unlabelled {
     /// As [`Labelled::failure`].
-    pub(crate) fn failure(&self, failure: impl Into<Located>) -> Failure {
+    pub fn failure(&self, failure: impl Into<Located>) -> Failure {
         self.origin.failure(failure)
     }
 }
 
 impl DataArguments {
     /// The same for rows that are learned with these parameters.
-    pub(crate) fn learned_with(&self, params: &Params) -> Self {
+    pub fn learned_with(&self, params: &Params) -> Self {
         Self { directed: needs_direction(params), ..self.clone() }
     }
 
@@ -146,12 +150,7 @@ impl DataArguments {
     }
 
     /// Opens files, for a model where there is one: its features by name, where both have names.
-    pub(crate) fn open(
-        &self,
-        console: &Console,
-        paths: &[PathBuf],
-        evm: Option<&Evm>,
-    ) -> Result<Series, Failure> {
+    pub fn open(&self, console: &Console, paths: &[PathBuf], evm: Option<&Evm>) -> Result<Series, Failure> {
         let labels = self.labels_file.as_ref().map_or(Ok(Vec::new()), |path| expand(from_ref(path)))?;
         let series = Series::open_labelled(&expand(paths)?, &labels, &self.options(evm))?;
         let shown = series.paths()[0].display();
@@ -172,7 +171,7 @@ impl DataArguments {
     }
 
     /// The flags as they were typed, for a command to come.
-    pub(crate) fn flags(&self) -> String {
+    pub fn flags(&self) -> String {
         let one = |flag: &str, column: &Option<ColumnRef>| {
             column.as_ref().map_or(String::new(), |column| format!(" {flag} {}", typed(column)))
         };
@@ -193,7 +192,7 @@ impl DataArguments {
     }
 
     /// Reads the features of files whose rows are of no known class; they may lack the column of the labels.
-    pub(crate) fn read_unlabelled(
+    pub fn read_unlabelled(
         &self,
         console: &Console,
         paths: &[PathBuf],
@@ -218,7 +217,7 @@ impl DataArguments {
     }
 
     /// As [`read_unlabelled`](Self::read_unlabelled), for rows that are learned beside known ones.
-    pub(crate) fn read_strangers(
+    pub fn read_strangers(
         &self,
         console: &Console,
         paths: &[PathBuf],
@@ -240,7 +239,7 @@ impl DataArguments {
     }
 
     /// As [`read_labelled`](Self::read_labelled); features that do not fit the memory go to the store.
-    pub(crate) fn read_large(
+    pub fn read_large(
         &self,
         console: &Console,
         paths: &[PathBuf],
@@ -270,7 +269,7 @@ impl DataArguments {
 impl DataArguments {
     /// Has the library do something with rows. Where bad rows are left out, so are those that it refuses, which may be fine as they
     /// are in the file and impossible when they are whitened.
-    pub(crate) fn attempt<T, E: Into<Located>>(
+    pub fn attempt<T, E: Into<Located>>(
         &self,
         console: &Console,
         data: &mut Labelled,
@@ -350,12 +349,12 @@ fn settling_index(column: &str) -> String {
 }
 
 /// The names of the features, where the file gives them.
-pub(crate) fn feature_names(schema: &Schema) -> Vec<String> {
+pub fn feature_names(schema: &Schema) -> Vec<String> {
     if schema.named { schema.feature_names.clone() } else { Vec::new() }
 }
 
 /// A column as it is typed in a shell.
-pub(crate) fn typed(column: &ColumnRef) -> String {
+pub fn typed(column: &ColumnRef) -> String {
     let side = |number: Option<i64>| number.map_or(String::new(), |number| number.to_string());
     match column {
         ColumnRef::Name(name) if name.contains(char::is_whitespace) => format!("{name:?}"),
@@ -369,10 +368,13 @@ pub(crate) fn typed(column: &ColumnRef) -> String {
 fn no_labels(schema: &Schema, modelled: bool) -> Failure {
     let last = schema.feature_names.last().map_or("CLASS", String::as_str);
     let hint = match schema.format {
-        Format::Npy => "give them with --labels-file FILE".to_owned(),
-        Format::Npz => "name the array that holds them, such as --label y".to_owned(),
-        _ if modelled => "name the column that holds them with --label COLUMN".to_owned(),
-        _ => format!("name the column that holds them, such as --label {last:?} or --label 0"),
+        Format::Npy => Hint::flags(&["labels-file"], "give them with --labels-file FILE"),
+        Format::Npz => Hint::flags(&["label"], "name the array that holds them, such as --label y"),
+        _ if modelled => Hint::flags(&["label"], "name the column that holds them with --label COLUMN"),
+        _ => Hint::flags(
+            &["label"],
+            format!("name the column that holds them, such as --label {last:?} or --label 0"),
+        ),
     };
     Failure::new(Kind::Usage, "the rows have no labels, and this command needs them").hint(hint)
 }
@@ -383,7 +385,7 @@ fn warn_of_left_out(console: &Console, rows: u64) {
 }
 
 /// Says how many rows were left out, and why the first of them.
-pub(crate) fn report_skipped(console: &Console, series: &Series) {
+pub fn report_skipped(console: &Console, series: &Series) {
     let several = series.paths().len() > 1;
     let rows: u64 = series.skipped().map(|(_, skipped)| skipped.rows).sum();
     if rows == 0 {

@@ -46,7 +46,7 @@ pub fn run(common: &CommonArguments, command: impl FnOnce(&Console) -> Result<()
     let prepared = prepare(common, &console).and_then(|()| device::open(common.device, &mut console));
     let done = prepared.and_then(|device| {
         let done = command(&console).and_then(|()| printed());
-        device::close(&console, device.as_deref());
+        device::close(&console, device.as_ref());
         done
     });
     if let Some(megabytes) = peak_memory() {

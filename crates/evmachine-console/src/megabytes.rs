@@ -4,8 +4,9 @@ use std::str::FromStr;
 
 /// Bytes, typed as a whole number of megabytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Megabytes {
-    pub(crate) bytes: usize,
+pub struct Megabytes {
+    /// As many, not megabytes.
+    pub bytes: usize,
 }
 
 impl FromStr for Megabytes {

@@ -27,8 +27,8 @@ pub fn load(bytes: &[u8]) {
         let query = Features::new(vec![1.0; dimensions], dimensions).expect("ones are finite");
         assert_eq!(evm.decide(&query).expect("ones can be compared with anything").len(), 1);
         // Forged numbers may make an edit or an explanation an error, and nothing worse.
-        let carrier = evm.doubt(&query).map_or(0, |doubts| doubts[0].carrier.source);
-        if let Ok((edited, _)) = evm.edited(&Run::new(), &Edit::SetAside { rows: vec![carrier] }) {
+        let carrier = evm.doubt(&query).map_or(0, |doubts| doubts[0].because.source);
+        if let Ok((edited, _)) = evm.edited_with(&Run::new(), &Edit::SetAside { rows: vec![carrier] }) {
             let written = edited.to_bytes().expect("an edited model can be written");
             assert_eq!(Evm::from_bytes(&written).expect("and loaded"), edited);
         }

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from evmachine._edits import EditReport
     from evmachine._estimator import ExtremeValueMachine
     from evmachine._explanation import (
+        Answer,
         ClassEvidence,
         Difference,
         Doubt,
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from evmachine._pool import Suggestion, UnknownPool
     from evmachine._psi import PsiModel
     from evmachine._rows import HeldRow, Row
-    from evmachine._served import Answer, Learned
+    from evmachine._served import Learned, ServedAnswer
     from evmachine._stored_pool import Group, Neighbor, StoredPool
     from evmachine._suspects import Suspect, suspects
     from evmachine._warnings import DataWarning, FallbackWarning, PrecisionWarning, RetuneWarning
@@ -63,6 +64,7 @@ __all__ = [
     "PsiModel",
     "RetuneWarning",
     "Row",
+    "ServedAnswer",
     "ServerError",
     "Speaker",
     "StoredPool",
@@ -77,7 +79,7 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Answer": "_served",
+    "Answer": "_explanation",
     "ClassEvidence": "_explanation",
     "Client": "_client",
     "DataWarning": "_warnings",
@@ -97,6 +99,7 @@ _HOMES = {
     "PsiModel": "_psi",
     "RetuneWarning": "_warnings",
     "Row": "_rows",
+    "ServedAnswer": "_served",
     "ServerError": "_http",
     "Speaker": "_explanation",
     "StoredPool": "_stored_pool",

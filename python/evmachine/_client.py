@@ -11,12 +11,14 @@ import numpy.typing as npt
 
 from evmachine import _inputs, _labels
 from evmachine._pool import _numbers
-from evmachine._served import Answer, answer_of, group_of, listed, number_of, picture_of, rows_of
+from evmachine._served import ServedAnswer, answer_of, group_of, listed, number_of, picture_of, rows_of
 from evmachine._served_versions import ServedVersions
 from evmachine._stored_pool import Group
 
 #: Rows in one call of the server.
 _ROWS = 1_000
+#: Groups in one call of the server.
+_GROUPS = 200
 
 
 class Client(ServedVersions):
@@ -32,7 +34,7 @@ class Client(ServedVersions):
     key : str or None, default=None
         A key of the server, where it wants one.
     person : str or None, default=None
-        Who answers; the name of the key unless given.
+        Who answers, where the server asks for no key; with a key it is always the name of the key.
     timeout : float, default=60.0
         Seconds to wait for an answer.
 
@@ -57,7 +59,7 @@ class Client(ServedVersions):
         links: Sequence[str | None] | None = None,
         pictures: Sequence[tuple[str, bytes] | None] | None = None,
         keep: str = "unknown",
-    ) -> list[Answer]:
+    ) -> list[ServedAnswer]:
         """Decide for each row. What is unknown waits on the server for a person.
 
         Parameters
@@ -74,7 +76,7 @@ class Client(ServedVersions):
 
         Returns
         -------
-        list of Answer
+        list of ServedAnswer
         """
         rows = rows_of(X)
         shown = None if pictures is None else [None if one is None else picture_of(*one) for one in pictures]
@@ -83,7 +85,7 @@ class Client(ServedVersions):
         for name, column in details.items():
             if len(column) != len(rows):
                 raise ValueError(f"{len(column)} {name} for {len(rows)} rows")
-        answers: list[Answer] = []
+        answers: list[ServedAnswer] = []
         for first in range(0, len(rows), _ROWS):
             part = slice(first, first + _ROWS)
             if details:
@@ -169,6 +171,8 @@ class Client(ServedVersions):
     def suggest(self, n: int = 10) -> list[Group]:
         """Hand the next groups out, the largest gain first; those that were handed out stay as they are.
 
+        For ten minutes, others get them last.
+
         Parameters
         ----------
         n : int, default=10
@@ -180,8 +184,15 @@ class Client(ServedVersions):
         """
         if n < 0:
             raise ValueError(f"n = {n}: must not be negative")
-        found = self._get("/v1/groups", count=n)["groups"] if n else []
-        return [self.group(one["number"]) if one["size"] > len(one["members"]) else group_of(one) for one in found]
+        groups: list[Group] = []
+        place: dict[str, Any] = {}
+        while len(groups) < n:
+            found = self._ask("/v1/groups/hand-out", count=min(n - len(groups), _GROUPS), sitting=self.sitting, **place)
+            groups.extend(group_of(one) for one in found["groups"])
+            if found["next"] is None:
+                break
+            place = {"after": found["next"]}
+        return groups
 
     def group(self, number: int) -> Group:
         """Get one group with all of its samples.
@@ -209,7 +220,7 @@ class Client(ServedVersions):
         list of int
             The numbers of the groups that it became.
         """
-        found: list[int] = self._ask(f"/v1/groups/{number_of(group)}/split", radius=float(radius))["groups"]
+        found: list[int] = self._tell(f"/v1/groups/{number_of(group)}/split", radius=float(radius))["groups"]
         return found
 
     def merge(self, groups: Iterable[int | Group]) -> int:
@@ -224,7 +235,7 @@ class Client(ServedVersions):
         int
             Its number.
         """
-        merged: int = self._ask("/v1/groups/merge", groups=[number_of(group) for group in groups])["group"]
+        merged: int = self._tell("/v1/groups/merge", groups=[number_of(group) for group in groups])["group"]
         return merged
 
     def skip(self, group: int | Group) -> None:
@@ -234,14 +245,18 @@ class Client(ServedVersions):
         ----------
         group : int or Group
         """
-        self._ask(f"/v1/groups/{number_of(group)}/skip")
+        self._tell(f"/v1/groups/{number_of(group)}/skip")
 
     def _say(self, verb: str, samples: int | Iterable[int] | Group, strike: Iterable[int], **more: Any) -> int:
+        struck = set(_numbers(strike))
         if isinstance(samples, Group):
-            target: dict[str, Any] = {"group": samples.number, "except": _numbers(strike)}
+            if strangers := sorted(struck.difference(samples.group)):
+                raise ValueError(f"strike: sample {strangers[0]} is not in group {samples.number}")
+            meant = [sample for sample in samples.group if sample not in struck]
+            target: dict[str, Any] = {"samples": meant, "group": samples.number}
         else:
             target = {"samples": _numbers(samples)}
-            if _numbers(strike):
+            if struck:
                 raise ValueError("strike: only members of a group are struck out; leave them out of samples")
         event: int = self._tell(f"/v1/{verb}", **target, **more)["event"]
         return event
@@ -253,8 +268,11 @@ class Client(ServedVersions):
         *,
         strike: Iterable[int] = (),
         new_class: bool = False,
+        replace: bool = False,
     ) -> int:
         """Give samples a class.
+
+        Unless all of them wait, nothing is done, and ``ServerError.problem["answered"]`` says who answered what.
 
         Parameters
         ----------
@@ -267,15 +285,18 @@ class Client(ServedVersions):
         new_class : bool, default=False
             Whether the class may be a new one. Without it, a name that no class has is refused, and
             ``ServerError.problem["known"]`` has those that are like it.
+        replace : bool, default=False
+            Whether answers that the samples have are replaced.
 
         Returns
         -------
         int
             The event, which :meth:`undo` takes.
         """
-        return self._say("labels", samples, strike, label=_labels.text(label), new_class=bool(new_class))
+        name = _labels.text(label)
+        return self._say("labels", samples, strike, label=name, new_class=bool(new_class), replace=bool(replace))
 
-    def ignore(self, samples: int | Iterable[int] | Group, *, strike: Iterable[int] = ()) -> int:
+    def ignore(self, samples: int | Iterable[int] | Group, *, strike: Iterable[int] = (), replace: bool = False) -> int:
         """Say that samples are strangers and are to stay strangers.
 
         Parameters
@@ -283,15 +304,19 @@ class Client(ServedVersions):
         samples : int, iterable of int or Group
         strike : iterable of int, default=()
             Members that do not belong to the group.
+        replace : bool, default=False
+            Whether answers that the samples have are replaced.
 
         Returns
         -------
         int
             The event.
         """
-        return self._say("ignore", samples, strike)
+        return self._say("ignore", samples, strike, replace=bool(replace))
 
-    def discard(self, samples: int | Iterable[int] | Group, *, strike: Iterable[int] = ()) -> int:
+    def discard(
+        self, samples: int | Iterable[int] | Group, *, strike: Iterable[int] = (), replace: bool = False
+    ) -> int:
         """Say that samples are of no use.
 
         Parameters
@@ -299,13 +324,15 @@ class Client(ServedVersions):
         samples : int, iterable of int or Group
         strike : iterable of int, default=()
             Members that do not belong to the group.
+        replace : bool, default=False
+            Whether answers that the samples have are replaced.
 
         Returns
         -------
         int
             The event.
         """
-        return self._say("discard", samples, strike)
+        return self._say("discard", samples, strike, replace=bool(replace))
 
     def unlabel(self, samples: int | Iterable[int]) -> int:
         """Have samples wait again.

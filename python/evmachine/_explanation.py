@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+import math
+import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,8 +13,39 @@ from evmachine._rows import Row, origin
 
 
 @dataclass(frozen=True)
+class Answer:
+    """What the model says of a query.
+
+    Attributes
+    ----------
+    label
+        What ``predict`` says: the class, or the label of what is unknown.
+    known : bool
+        Whether it is known.
+    best
+        The class of highest support, known or not; far out not always the nearest one.
+    support : float
+        How far it lies above the threshold: known from 0 on.
+    p_value : float or None
+        The share of known queries that score no higher; ``None`` without calibration.
+    p_known : float or None
+        P(known), if known and unknown queries come equally often; ``None`` without calibration.
+    psi : float
+        Psi of the best class, the paper's probability.
+    """
+
+    label: Any
+    known: bool
+    best: Any
+    support: float
+    p_value: float | None
+    p_known: float | None
+    psi: float
+
+
+@dataclass(frozen=True)
 class Speaker(Row):
-    """An extreme vector that spoke, and the training row that it came from.
+    """An extreme vector that counted, and the training row that it came from.
 
     Attributes
     ----------
@@ -78,83 +112,62 @@ class ClassEvidence:
     ----------
     label
         The class.
+    support : float
+        How far it lies above the threshold.
     psi : float
         Its psi, the paper's P(class | query).
-    testimony : Testimony or None
-        Which witness said what; ``None`` where the features are the only one (``shares_`` is ``None``).
-    speakers : list of Speaker
+    witnesses : Testimony or None
+        Which witness said what; ``None`` if the features are the only one (``shares_`` is ``None``).
+    extreme_vectors : list of Speaker
         The extreme vectors whose psi were averaged, largest first.
     """
 
     label: Any
+    support: float
     psi: float
-    testimony: Testimony | None
-    speakers: list[Speaker]
+    witnesses: Testimony | None
+    extreme_vectors: list[Speaker]
 
 
 @dataclass(frozen=True)
-class Explanation:
-    """The reasons for one decision.
+class Explanation(Answer):
+    """The reasons for one answer.
 
     Attributes
     ----------
-    label
-        What ``predict`` says.
-    best
-        The class of highest support, accepted or not; far out not always the nearest one.
-    support : float
-        How far it lies above the threshold: known from 0 on.
-    psi : float
-        Its psi, the paper's probability.
+    label, known, best, support, p_value, p_known, psi
+        As for :class:`Answer`.
     distance_to_boundary : float
-        How far the query must move at least to change between known and unknown, where one psi decides
+        How far the query must move at least to change between known and unknown, if one psi decides
         (``n_fused=1``, no ``contrast``, no witness beside the features).
     classes : list of ClassEvidence
         The best classes, best first.
     ignored : IgnoredNearby or None
-        The nearest ignored sample, where the model has any.
+        The nearest ignored sample, if the model has any.
     """
 
-    label: Any
-    best: Any
-    support: float
-    psi: float
     distance_to_boundary: float
     classes: list[ClassEvidence]
     ignored: IgnoredNearby | None
 
 
 @dataclass(frozen=True)
-class Doubt:
-    """What a decision rests on.
+class Doubt(Answer):
+    """What an answer rests on.
 
     Attributes
     ----------
-    label
-        What ``predict`` says.
-    support : float
-        How far the best class lies above the threshold: known from 0 on.
-    psi : float
-        Its psi, the paper's probability.
-    carrier : Speaker
+    label, known, best, support, p_value, p_known, psi
+        As for :class:`Answer`.
+    because : Speaker
         The training row of the best class that speaks loudest.
-    label_without
-        What ``predict`` would say if that row were silent. The margins that it gave to others are still theirs;
-        ``set_aside`` takes them back too.
-    best_without
-        The class that would have the highest support then, accepted or not.
-    support_without, psi_without : float
-        Its support and its psi.
+    without : Answer
+        The answer if that row were silent. The margins that it gave to others are still theirs; ``set_aside`` takes
+        them back too.
     """
 
-    label: Any
-    support: float
-    psi: float
-    carrier: Speaker
-    label_without: Any
-    best_without: Any
-    support_without: float
-    psi_without: float
+    because: Speaker
+    without: Answer
 
 
 @dataclass(frozen=True)
@@ -174,54 +187,78 @@ class Difference:
     after: Any
 
 
-def _speaker(row: Sequence[Any]) -> Speaker:
-    fields, *rest = row
-    return Speaker(*origin(fields, *rest))
+def _number(value: float | None) -> float:
+    """JSON has no infinity."""
+    return math.inf if value is None else value
 
 
-def _nearby(row: Sequence[Any] | None) -> IgnoredNearby | None:
-    if row is None:
+@dataclass(frozen=True)
+class Names:
+    """What the library's names of classes are here.
+
+    Attributes
+    ----------
+    labels : mapping
+        The label of each class, by its name in the library.
+    unknown
+        What is said of queries of no class.
+    """
+
+    labels: Mapping[str, Any]
+    unknown: Any
+
+    def _answer(self, found: Mapping[str, Any]) -> dict[str, Any]:
+        support = found["support"]
+        return {
+            "label": self.labels[found["class"]] if found["known"] else self.unknown,
+            "known": found["known"],
+            "best": self.labels[found["best"]],
+            "support": math.inf if support == sys.float_info.max else support,
+            "p_value": found["p_value"],
+            "p_known": found["p_known"],
+            "psi": found["psi"],
+        }
+
+    def _evidence(self, found: Mapping[str, Any]) -> ClassEvidence:
+        witnesses = found.get("witnesses")
+        return ClassEvidence(
+            self.labels[found["class"]],
+            found["support"],
+            found["psi"],
+            None if witnesses is None else Testimony(**{name: _number(part) for name, part in witnesses.items()}),
+            [_speaker(speaker) for speaker in found["extreme_vectors"]],
+        )
+
+    def explanations(self, text: str) -> list[Explanation]:
+        """What the library's reasons are here."""
+        return [
+            Explanation(
+                **self._answer(found),
+                distance_to_boundary=_number(found["distance_to_boundary"]),
+                classes=[self._evidence(evidence) for evidence in found["classes"]],
+                ignored=_nearby(found.get("ignored")),
+            )
+            for found in json.loads(text)
+        ]
+
+    def doubts(self, text: str) -> list[Doubt]:
+        """What the library's doubts are here."""
+        return [
+            Doubt(
+                **self._answer(found),
+                because=_speaker(found["because"]),
+                without=Answer(**self._answer(found["without"])),
+            )
+            for found in json.loads(text)
+        ]
+
+
+def _speaker(found: Mapping[str, Any]) -> Speaker:
+    more = (found["extreme_vector"], found["distance"], found["psi"], _number(found["radius"]))
+    return Speaker(*origin(list(found["row"].values()), *more))
+
+
+def _nearby(found: Mapping[str, Any] | None) -> IgnoredNearby | None:
+    if found is None:
         return None
-    fields, *rest = row
-    return IgnoredNearby(*origin(fields, *rest))
-
-
-def from_rows(rows: Sequence[Any], labels: Sequence[Any], unknown: Any) -> list[Explanation]:
-    """Names for what the library returned; ``labels`` are in the library's order of classes."""
-    return [
-        Explanation(
-            label=labels[best] if accepted else unknown,
-            best=labels[best],
-            support=support,
-            psi=psi,
-            distance_to_boundary=boundary,
-            classes=[
-                ClassEvidence(
-                    labels[number],
-                    class_psi,
-                    None if testimony is None else Testimony(*testimony),
-                    [_speaker(speaker) for speaker in speakers],
-                )
-                for number, class_psi, testimony, speakers in evidence
-            ],
-            ignored=_nearby(ignored),
-        )
-        for (best, accepted, support, psi), boundary, evidence, ignored in rows
-    ]
-
-
-def doubts(rows: Sequence[Any], labels: Sequence[Any], unknown: Any) -> list[Doubt]:
-    """Names for what the library returned, likewise."""
-    return [
-        Doubt(
-            label=labels[best] if accepted else unknown,
-            support=support,
-            psi=psi,
-            carrier=_speaker(carrier),
-            label_without=labels[other] if still else unknown,
-            best_without=labels[other],
-            support_without=support_without,
-            psi_without=psi_without,
-        )
-        for (best, accepted, support, psi), carrier, (other, still, support_without, psi_without) in rows
-    ]
+    return IgnoredNearby(*origin(list(found["row"].values()), found["distance"], found["decides"]))

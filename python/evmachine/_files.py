@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from evmachine import _labels, _native, _parameters
-from evmachine._open_set import OpenSetClassifier
+from evmachine._open_set import Fitted, OpenSetClassifier
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -23,6 +23,20 @@ class ModelFiles(OpenSetClassifier):
     """Saving and loading, for an estimator whose model is ``_model``."""
 
     _model: _native.Model
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "_model" in vars(self)
+
+    def _fitted(self) -> Fitted:
+        check_is_fitted(self)
+        # In one step, as changes are made in one.
+        state = self.__dict__.copy()
+        return Fitted(state["_model"], state["classes_"], state["unknown_label_"])
+
+    def _fitted_model(self, attribute: str) -> _native.Model:
+        if not hasattr(self, "_model"):
+            raise AttributeError(f"{attribute} is there after fit")
+        return self._model
 
     def save(self, path: PathLike) -> None:
         """Write the model as safetensors: safe to load from a stranger, and what the program ``evmachine`` reads.

@@ -38,6 +38,11 @@ class Fitted(NamedTuple):
         """For each class of the model, in its order, the position in ``classes``."""
         return _labels.positions(self.model, self.classes)
 
+    def names(self) -> _explanation.Names:
+        """The label of each class, by the model's name for it."""
+        labels = self.classes[self.positions()].tolist()
+        return _explanation.Names(dict(zip(self.model.class_names, labels, strict=True)), self.unknown)
+
     def class_name(self, label: Any) -> str:
         """The name that the model has for a class."""
         labels = self.classes.tolist()
@@ -357,9 +362,8 @@ class OpenSetClassifier(OneAtATime, ClassifierMixin, BaseEstimator):
             raise ValueError(f"n_classes = {n_classes}: must be at least 1")
         checked, fitted = self._check_queries(X), self._fitted()
         with Progress(self.verbose) as progress:
-            rows = fitted.model.explain(checked, n_classes, means(self), progress.callback)
-        labels = fitted.classes[fitted.positions()].tolist()
-        return _explanation.from_rows(rows, labels, fitted.unknown)
+            found = _native.explain(fitted.model, checked, n_classes, means(self), progress.callback)
+        return fitted.names().explanations(found)
 
     def doubt(self, X: npt.ArrayLike) -> list[_explanation.Doubt]:
         """Which training row carries each decision, and what it would be without that row.
@@ -377,9 +381,8 @@ class OpenSetClassifier(OneAtATime, ClassifierMixin, BaseEstimator):
         """
         checked, fitted = self._check_queries(X), self._fitted()
         with Progress(self.verbose) as progress:
-            rows = _native.doubt(fitted.model, checked, means(self), progress.callback)
-        labels = fitted.classes[fitted.positions()].tolist()
-        return _explanation.doubts(rows, labels, fitted.unknown)
+            found = _native.doubt(fitted.model, checked, means(self), progress.callback)
+        return fitted.names().doubts(found)
 
     def compare(self, other: OpenSetClassifier, X: npt.ArrayLike) -> list[_explanation.Difference]:
         """The queries that another estimator decides differently, such as a copy from before a correction.

@@ -35,17 +35,17 @@ def number(name: str, value: Any) -> Any:
 
 
 #: What an int and a float stand for, and what else may stand there: two types for two meanings.
-_SIZES = {
-    "tail_size": ("count", "fraction", 'an int, a float or "auto"'),
-    "max_extreme_vectors": ("per_class", "ratio", 'an int, a float, {"total": n} or None'),
-}
+_SIZES = {"tail_size": ("count", "fraction"), "max_extreme_vectors": ("per_class", "ratio")}
+
+#: What the library says that each parameter takes.
+_TAKES: dict[str, str] = {entry["name"]: entry["takes"] for entry in json.loads(_native.parameters())}
 
 
 def _size(name: str, value: Any) -> Any:
-    whole, share, words = _SIZES[name]
+    whole, share = _SIZES[name]
     value = number(name, value)
     if isinstance(value, bool) or (isinstance(value, str) and value != "auto"):
-        raise ValueError(f"{name} = {value!r}: must be {words}")
+        raise ValueError(f"{name} = {value!r}: must be {_TAKES[name]}")
     if isinstance(value, int):
         if value < 1:
             raise ValueError(f"{name} = {value}: must be at least 1")
@@ -124,7 +124,7 @@ def _is_json(value: Any) -> bool:
 def from_json(text: str) -> dict[str, Any]:
     """Parameters of the library as the estimator takes them."""
     values: dict[str, Any] = json.loads(text)
-    for name, (whole, share, _) in _SIZES.items():
+    for name, (whole, share) in _SIZES.items():
         value = values[name]
         if isinstance(value, dict):
             ((key, size),) = value.items()
@@ -168,7 +168,7 @@ def robust(metric: str) -> dict[str, Any]:
 
 
 #: The recall of a search that is not exact, unless given.
-_RECALL = 0.99
+_RECALL: float = _native.recall()
 #: What stands where another rule holds: the library's own share.
 SHARE: float = json.loads(_native.defaults(False, "euclidean"))["rejection_threshold"]["false_unknown"]
 DEFAULTS.update(from_json(_native.defaults(False, "euclidean")))

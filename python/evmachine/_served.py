@@ -10,42 +10,24 @@ import numpy as np
 import numpy.typing as npt
 
 from evmachine import _inputs
+from evmachine._explanation import Answer
 from evmachine._stored_pool import Group, Neighbor
 
 
 @dataclass(frozen=True)
-class Answer:
+class ServedAnswer(Answer):
     """What the server decided for a row.
 
     Attributes
     ----------
-    label : str or None
-        The class; ``None`` where it is unknown.
-    known : bool
-        Whether a class supports it enough.
-    best : str
-        The best class, whether it was accepted or not.
-    support : float
-        How far that class lies above the threshold, which is what to act on: known from 0 on.
-    p_value : float or None
-        The share of known queries that score no higher; ``None`` if the model has no calibration.
-    p_known : float or None
-        P(known), if known and unknown rows come equally often; ``None`` if the model has no calibration.
-    psi : float
-        Psi of that class, the paper's probability.
+    label, known, best, support, p_value, p_known, psi
+        As for :class:`Answer`; the label of what is unknown is ``None``.
     decision : int
         The number of the decision, for :meth:`Client.explain` and :meth:`Client.set_aside`.
     sample : int or None
-        The number of the sample, where it was taken into the pool.
+        The number of the sample, if it was taken into the pool.
     """
 
-    label: str | None
-    known: bool
-    best: str
-    support: float
-    p_value: float | None
-    p_known: float | None
-    psi: float
     decision: int
     sample: int | None
 
@@ -104,8 +86,8 @@ def picture_of(media_type: str, content: bytes) -> dict[str, str]:
     return {"media_type": media_type, "base64": base64.b64encode(content).decode()}
 
 
-def answer_of(found: dict[str, Any]) -> Answer:
-    return Answer(
+def answer_of(found: dict[str, Any]) -> ServedAnswer:
+    return ServedAnswer(
         label=found["class"],
         known=found["known"],
         best=found["best"],
@@ -120,7 +102,7 @@ def answer_of(found: dict[str, Any]) -> Answer:
 
 def group_of(found: dict[str, Any]) -> Group:
     near = [Neighbor(one["class"], one["support"], one["psi"], one["distance"]) for one in found["neighbors"]]
-    members = [member["sample"] for member in found["members"]]
+    members = list(found["samples"])
     psi = near[0].psi if near else 0.0
     return Group(found["exemplar"], members, psi, found["number"], found["radius"], near)
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
+import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evmachine._http import Connections
 from evmachine._served import Learned, learned_of
-from evmachine._stored_pool import PathLike
+from evmachine._stored_versions import PathLike
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -30,6 +31,8 @@ class ServedVersions:
     ) -> None:
         self._connections = Connections(url, key, timeout)
         self.person = person
+        #: What tells this client from others, where the server asks for no key.
+        self.sitting = person or f"python {uuid.uuid4().hex[:8]}"
 
     @property
     def url(self) -> str:

@@ -12,14 +12,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from evmachine import _labels, _native, _parameters
-from evmachine._pool import Suggestion, UnknownPool, _numbers
-from evmachine._progress import Progress
+from evmachine import _labels, _native
+from evmachine._pool import Suggestion, _numbers
+from evmachine._stored_versions import PathLike, StoredVersions, label_type
 
 if TYPE_CHECKING:
     from evmachine._estimator import ExtremeValueMachine
-
-PathLike = str | os.PathLike[str]
 
 
 @dataclass(frozen=True)
@@ -70,7 +68,7 @@ class Group(Suggestion):
     neighbors: list[Neighbor]
 
 
-class StoredPool(UnknownPool):
+class StoredPool(StoredVersions):
     """A pool on disk, which ``UnknownPool(path=...)`` makes or opens; the program ``evmachine pool`` reads the same.
 
     What a call has returned is on the disk. Several processes may use one pool at once. Pickling it keeps its path.
@@ -102,8 +100,6 @@ class StoredPool(UnknownPool):
     ['unknown']
     """
 
-    path: Path
-
     def __init__(self, estimator: ExtremeValueMachine | None = None, *, path: PathLike | None = None) -> None:
         if path is None:
             raise ValueError("a pool on disk needs a path")
@@ -123,24 +119,6 @@ class StoredPool(UnknownPool):
         self.path = state["path"]
         self._store = _native.Store.open(self.path)
         self._follow(state["estimator"])
-
-    def _follow(self, estimator: ExtremeValueMachine | None) -> ExtremeValueMachine:
-        """The estimator with the live version as its model."""
-        from evmachine._estimator import ExtremeValueMachine
-
-        file = self.path / "models" / f"{self.status()['live']}.safetensors"
-        if estimator is None:
-            self.estimator = ExtremeValueMachine.load(file)
-            return self.estimator
-        model = _native.Model.load(file)
-        classes = np.unique(_labels.from_names(model.class_names, _label_type(estimator), model.label_type))
-        estimator.unknown_label_ = _labels.unknown_label(classes, estimator.unknown_label)
-        estimator._model, estimator.classes_ = model, classes
-        self.estimator = estimator
-        return estimator
-
-    def _means(self) -> tuple[int, str]:
-        return _parameters.means(self.estimator)
 
     def __len__(self) -> int:
         status = self.status()
@@ -219,7 +197,7 @@ class StoredPool(UnknownPool):
         if n < 0:
             raise ValueError(f"n = {n}: must not be negative")
         model = self.estimator._model
-        labels = _labels.from_names(model.class_names, _label_type(self.estimator), model.label_type)
+        labels = _labels.from_names(model.class_names, label_type(self.estimator), model.label_type)
         label = dict(zip(model.class_names, labels.tolist(), strict=True))
         groups = []
         for found in json.loads(self._store.next_groups(n, only_new, self._means())):
@@ -253,6 +231,7 @@ class StoredPool(UnknownPool):
         *,
         strike: Iterable[int] = (),
         person: str | None = None,
+        new_class: bool = False,
     ) -> None:
         """Give samples a class. A later answer replaces an earlier one, until it was learned.
 
@@ -266,8 +245,14 @@ class StoredPool(UnknownPool):
             Members that do not belong to the group; they go on to wait in other groups.
         person : str or None, default=None
             Who says so.
+        new_class : bool, default=False
+            Found the class, although its name is close to that of another. Otherwise such a label is refused, because
+            it may be a slip of the hand.
         """
-        self._answer("label", samples, strike, person, str(self._of_one_type(label)))
+        name = str(self._of_one_type(label))
+        if not new_class:
+            self._store.refuse_slip(name)
+        self._answer("label", samples, strike, person, name)
 
     def ignore(
         self, samples: int | Iterable[int] | Group, *, strike: Iterable[int] = (), person: str | None = None
@@ -324,25 +309,6 @@ class StoredPool(UnknownPool):
         """
         return self._answer("discard", samples, (), None)
 
-    def undo(self, event: int | None = None, *, person: str | None = None) -> int:
-        """Undo an event: all is as if it had not been. An undoing is an event and can be undone too.
-
-        Parameters
-        ----------
-        event : int or None, default=None
-            Its number; the last in force that is not itself an undoing, unless given.
-        person : str or None, default=None
-            Who says so.
-
-        Returns
-        -------
-        int
-            The number of the event that says so.
-        """
-        _, undoing = self._store.undo(event, person)
-        self._follow(self.estimator)
-        return undoing
-
     def samples(self) -> tuple[list[int], npt.NDArray[np.float32], list[Any]]:
         """Everything that waits, or is labelled and not learned yet.
 
@@ -354,7 +320,7 @@ class StoredPool(UnknownPool):
             ``None`` where there is none yet.
         """
         numbers, X, names = self._store.samples()
-        kind = _label_type(self.estimator)
+        kind = label_type(self.estimator)
         return numbers, X, [None if name is None else kind(name) for name in names]
 
     def sample(self, number: int) -> dict[str, Any]:
@@ -370,91 +336,6 @@ class StoredPool(UnknownPool):
         """
         found: dict[str, Any] = json.loads(self._store.sample(number))
         return {**found, "picture": self._store.picture(number)}
-
-    def update(self, *, person: str | None = None) -> ExtremeValueMachine:
-        """Learn what was labelled or ignored into a new version, and make it live.
-
-        Parameters
-        ----------
-        person : str or None, default=None
-            Who says so.
-
-        Returns
-        -------
-        ExtremeValueMachine
-            The estimator of the pool, with that version. Where there is nothing to learn, all is as it was.
-        """
-        status = self.status()
-        if status["to_learn"] or status["to_ignore"]:
-            with Progress(self.estimator.verbose) as progress:
-                _, report = self._store.update(person, self._means(), progress.callback)
-            self._follow(self.estimator)
-            self.estimator.report_ = json.loads(report) or self.estimator.report_
-        return self.estimator
-
-    def promote(self, version: str, *, person: str | None = None) -> ExtremeValueMachine:
-        """Make a version live.
-
-        Parameters
-        ----------
-        version : str
-            "previous", its hash or the beginning of it; :meth:`status` lists them.
-        person : str or None, default=None
-            Who says so.
-
-        Returns
-        -------
-        ExtremeValueMachine
-            The estimator of the pool, with that version.
-        """
-        self._store.promote(version, person)
-        return self._follow(self.estimator)
-
-    def rollback(self, *, person: str | None = None) -> ExtremeValueMachine:
-        """Make the previous version live again.
-
-        Parameters
-        ----------
-        person : str or None, default=None
-            Who says so.
-
-        Returns
-        -------
-        ExtremeValueMachine
-            The estimator of the pool, with that version.
-        """
-        return self.promote("previous", person=person)
-
-    def status(self) -> dict[str, Any]:
-        """How the pool stands: counts by state, groups, versions.
-
-        Returns
-        -------
-        dict
-        """
-        found: dict[str, Any] = json.loads(self._store.status())
-        return found
-
-    def events(self) -> list[dict[str, Any]]:
-        """What happened, the first event first.
-
-        Returns
-        -------
-        list of dict
-        """
-        found: list[dict[str, Any]] = json.loads(self._store.events())
-        return found
-
-    def check(self) -> list[dict[str, Any]]:
-        """What is not as it should be: damage, and files that nobody names.
-
-        Returns
-        -------
-        list of dict
-            Empty where all is well.
-        """
-        found: list[dict[str, Any]] = json.loads(self._store.check())
-        return found
 
     def backup(self, folder: PathLike) -> None:
         """Copy the pool, as it is at one moment, while others use it.
@@ -482,8 +363,3 @@ class StoredPool(UnknownPool):
         """
         _native.Store.restore(os.fspath(backup), os.fspath(path))
         return cls(path=path)
-
-
-def _label_type(estimator: ExtremeValueMachine) -> type:
-    kinds: dict[str, type] = {"i": int, "u": int, "f": float}
-    return kinds.get(estimator.classes_.dtype.kind, str)

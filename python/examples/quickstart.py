@@ -33,7 +33,7 @@ for share in (0.05, 0.1):
 
 stranger = X[test][~held_out][:1]
 reason = machine.explain(stranger, n_classes=1)[0]
-speaker = reason.classes[0].speakers[0]
+speaker = reason.classes[0].extreme_vectors[0]
 print(f"a letter {y[test][~held_out][0]} is {reason.label}: training row {speaker.index} is nearest in psi,")
 print(f"at distance {speaker.distance:.2f}, and speaks up to {speaker.radius:.2f}")
 

@@ -29,7 +29,7 @@ pub(crate) fn edit(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<(Model, String)> {
     let edit: Edit = serde_json::from_str(edit).map_err(failure::value)?;
-    let edited = watch::run(py, &means, progress.as_ref(), |run, _| model.evm.edited(run, &edit))?;
+    let edited = watch::run(py, &means, progress.as_ref(), |run, _| model.evm.edited_with(run, &edit))?;
     // Python counts the rows of a model from 1.
     let from_one = |error: EditError| failure::value(error.map_rows(|row| row.saturating_add(1)));
     let (evm, done) = edited.map_err(from_one)?;

@@ -8,7 +8,6 @@ mod arrays;
 mod cluster;
 mod curves;
 mod device;
-mod distribution;
 mod edit;
 mod failure;
 mod fill;
@@ -42,13 +41,13 @@ mod _native {
     #[pymodule_export]
     use super::model::Model;
     #[pymodule_export]
-    use super::parameters::{check, defaults, params_of_toml};
+    use super::parameters::{check, defaults, parameters, params_of_toml, recall};
     #[pymodule_export]
     use super::pool::Pool;
     #[pymodule_export]
     use super::psi::{fit_margins, psi_at};
     #[pymodule_export]
-    use super::reasons::doubt;
+    use super::reasons::{doubt, explain};
     #[pymodule_export]
     use super::rows::{find_rows, held_rows};
     #[pymodule_export]

@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
-use evmachine::{CalibrateError, ClassScore, Decision, Evm, ExtremeVector, Params, Report, Run, TailMemory};
+use evmachine::{
+    CalibrateError, ClassScore, Decision, Evm, ExtremeVector, Params, Prior, Report, Run, TailMemory,
+};
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
@@ -11,9 +13,8 @@ use serde_json::Value;
 use crate::arrays::{self, Matrix};
 use crate::cluster::Cluster;
 use crate::device::Means;
-use crate::reasons::{self, ReasonRow};
 use crate::rows::{self, Names};
-use crate::{distribution, failure, parameters, watch};
+use crate::{failure, parameters, watch};
 
 /// Best class, whether it was accepted, its psi, its support above the threshold, the support that is compared with the threshold.
 type Decisions<'py> = (
@@ -68,7 +69,7 @@ impl Model {
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
         let (queries, evm) = (arrays::features(features)?, &self.evm);
         let rows = watch::run(py, &means, progress, |run, _| {
-            evm.for_each_query(run, &queries, |_, scores| each(scores)).map(|rows| rows.concat())
+            evm.map_queries(run, &queries, |_, scores| each(scores)).map(|rows| rows.concat())
         })?
         .map_err(failure::value)?;
         rows.into_pyarray(py).reshape([queries.rows(), evm.classes().len()])
@@ -89,17 +90,16 @@ impl Model {
     fn calibrated(
         &self,
         decisions: &[Decision],
-        each: impl Fn(&Decision) -> Result<Option<f64>, CalibrateError>,
+        each: impl Fn(&Decision) -> Option<f64>,
     ) -> PyResult<Vec<f64>> {
         if self.evm.calibration().is_none() {
             return Err(failure::value(CalibrateError::NotCalibrated));
         }
-        let found = decisions.iter().filter_map(|decision| each(decision).transpose());
-        found.collect::<Result<Vec<f64>, _>>().map_err(failure::value)
+        Ok(decisions.iter().filter_map(each).collect())
     }
 
     fn p_values_of(&self, decisions: &[Decision]) -> PyResult<Vec<f64>> {
-        self.calibrated(decisions, |decision| Ok(decision.p_value()))
+        self.calibrated(decisions, Decision::p_value)
     }
 
     /// Another model, made of a copy of this one.
@@ -191,7 +191,7 @@ impl Model {
     ) -> PyResult<(Self, String)> {
         let (data, labels) = (arrays::features(&features)?, arrays::labels(&codes, &names)?);
         let updated =
-            watch::run(py, &means, progress.as_ref(), |run, _| self.evm.updated(run, &data, &labels))?;
+            watch::run(py, &means, progress.as_ref(), |run, _| self.evm.updated_with(run, &data, &labels))?;
         let (mut evm, report) = updated.map_err(failure::value)?;
         rows::name(&mut evm, self.evm.points_seen(), data.rows(), row_names)?;
         evm.set_label_type(Some(label_type));
@@ -208,7 +208,7 @@ impl Model {
         progress: Option<Py<PyAny>>,
     ) -> PyResult<Self> {
         let params = parameters::read(params)?;
-        self.changed(py, means, progress.as_ref(), |run, evm| evm.reduce_with(run, &params))
+        self.changed(py, means, progress.as_ref(), |run, evm| evm.reduce_with(run, &params.cover()))
     }
 
     #[pyo3(signature = (name, means, progress=None))]
@@ -335,6 +335,7 @@ impl Model {
         progress: Option<Py<PyAny>>,
     ) -> PyResult<Bound<'py, PyArray1<f64>>> {
         let decisions = self.decisions(py, &features, means, progress.as_ref())?;
+        let prior = Prior::new(prior).map_err(failure::value)?;
         let each = |decision: &Decision| self.evm.probability_known(decision.score(), prior);
         Ok(self.calibrated(&decisions, each)?.into_pyarray(py))
     }
@@ -374,23 +375,14 @@ impl Model {
         means: Means,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        let of = if if_known { distribution::given_known } else { distribution::open };
-        self.rows_of(py, &features, means, progress.as_ref(), |scores| of(&self.evm, scores))
-    }
-
-    #[pyo3(signature = (features, classes, means, progress=None))]
-    fn explain(
-        &self,
-        py: Python<'_>,
-        features: Matrix<'_>,
-        classes: usize,
-        means: Means,
-        progress: Option<Py<PyAny>>,
-    ) -> PyResult<Vec<ReasonRow>> {
-        let (queries, evm) = (arrays::features(&features)?, &self.evm);
-        let explanations =
-            watch::run(py, &means, progress.as_ref(), |run, _| evm.explain_with(run, &queries, classes))?;
-        Ok(explanations.map_err(failure::value)?.iter().map(|found| reasons::row(evm, found)).collect())
+        let each = |scores: &[ClassScore]| {
+            if if_known {
+                self.evm.distribution_if_known(scores)
+            } else {
+                self.evm.distribution(scores, Prior::EVEN)
+            }
+        };
+        self.rows_of(py, &features, means, progress.as_ref(), each)
     }
 
     fn save(&self, path: PathBuf) -> PyResult<()> {

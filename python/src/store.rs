@@ -130,6 +130,18 @@ impl Store {
         answered.map_err(raised)
     }
 
+    /// Refuses a name that would found a class and is close to one that is known.
+    fn refuse_slip(&self, name: &str) -> PyResult<()> {
+        let mut pool = self.lock();
+        let live = pool.live().map_err(raised)?;
+        pool.refuse_slip(&live, name).map_err(|error| match error {
+            StoreError::Slip { .. } => {
+                failure::value(format!("{error} Name that class, or pass new_class=True if it is to be one"))
+            }
+            other => raised(other),
+        })
+    }
+
     #[pyo3(signature = (event, person))]
     fn undo(&self, event: Option<EventId>, person: Option<&str>) -> PyResult<(EventId, EventId)> {
         self.lock().undo(event, person).map_err(raised)

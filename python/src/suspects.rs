@@ -28,7 +28,7 @@ pub(crate) fn suspects(
     let params = parameters::read(params)?;
     let (data, labels) = (arrays::features(&features)?, arrays::labels(&codes, &names)?);
     let found = watch::run(py, &means, progress.as_ref(), |run, _| {
-        evmachine::suspects(run, &params, &data, &labels)
+        evmachine::suspects_with(run, &params, &data, &labels)
     })?;
     // Classes are numbered as they appear, and codes as Python has sorted them.
     let code = |class: usize| names.iter().position(|name| *name == labels.names()[class]).unwrap_or(class);

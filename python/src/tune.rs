@@ -3,7 +3,7 @@
 use evmachine::{Metric, Params, Weight};
 use evmachine_eval::folds::FoldSizes;
 use evmachine_eval::tune::Delta;
-use evmachine_eval::{Objective, Search, Space, TuneOptions, Tuned, Weights};
+use evmachine_eval::{Objective, Space, TrialSearch, TuneOptions, Tuned, Weights};
 use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
 use serde::de::DeserializeOwned;
@@ -63,7 +63,7 @@ fn findings(tuned: &Tuned) -> PyResult<String> {
 }
 
 fn wrong(name: &str, value: &Value, rule: &str) -> PyErr {
-    failure::value(format!("{name} = {}: must be {rule}", parameters::shown(value)))
+    failure::value(format!("{name} = {}: must be {rule}", evmachine::in_python(value)))
 }
 
 /// The values of an option that a list of the space takes.
@@ -180,8 +180,8 @@ fn read(text: &str, base: Params) -> PyResult<TuneOptions> {
         }
     };
     let search = match options["search"].as_str() {
-        Some("grid") => Search::Grid,
-        Some("bayesian") => Search::Bayesian { trials: count("n_trials")? as usize },
+        Some("grid") => TrialSearch::Grid,
+        Some("bayesian") => TrialSearch::Bayesian { trials: count("n_trials")? as usize },
         _ => {
             return Err(wrong("search", &options["search"], "grid or bayesian"));
         }

@@ -34,3 +34,9 @@ def strangers(letters) -> tuple[np.ndarray, np.ndarray]:
     """300 letters of which most are none of A to F."""
     X, y = letters
     return np.ascontiguousarray(X[-300:]), y[-300:]
+
+
+@pytest.fixture(scope="session")
+def fixtures() -> Path:
+    """Files that the tests of the program share."""
+    return ROOT / "crates/evmachine-cli/tests/fixtures"

@@ -110,8 +110,14 @@ def test_groups_are_answered_undone_and_learned(client):
     assert refused.value.status == 409 and "known" in refused.value.problem
     event = client.label(first, "Zeta", strike=first.group[-1:], new_class=True)
     assert client.status()["labelled"]["Zeta"] == len(first.group) - 1
+    with pytest.raises(ServerError, match="were answered meanwhile") as late:
+        client.ignore(first)
+    assert late.value.status == 409 and late.value.problem["answered"][0]["label"] == "Zeta"
+    with pytest.raises(ValueError, match="is not in group"):
+        client.ignore(first, strike=second.group[:1])
     client.undo(client.undo(event))
     assert client.sample(first.group[0])["label"] == "Zeta"
+    client.undo(client.label(first.group[:1], "Zeta", replace=True))
     assert client.events(1)[0]["person"] == "Ada"
     client.ignore(second)
     client.unlabel(second.group)
@@ -181,8 +187,7 @@ def test_health_and_decisions(client):
 def test_the_example_of_the_readme_runs(address, letters):
     blocks = re.findall(r"```py\n(.*?)```", (ROOT / "python/README.md").read_text(), flags=re.DOTALL)
     (code,) = (block for block in blocks if "Client(" in block)
-    group = Client(address).suggest(1)[0]
-    code = code.replace("http://127.0.0.1:8080", address).replace("[3, 4]", str(group.group[-1:]))
+    code = code.replace("http://127.0.0.1:8080", address).replace("[3, 4]", "group.group[-1:]")
     exec(code, {"X": letters[0][:5], "names": list("abcde")})
 
 

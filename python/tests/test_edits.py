@@ -186,12 +186,12 @@ def test_doubt_finds_the_row_that_is_wrong(machine, few):
     ids = [f"image {number}.png" for number in range(600)]
     mistaken = exact().fit(X, wrong, ids=ids)
     doubt = mistaken.doubt(X[row : row + 1])[0]
-    assert doubt.label == "F" and doubt.carrier.id == f"image {row}.png"
-    assert (doubt.carrier.number, doubt.carrier.distance, doubt.psi) == (row + 1, 0.0, 1.0)
-    assert doubt.label_without != "F" and 0.0 <= doubt.psi_without <= 1.0
-    assert doubt.best_without in mistaken.classes_
+    assert doubt.label == "F" and doubt.because.id == f"image {row}.png"
+    assert (doubt.because.number, doubt.because.distance, doubt.psi) == (row + 1, 0.0, 1.0)
+    assert doubt.without.label != "F" and 0.0 <= doubt.without.psi <= 1.0
+    assert doubt.without.best in mistaken.classes_
     before = copy.deepcopy(mistaken)
-    mistaken.relabel("A", rows=doubt.carrier)
+    mistaken.relabel("A", rows=doubt.because)
     assert Difference(row, "F", "A") in before.compare(mistaken, X)
     assert mistaken.compare(machine, X) == []
     assert parts(mistaken) == parts(machine)

@@ -39,6 +39,35 @@ def test_defaults_are_those_of_the_library():
         ExtremeValueMachine.robust(metric="manhatten")
 
 
+def test_the_signature_is_the_list_of_the_library():
+    signature = inspect.signature(ExtremeValueMachine.__init__).parameters
+    listed = json.loads(_native.parameters())
+    # What the library has one parameter for and the estimator several.
+    several = {"rejection_threshold": _parameters.REJECTION, "search": _parameters.SEARCH}
+    names = [own for entry in listed for own in several.get(entry["name"], (entry["name"],))]
+    assert set(names) == set(_parameters.DEFAULTS)
+    for name in names:
+        assert f"    {name} : " in ExtremeValueMachine.__doc__, f"{name} is not in the docstring"
+    robust = ExtremeValueMachine.robust()
+    for entry in listed:
+        name = entry["name"]
+        if name not in several and not isinstance(entry["default"], dict) and name != "strangers":
+            assert signature[name].default == entry["default"], name
+            if not isinstance(entry["robust"], dict):
+                assert getattr(robust, name) == entry["robust"], name
+
+
+def test_parameters_of_a_file_come_back(fixtures):
+    text = (fixtures / "parameters.toml").read_text()
+    written = _native.params_of_toml(text)
+    machine = ExtremeValueMachine(**_parameters.from_json(written))
+    own = {name: getattr(machine, name) for name in _parameters.DEFAULTS}
+    assert json.loads(_native.params_of_toml(text)) == json.loads(written)
+    assert _parameters.from_json(written) == own
+    sent = json.loads(_parameters.to_json(own))
+    assert {name: value for name, value in json.loads(written).items() if sent[name] != value} == {}
+
+
 def test_letters_are_told_apart_and_strangers_rejected(few, strangers):
     machine = ExtremeValueMachine(tail_size=30, rejection_threshold=0.05).fit(*few)
     X, y = strangers
@@ -252,11 +281,11 @@ def test_explanations_name_the_training_rows(few, strangers):
     for row, explanation in enumerate(why):
         assert explanation.label == explanation.best == y[row]
         best = explanation.classes[0]
-        assert best.label == y[row] and len(explanation.classes) == 2 and len(best.speakers) == 2
-        speaker = best.speakers[0]
+        assert best.label == y[row] and len(explanation.classes) == 2 and len(best.extreme_vectors) == 2
+        speaker = best.extreme_vectors[0]
         distance = np.linalg.norm(X[row].astype(float) - X[speaker.index])
         assert abs(speaker.distance - distance) < 1e-5
-        assert best.psi == pytest.approx(np.mean([each.psi for each in best.speakers]))
+        assert best.psi == pytest.approx(np.mean([each.psi for each in best.extreme_vectors]))
     with pytest.raises(ValueError, match="n_classes = 0"):
         machine.explain(X, n_classes=0)
     unknown = strangers[0][machine.novelty(strangers[0]) < 0][:1]

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 import scipy.sparse
 
-from evmachine import ExtremeValueMachine, _estimator, _native
+from evmachine import ExtremeValueMachine, _learning, _native
 
 
 def test_every_layout_gives_the_same_model(few):
@@ -240,7 +240,7 @@ def test_a_contiguous_float32_array_reaches_the_library_itself(few, monkeypatch)
             return _native.Model.fit(params, features, *rest)
 
     spy = types.SimpleNamespace(check=_native.check, device_name=_native.device_name, Model=Model)
-    monkeypatch.setattr(_estimator, "_native", spy)
+    monkeypatch.setattr(_learning, "_native", spy)
     ExtremeValueMachine().fit(X, y)
     assert np.shares_memory(seen[0], X) and seen[0].ctypes.data == X.ctypes.data
     ExtremeValueMachine().fit(X.astype(np.float64), y)

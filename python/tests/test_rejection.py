@@ -233,15 +233,15 @@ def test_the_robust_preset_hears_three_witnesses(plain, robust, split):
 
 def test_explanations_say_which_witness_said_what(plain, robust, split):
     (why,) = plain.explain(split[1][0][:1])
-    assert [evidence.testimony for evidence in why.classes] == [None] * 3
+    assert [evidence.witnesses for evidence in why.classes] == [None] * 3
     (why,) = robust.explain(split[1][0][:1])
     for evidence in why.classes:
-        parts = evidence.testimony
+        parts = evidence.witnesses
         assert isinstance(parts, evmachine.Testimony)
         # P is psi at the sum.
         support = parts.features + parts.logits + parts.probe
         assert evidence.psi == pytest.approx(np.exp(-np.exp(-support)), rel=1e-9)
-    assert why.classes[0].testimony.probe > why.classes[2].testimony.probe
+    assert why.classes[0].witnesses.probe > why.classes[2].witnesses.probe
 
 
 def test_background_and_standard_columns(split, plain):

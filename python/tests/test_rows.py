@@ -36,7 +36,7 @@ def test_names_survive_updates_files_pickles_and_copies(tmp_path):
         assert rows[7] == HeldRow(7, 2, "8", 2, None, datetime(2023, 11, 14, 22, 13, 20, tzinfo=timezone.utc), "far",
                                   "extreme vector")  # fmt: skip
         assert [row.id for row in other.rows("far")] == ["7", "8"]
-        speaker = other.explain([[9.1]])[0].classes[0].speakers[0]
+        speaker = other.explain([[9.1]])[0].classes[0].extreme_vectors[0]
         assert isinstance(speaker, Speaker) and (speaker.id, speaker.number, speaker.index) == ("8", 2, 7)
         assert (speaker.batch, speaker.time) == (2, rows[7].time)
     with pytest.raises(ValueError, match="there is no class 'near'"):

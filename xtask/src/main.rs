@@ -1,5 +1,6 @@
 //! Development tasks. `cargo xtask test` is the one test command: everything that must hold before a change lands.
 
+mod api;
 mod browser;
 mod house;
 mod layers;
@@ -11,14 +12,18 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::Instant;
 
-const USAGE: &str = "usage: cargo xtask test | layers | house | python | browser | neon | gpu | bench\n\n\
+const USAGE: &str = "usage: cargo xtask test | layers | house | api | python | browser | neon | wasm | deny | package | gpu | bench\n\n\
     test    formatting, clippy, all tests, doc tests, documentation, the page in a browser, the Python package, an NVIDIA\n\
             device where there is one; warnings are errors\n\
     layers  whether crates, and rooms of the library, import downwards alone, and the picture of the house is theirs\n\
     house   draws that picture, docs/images/house.svg\n\
+    api     the public methods of a model by heading, counted\n\
     python  the Python package alone: wheel, types, tests, examples, in a fresh virtual environment\n\
     browser the page of the server alone, in Chromium\n\
     neon    the library's unit tests on 64-bit ARM, under an emulator\n\
+    wasm    whether the library builds for wasm32-unknown-unknown, without files\n\
+    deny    licences, sources and duplicates of all dependencies, by cargo-deny, which it installs; takes minutes\n\
+    package every crate as it would be published, in order, without building it\n\
     gpu     the same answers on an NVIDIA device as on the processor; fails where there is none\n\
     bench   the benchmarks of the library";
 
@@ -27,11 +32,15 @@ fn main() -> ExitCode {
     let nothing = |()| Vec::new();
     let done = match task.as_deref() {
         Some("test") => test(),
-        Some("python") => program::build().and_then(|()| timed("python", python::test)).map(nothing),
+        Some("python") => program::build().and_then(|()| timed("python", python::test)),
         Some("browser") => {
             program::build().and_then(|()| pages()).map(|skipped| skipped.into_iter().collect())
         }
         Some("layers") => layered().map(nothing),
+        Some("api") => counted().map(nothing),
+        Some("wasm") => run(WASM).map(nothing),
+        Some("deny") => run(DENY).map(nothing),
+        Some("package") => run(PACKAGE).map(nothing),
         Some("house") => root().and_then(|root| house::draw(&root)).map(nothing),
         Some("neon") => run(NEON).map(nothing),
         Some("gpu") => run(GPU).map(nothing),
@@ -65,7 +74,7 @@ fn test() -> Result<Vec<String>, String> {
     layered()?;
     run(TEST)?;
     let mut skipped: Vec<String> = pages()?.into_iter().collect();
-    timed("python", python::test)?;
+    skipped.extend(timed("python", python::test)?);
     if Path::new(DRIVER).exists() {
         run(GPU)?;
     } else {
@@ -78,7 +87,18 @@ fn test() -> Result<Vec<String>, String> {
 fn layered() -> Result<(), String> {
     let root = root()?;
     layers::check(&root)?;
+    api::methods(&root)?;
     house::check(&root)
+}
+
+/// Prints the public methods of a model by heading, and how many there are.
+fn counted() -> Result<(), String> {
+    let methods = api::methods(&root()?)?;
+    for (heading, names) in &methods {
+        println!("{heading} ({}): {}", names.len(), names.join(", "));
+    }
+    println!("{} in all", methods.values().map(Vec::len).sum::<usize>());
+    Ok(())
 }
 
 /// Where the driver of NVIDIA devices says that it is there.
@@ -172,6 +192,42 @@ const NEON: &[Step] = &[Step {
         ("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER", "aarch64-linux-gnu-gcc"),
         ("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER", "qemu-aarch64 -L /usr/aarch64-linux-gnu"),
     ],
+}];
+
+/// Needs `rustup target add wasm32-unknown-unknown`.
+const WASM: &[Step] = &[Step {
+    what: "the library for wasm32",
+    arguments: &[
+        "check",
+        "--target",
+        "wasm32-unknown-unknown",
+        "-p",
+        "evmachine",
+        "--no-default-features",
+        "--locked",
+    ],
+    environment: &[],
+}];
+
+/// The versions are those that `deny.toml` was written for. Advisories are looked up only if asked for, because their database
+/// comes from elsewhere.
+const DENY: &[Step] = &[
+    Step {
+        what: "cargo-deny",
+        arguments: &["install", "cargo-deny", "--version", "0.18.9", "--locked"],
+        environment: &[],
+    },
+    Step {
+        what: "licences, sources and duplicates",
+        arguments: &["deny", "--workspace", "check", "licenses", "sources", "bans"],
+        environment: &[],
+    },
+];
+
+const PACKAGE: &[Step] = &[Step {
+    what: "packages",
+    arguments: &["publish", "--workspace", "--dry-run", "--no-verify", "--locked"],
+    environment: &[],
 }];
 
 /// Needs a driver, cuBLAS and NVRTC. Without, `cargo test` counts these tests as ignored.

@@ -76,13 +76,13 @@ pub(crate) struct Collector {
 
 /// Which texts a collector gathers.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Wanted {
+pub(crate) struct WantedTexts {
     pub(crate) labels: bool,
     pub(crate) ids: bool,
 }
 
 impl Collector {
-    pub(crate) fn new(file: &str, names: Vec<String>, wanted: Wanted, options: &ReadOptions) -> Self {
+    pub(crate) fn new(file: &str, names: Vec<String>, wanted: WantedTexts, options: &ReadOptions) -> Self {
         let capacity = (BATCH_BYTES / (4 * names.len().max(1))).min(options.batch_rows).max(1);
         let batch = Batch {
             columns: names.len(),

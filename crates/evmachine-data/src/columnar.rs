@@ -6,7 +6,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::{ArrowError, DataType, Schema as ArrowSchema};
 
-use crate::batch::{Collector, RowText, Wanted};
+use crate::batch::{Collector, RowText, WantedTexts};
 use crate::cells::{is_numeric, is_printable, numbers, texts};
 use crate::columns::{Plan, check_count, vector_column};
 use crate::error::DataError;
@@ -96,7 +96,7 @@ impl Layout {
         total: Option<u64>,
     ) -> Result<Opened, DataError> {
         let mut schema = Schema::from_plan(format, &self.names, &self.plan);
-        let wanted = Wanted { labels: self.plan.label.is_some(), ids: self.plan.id.is_some() };
+        let wanted = WantedTexts { labels: self.plan.label.is_some(), ids: self.plan.id.is_some() };
         let position = |column: usize| self.needed.partition_point(|&needed| needed < column);
         let mut rows = TableRows {
             features: self.plan.features.iter().map(|&column| position(column)).collect(),

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::io::{self, BufRead, BufReader, Read};
 
-use crate::batch::{Collector, RowText, Wanted};
+use crate::batch::{Collector, RowText, WantedTexts};
 use crate::brief::brief;
 use crate::columns::{Plan, check_count, vector_column};
 use crate::error::DataError;
@@ -36,7 +36,7 @@ pub(crate) fn open(mut source: Source, options: &ReadOptions) -> Result<Opened, 
     if let Some((name, width)) = &vector {
         schema.feature_names = (0..*width).map(|element| format!("{name}_{element}")).collect();
     }
-    let wanted = Wanted { labels: plan.label.is_some(), ids: plan.id.is_some() };
+    let wanted = WantedTexts { labels: plan.label.is_some(), ids: plan.id.is_some() };
     let needed = plan.features.iter().copied().chain(plan.label).chain(plan.id);
     let slots: HashMap<String, usize> =
         needed.enumerate().map(|(slot, column)| (sample.names[column].clone(), slot)).collect();

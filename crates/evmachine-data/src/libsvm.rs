@@ -5,7 +5,7 @@
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek};
 
-use crate::batch::{Collector, RowText, Wanted};
+use crate::batch::{Collector, RowText, WantedTexts};
 use crate::brief::brief;
 use crate::columns::{COLUMN_LIMIT, Plan, check_count};
 use crate::dialect::{split_pair, without_comment, words};
@@ -67,7 +67,7 @@ pub(crate) fn open(source: Source, options: &ReadOptions) -> Result<Opened, Data
         last_seen: vec![0; columns],
         rows: 0,
     };
-    Ok(Opened::new(schema, Wanted { labels: true, ids: false }, Box::new(rows)))
+    Ok(Opened::new(schema, WantedTexts { labels: true, ids: false }, Box::new(rows)))
 }
 
 /// The lines that hold a row.
@@ -162,7 +162,7 @@ impl RowSource for SparseRows {
             let Some((line, content)) = next else { return Ok(false) };
             self.rows += 1;
             self.originals.fill(0.0);
-            let mut row = Row {
+            let mut row = LibsvmRow {
                 base: self.base,
                 targets: &self.targets,
                 originals: &mut self.originals,
@@ -185,7 +185,7 @@ impl RowSource for SparseRows {
 }
 
 /// The state a line is read into.
-struct Row<'a> {
+struct LibsvmRow<'a> {
     base: u64,
     targets: &'a [Option<usize>],
     originals: &'a mut [f64],
@@ -193,7 +193,7 @@ struct Row<'a> {
     number: u64,
 }
 
-impl Row<'_> {
+impl LibsvmRow<'_> {
     /// Puts the values of a line into `features` and returns its label, empty when there is none.
     fn parse(&mut self, line: &[u8], features: &mut [f32]) -> Result<String, RowProblem> {
         let mut tokens = words(line).peekable();

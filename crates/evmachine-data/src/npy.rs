@@ -11,7 +11,7 @@ use crate::npy_type::ElementType;
 use crate::options::{ColumnRef, ReadOptions};
 use crate::reader::{Opened, RowSource, Schema};
 use crate::source::{Bytes, Source, spool};
-use crate::{batch::Wanted, format::Format};
+use crate::{batch::WantedTexts, format::Format};
 
 /// How many bytes of rows are decoded at a time, so that they stay in the cache.
 const BLOCK_BYTES: usize = 1 << 18;
@@ -68,7 +68,7 @@ pub(crate) fn open_matrix(
     let names = numbered_names(width);
     let plan = Plan::resolve(&name.file, &names, options)?;
     let schema = Schema::from_plan(format, &names, &plan);
-    let wanted = Wanted { labels: plan.label.is_some(), ids: plan.id.is_some() };
+    let wanted = WantedTexts { labels: plan.label.is_some(), ids: plan.id.is_some() };
     let direct = plan.is_everything(width);
     let matrix =
         Matrix { name, element: header.element, rows, width, next: 0, data, plan, direct, block: Vec::new() };

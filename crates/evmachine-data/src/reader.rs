@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::batch::{Batch, Collector, Wanted};
+use crate::batch::{Batch, Collector, WantedTexts};
 use crate::columns::Plan;
 use crate::error::DataError;
 use crate::format::Format;
@@ -65,7 +65,7 @@ pub(crate) trait RowSource: Send {
 /// A file of which everything but the rows was read.
 pub(crate) struct Opened {
     pub(crate) schema: Schema,
-    pub(crate) wanted: Wanted,
+    pub(crate) wanted: WantedTexts,
     rows: Box<dyn RowSource>,
     /// How many rows there are, where the format says so.
     total: Option<u64>,
@@ -74,7 +74,7 @@ pub(crate) struct Opened {
 }
 
 impl Opened {
-    pub(crate) fn new(schema: Schema, wanted: Wanted, rows: Box<dyn RowSource>) -> Self {
+    pub(crate) fn new(schema: Schema, wanted: WantedTexts, rows: Box<dyn RowSource>) -> Self {
         Self { schema, wanted, rows, total: None, label_stream: None, id_stream: None }
     }
 

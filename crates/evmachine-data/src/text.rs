@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use csv::ByteRecord;
 
-use crate::batch::{Collector, RowText, Wanted};
+use crate::batch::{Collector, RowText, WantedTexts};
 use crate::brief::brief;
 use crate::columns::Plan;
 use crate::dialect::Separator;
@@ -44,7 +44,7 @@ pub(crate) fn open(mut source: Source, options: &ReadOptions, format: Format) ->
     if names.doubtful {
         schema.notices.push(Notice::DoubtfulHeader);
     }
-    let wanted = Wanted { labels: plan.label.is_some(), ids: plan.id.is_some() };
+    let wanted = WantedTexts { labels: plan.label.is_some(), ids: plan.id.is_some() };
     let mut records = Records::new(source.into_bytes(), separator, Extent::Whole);
     let mut record = ByteRecord::new();
     if names.in_file {

@@ -187,7 +187,7 @@ def probe(turns: int, path: str) -> None:
         score = lambda cost: linear(cost, ~held).score((X[held] - mean) / deviation, y[held])
         return linear(max((0.001, 0.01, 0.1, 1.0), key=score), np.full(len(X), True))
 
-    alone = {"logit_weight": 0.0, "probe_weight": 0.0}
+    alone = {"logit_weight": 0.0, "probe_weight": 0.0, "forest_weight": 0.0}
     machines = {
         "robust": lambda: ExtremeValueMachine.robust(metric="cosine").fit(X, y),
         "robust, features alone": lambda: ExtremeValueMachine.robust(metric="cosine", **alone).fit(X, y),
@@ -318,7 +318,7 @@ def sizes(turns: int) -> None:
     from evmachine import ExtremeValueMachine
 
     rows = []
-    alone = {"metric": "cosine", "logit_weight": 0.0, "probe_weight": 0.0, "rejection_threshold": 0.05}
+    alone = {"metric": "cosine", "logit_weight": 0.0, "probe_weight": 0.0, "forest_weight": 0.0, "rejection_threshold": 0.05}
     for count, d, classes, tails in (
         (20_000, 64, 100, (200, 1_000)),
         (20_000, 512, 100, (200, 1_000)),

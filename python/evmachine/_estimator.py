@@ -76,9 +76,11 @@ class ExtremeValueMachine(Learning, Rejection, ExtremeVectors, Corrections):
         thresholds from held-out rows.
     logit_weight : float or "auto", default=0.0
         How much the support of a second machine counts, whose features are the logits of a linear probe: so many times
-        as much as that in feature space, or with "auto" as held-out rows bear it out. 0 leaves it out.
+        as much as that in feature space, or with "auto" as much as helps if classes are left out in turn. 0 leaves it out.
     probe_weight : float or "auto", default=0.0
         How much the logits of the linear probe themselves count, likewise.
+    forest_weight : float or "auto", default=0.0
+        How much a forest of randomised trees counts, likewise. It serves tables of measurements.
     rejection_threshold : float, dict or None, default=None
         Below this psi a query is unknown, the paper's delta; or ``{"support": s}``, below this support, as
         :meth:`set_rejection` sets it. It rules if it is given.
@@ -221,6 +223,7 @@ class ExtremeValueMachine(Learning, Rejection, ExtremeVectors, Corrections):
         background: float = 0.0,
         logit_weight: float | str = 0.0,
         probe_weight: float | str = 0.0,
+        forest_weight: float | str = 0.0,
         rejection_threshold: float | Mapping[str, float] | None = None,
         max_false_unknown: float | None = 0.05,
         max_false_known: float | None = None,
@@ -258,6 +261,7 @@ class ExtremeValueMachine(Learning, Rejection, ExtremeVectors, Corrections):
         self.background = background
         self.logit_weight = logit_weight
         self.probe_weight = probe_weight
+        self.forest_weight = forest_weight
         self.rejection_threshold = rejection_threshold
         self.max_false_unknown = max_false_unknown
         self.max_false_known = max_false_known

@@ -97,11 +97,14 @@ class Testimony:
         The machine over the logits of the linear probe.
     probe : float
         The linear probe itself.
+    forest : float
+        The forest.
     """
 
     features: float
     logits: float
     probe: float
+    forest: float
 
 
 @dataclass(frozen=True)

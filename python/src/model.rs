@@ -438,7 +438,7 @@ impl Model {
         serde_json::to_string(&value).map_err(failure::value)
     }
 
-    /// How much of a decision features, logits and probe are; `None` where features decide alone.
+    /// How much of a decision features, logits, probe and forest are; `None` where features decide alone.
     #[getter]
     fn shares<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
         let Some(shares) = self.evm.shares() else { return Ok(None) };
@@ -446,6 +446,7 @@ impl Model {
         dict.set_item("features", shares.features)?;
         dict.set_item("logits", shares.logits)?;
         dict.set_item("probe", shares.probe)?;
+        dict.set_item("forest", shares.forest)?;
         Ok(Some(dict))
     }
 

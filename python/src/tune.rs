@@ -115,11 +115,12 @@ fn metrics(space: &Map<String, Value>) -> PyResult<Vec<Metric>> {
     names.iter().map(metric).collect()
 }
 
-/// Weights of logits and probe as pairs.
+/// Weights of logits, probe and forest, three by three.
 fn weights(space: &Map<String, Value>, or: &[Weights]) -> PyResult<Vec<Weights>> {
-    let or: Vec<(Weight, Weight)> = or.iter().map(|weights| (weights.logits, weights.probe)).collect();
-    let pairs = list(space, "weights", &or)?;
-    Ok(pairs.into_iter().map(|(logits, probe)| Weights { logits, probe }).collect())
+    let or: Vec<(Weight, Weight, Weight)> =
+        or.iter().map(|weights| (weights.logits, weights.probe, weights.forest)).collect();
+    let found = list(space, "weights", &or)?;
+    Ok(found.into_iter().map(|(logits, probe, forest)| Weights { logits, probe, forest }).collect())
 }
 
 fn space(value: &Value) -> PyResult<Space> {

@@ -84,12 +84,12 @@ def test_limits_are_kept_to(few):
 def test_the_space_has_metrics_columns_and_weights(few):
     X, y = few
     measures = {"metric": ["cosine"], "standardize": [False]}
-    space = {**SPACE, **measures, "background": [0.0], "weights": [(0.0, 0.0)], "contrast": [0.0]}
+    space = {**SPACE, **measures, "background": [0.0], "weights": [(0.0, 0.0, 0.0)], "contrast": [0.0]}
     found = ExtremeValueMachineCV(space=space, n_trials=2, max_rows=200).fit(X, y)
     for params in found.cv_results_["params"]:
         assert (params["metric"], params["standardize"]) == ("cosine", False)
         assert (params["logit_weight"], params["probe_weight"], params["background"]) == (0.0, 0.0, 0.0)
-    space["weights"] = [("auto", 3.0)]
+    space["weights"] = [("auto", 3.0, 0.0)]
     heard = ExtremeValueMachineCV(space=space, n_trials=2, max_rows=200).fit(X, y)
     assert all(params["probe_weight"] == 3.0 for params in heard.cv_results_["params"])
     assert all(params["logit_weight"] == "auto" for params in heard.cv_results_["params"])

@@ -108,11 +108,14 @@ def far_out(X):
 
 
 @pytest.mark.parametrize("metric", ["euclidean", "cosine", "manhattan"])
-@pytest.mark.parametrize("weights", [{}, {"logit_weight": 1.0, "probe_weight": 1.0}])
+@pytest.mark.parametrize(
+    "weights",
+    [{}, {"logit_weight": 1.0, "probe_weight": 1.0}, {"forest_weight": 2.0}, {"forest_weight": 1.0, "probe_weight": 1.0}],
+)
 def test_witnesses(few, strangers, metric, weights):
     X = far_out(np.vstack([strangers[0], few[0]]))
     robust = ExtremeValueMachine.robust(metric=metric, **weights).fit(*few)
-    alone = ExtremeValueMachine.robust(metric=metric, logit_weight=0.0, probe_weight=0.0).fit(*few)
+    alone = ExtremeValueMachine.robust(metric=metric, logit_weight=0.0, probe_weight=0.0, forest_weight=0.0).fit(*few)
     assert (agree(robust, X, tolerance=5e-5) != agree(alone, X, tolerance=5e-5)).any()
 
 

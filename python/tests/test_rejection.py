@@ -219,16 +219,17 @@ def test_probabilities_say_that_nothing_supports_a_query(split, kind, request):
     np.testing.assert_array_equal(fixed.predict_proba(far).argmax(axis=1), fixed._decide(far)[0])
 
 
-def test_the_robust_preset_hears_three_witnesses(plain, robust, split):
+def test_the_robust_preset_hears_its_witnesses(plain, robust, split):
     assert plain.shares_ is None and plain.report_["shares"] is None and plain.report_["probe_penalty"] is None
-    assert robust.shares_ == robust.report_["shares"] and robust.report_["probe_penalty"] > 0
-    assert list(robust.shares_) == ["features", "logits", "probe"]
+    assert robust.shares_ == robust.report_["shares"]
+    assert list(robust.shares_) == ["features", "logits", "probe", "forest"]
     assert sum(robust.shares_.values()) == pytest.approx(1.0)
     assert 0.02 < robust.shares_["features"] < 1.0
-    alone = ExtremeValueMachine.robust(logit_weight=0.0, probe_weight=0.0).fit(*split[0])
+    alone = ExtremeValueMachine.robust(logit_weight=0.0, probe_weight=0.0, forest_weight=0.0).fit(*split[0])
     assert alone.shares_ is None
-    fixed = ExtremeValueMachine.robust(logit_weight=0.0, probe_weight=3.0).fit(*split[0])
-    assert fixed.shares_ == {"features": 0.25, "logits": 0.0, "probe": 0.75}
+    fixed = ExtremeValueMachine.robust(logit_weight=0.0, probe_weight=3.0, forest_weight=0.0).fit(*split[0])
+    assert fixed.shares_ == {"features": 0.25, "logits": 0.0, "probe": 0.75, "forest": 0.0}
+    assert fixed.report_["probe_penalty"] > 0
 
 
 def test_explanations_say_which_witness_said_what(plain, robust, split):

@@ -19,6 +19,7 @@ PRESETS = [
     {"max_false_unknown": 0.2, "per_class": True},
     {"rejection_threshold": 0.5},
     {"logit_weight": 1.0, "probe_weight": 1.0},
+    {"forest_weight": 1.0},
 ]
 
 

@@ -4,6 +4,7 @@
 //! cargo run --release -p evmachine-cli --example tuned                       # UCI Letter, in the box
 //! cargo run --release -p evmachine-cli --example tuned -- clinc CLINC.npz    # CLINC150 embeddings
 //! cargo run --release -p evmachine-cli --example tuned -- tiny FOLDER 0      # Tiny-ImageNet features, seed 0
+//! cargo run --release -p evmachine-cli --example tuned -- split FILE.npz euclidean   # X_train, y_train, X_test, y_test, X_unknown
 //! ```
 //!
 //! `--trials N` at the end sets the number of trials; 60 unless given, 0 for the presets and rivals alone.

@@ -114,7 +114,7 @@ impl Store {
         Ok(run.scratch(folder))
     }
 
-    /// Probes learn from all rows at once, and machines over their logits from as many values for each row as there are classes.
+    /// Probes and forests learn from all rows at once, and machines over logits from as many values for each row as there are classes.
     fn refuse_witnesses(
         &self,
         params: &Params,
@@ -122,7 +122,7 @@ impl Store {
         labels: &Labels,
     ) -> Result<(), Failure> {
         let Some(memory) = self.memory else { return Ok(()) };
-        if params.logit_weight.is_zero() && params.probe_weight.is_zero() {
+        if params.logit_weight.is_zero() && params.probe_weight.is_zero() && params.forest_weight.is_zero() {
             return Ok(());
         }
         let classes = if params.logit_weight.is_zero() { 0 } else { 3 * labels.names().len() };
@@ -133,14 +133,17 @@ impl Store {
         Err(Failure::new(
             Kind::Usage,
             format!(
-                "the linear probe and the machine over its logits learn from all {} in memory, about {} MB, and --memory allows {}",
+                "the linear probe, the machine over its logits and the forest learn from all {} in memory, about {} MB, and --memory allows {}",
                 counted(features.rows() as u64, "row"),
                 needed >> 20,
                 memory >> 20
             ),
         )
         .hint(
-            Hint::flags(&["logit-weight", "probe-weight"], "--logit-weight 0 --probe-weight 0 leaves them out")
+            Hint::flags(
+                &["logit-weight", "probe-weight", "forest-weight"],
+                "--logit-weight 0 --probe-weight 0 --forest-weight 0 leaves them out",
+            )
                 .then(Hint::flags(&["preset"], "so does --preset paper")),
         ))
     }

@@ -202,12 +202,7 @@ impl<'a> Arena<'a> {
         self.measured(&Measure::of(params))?;
         let voices = self.hear(&params.metric, params)?;
         // The machine in feature space alone; witnesses are put beside it here.
-        let params = Params {
-            logit_weight: Weights::NONE.logits,
-            probe_weight: Weights::NONE.probe,
-            rejection_threshold: Rejection::PAPER,
-            ..params.clone()
-        };
+        let params = Params { rejection_threshold: Rejection::PAPER, ..Weights::NONE.into_params(params) };
         let (mut votes, mut ratios) = (Vec::with_capacity(self.folds.len()), Vec::new());
         let folds = self.cache[0].1.iter_mut().zip(&self.folds).zip(&self.voices[voices].voices);
         for ((fold, data), voices) in folds {
@@ -273,10 +268,8 @@ impl<'a> Arena<'a> {
         let params = Params {
             contrast: raise.contrast,
             background: raise.background,
-            logit_weight: weights[position].logits,
-            probe_weight: weights[position].probe,
             rejection_threshold: self.rejection(&answers),
-            ..params.clone()
+            ..weights[position].into_params(params)
         };
         Ok(Trial { params, folds, mean, error, vector_ratio })
     }

@@ -1,6 +1,6 @@
 //! The choices that tuning has.
 
-use evmachine::{Metric, Parameter, Params, TailModel, TailSize, Weight};
+use evmachine::{Metric, Parameter, Params, TailModel, TailSize};
 use rand::RngExt;
 use rand::rngs::StdRng;
 
@@ -59,6 +59,19 @@ fn counts(name: &str) -> Vec<usize> {
     tried(name).into_iter().map(|count| count as usize).collect()
 }
 
+/// All combinations of the weights to try, and those that a fit chooses itself.
+fn weights() -> Vec<Weights> {
+    let mut all = vec![Weights::AUTO];
+    for logits in tried("logit_weight") {
+        for probe in tried("probe_weight") {
+            all.extend(
+                tried("forest_weight").into_iter().map(|forest| Weights::fixed(logits, probe, forest)),
+            );
+        }
+    }
+    all
+}
+
 impl Space {
     /// What the paper searches: tail size and k, at its cover threshold.
     pub fn paper() -> Self {
@@ -98,12 +111,7 @@ impl Space {
             cover_threshold: vec![1.0],
             contrast: tried("contrast"),
             background: tried("background"),
-            weights: std::iter::once(Weights::AUTO)
-                .chain(tried("logit_weight").into_iter().flat_map(|a| {
-                    let weights = move |b| Weights { logits: Weight::Fixed(a), probe: Weight::Fixed(b) };
-                    tried("probe_weight").into_iter().map(weights)
-                }))
-                .collect(),
+            weights: weights(),
             metric: Vec::new(),
             standardize: vec![false, true],
         }

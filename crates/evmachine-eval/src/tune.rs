@@ -6,8 +6,8 @@
 //! of the winner alone.
 //!
 //! Folds mislead where classes are few: each leaves a third of them out, and three numbers have a large error. So what the
-//! search found is taken only where it leads the best preset by more than `(1 + 10 / classes)` standard errors of that lead
-//! over the folds, or where a rival leads that preset; otherwise the preset is.
+//! search found is taken only if it leads the best preset by more than `(1 + 10 / classes)` standard errors of that lead
+//! over the folds; otherwise the preset is.
 
 use std::ops::ControlFlow;
 
@@ -257,23 +257,18 @@ pub fn tune(
     let options = &TuneOptions { base, space: space.for_metric(&metric), ..options.clone() };
     arena.options = options;
     let trials = search(&mut arena, &mut course, progress)?;
+    let preset = if paper.leads(&robust, classes) { &paper } else { &robust };
     // The presets know no budget.
-    let presets = [&robust, &paper].into_iter().filter(|_| options.base.max_extreme_vectors.is_none());
-    let preset = presets.max_by(|a, b| a.mean.total_cmp(&b.mean));
+    let preset = options.base.max_extreme_vectors.is_none().then_some(preset);
     let mut ranked: Vec<&Trial> = trials.iter().collect();
     ranked.sort_by(|a, b| b.mean.total_cmp(&a.mean));
     let found = ranked.first().copied().ok_or(TuneError::EmptySpace)?;
-    // A preset that a rival leads is no ground to stand on.
-    let rival = rivals.iter().map(|rival| rival.mean).fold(f64::NEG_INFINITY, f64::max);
-    let trusted = |trial: &Trial, preset: &Trial| {
-        trial.leads(preset, classes) || (rival > preset.mean && trial.mean > preset.mean)
-    };
     let best = match preset {
-        Some(preset) if !trusted(found, preset) => preset,
+        Some(preset) if !found.leads(preset, classes) => preset,
         _ => found,
     };
     if let Some(preset) = preset {
-        ranked.retain(|trial| trusted(trial, preset));
+        ranked.retain(|trial| trial.leads(preset, classes));
         ranked.insert(if std::ptr::eq(best, preset) { 0 } else { ranked.len().min(1) }, preset);
     }
     let wanted = options.shrink || options.max_size.is_some();

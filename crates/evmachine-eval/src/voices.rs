@@ -1,7 +1,7 @@
 //! What the witnesses of a fold say of its queries: the supports in feature space that a trial gives, beside the logits of a
-//! probe and a machine over them, which all trials share.
+//! probe, a machine over them, and a forest, which all trials share.
 
-use evmachine::tuning::weigh;
+use evmachine::tuning::{ForestWitness, Weights as Numbers, weigh};
 use evmachine::{Evm, Features, Labels, Params, Probe, Run, Weight};
 use rayon::prelude::*;
 
@@ -12,24 +12,41 @@ use crate::tune::TuneError;
 /// The machine over logits needs three classes: of two, logits have but two directions.
 const LEAST_LOGITS: usize = 3;
 
-/// Weights of the two witnesses beside the features.
+/// Weights of the witnesses beside the features.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Weights {
     /// Of the machine over logits.
     pub logits: Weight,
     /// Of the probe.
     pub probe: Weight,
+    /// Of the forest.
+    pub forest: Weight,
 }
 
 impl Weights {
     /// The features alone.
-    pub const NONE: Self = Self { logits: Weight::Fixed(0.0), probe: Weight::Fixed(0.0) };
-    /// Both as held-out rows bear them out.
-    pub const AUTO: Self = Self { logits: Weight::Auto, probe: Weight::Auto };
+    pub const NONE: Self = Self::fixed(0.0, 0.0, 0.0);
+    /// All as a fit would choose them.
+    pub const AUTO: Self = Self { logits: Weight::Auto, probe: Weight::Auto, forest: Weight::Auto };
+
+    /// Given numbers.
+    pub const fn fixed(logits: f64, probe: f64, forest: f64) -> Self {
+        Self { logits: Weight::Fixed(logits), probe: Weight::Fixed(probe), forest: Weight::Fixed(forest) }
+    }
 
     /// Those of the parameters.
     pub fn of(params: &Params) -> Self {
-        Self { logits: params.logit_weight, probe: params.probe_weight }
+        Self { logits: params.logit_weight, probe: params.probe_weight, forest: params.forest_weight }
+    }
+
+    /// The parameters with these.
+    pub(crate) fn into_params(self, params: &Params) -> Params {
+        Params {
+            logit_weight: self.logits,
+            probe_weight: self.probe,
+            forest_weight: self.forest,
+            ..params.clone()
+        }
     }
 }
 
@@ -39,13 +56,16 @@ struct Voice {
     values: Vec<f64>,
 }
 
-/// The probe of a fold, and what it and the machine over its logits say.
+/// The probe of a fold, and what it, the machine over its logits and the forest say.
 pub(crate) struct Voices {
     pub(crate) probe: Probe,
+    /// The weights that a fit to the fold would choose.
+    auto: Numbers,
     weights: Vec<f64>,
     intercepts: Vec<f64>,
     logits: Option<Voice>,
     linear: Voice,
+    forest: Option<Voice>,
 }
 
 /// Best class, its score, the second's and the median's.
@@ -117,7 +137,14 @@ impl Voices {
             Some(Voice::new(supports.concat(), classes, known))
         };
         let (weights, intercepts) = (probe.weights(), probe.intercepts());
-        Ok(Self { probe, weights, intercepts, logits, linear })
+        let auto = weigh(&run, params, features, labels)?;
+        let forest = if is_heard(features) {
+            let forest = ForestWitness::fit(&run, &params.metric, features, labels)?;
+            Some(Voice::new(forest.ask(&params.metric, queries)?, classes, known))
+        } else {
+            None
+        };
+        Ok(Self { probe, auto, weights, intercepts, logits, linear, forest })
     }
 
     /// For the rivals.
@@ -136,25 +163,27 @@ impl Voices {
     ) -> Votes {
         let classes = self.probe.classes();
         let features = Voice::new(supports.to_vec(), classes, known);
-        let truths: Vec<u32> = truth[..known]
-            .iter()
-            .map(|class| class.expect("the first queries are of known classes") as u32)
-            .collect();
-        let numbers: Vec<(f64, f64)> =
-            weights.iter().map(|weights| self.numbers(&features, &truths, *weights)).collect();
+        let numbers: Vec<Numbers> = weights.iter().map(|weights| self.numbers(*weights)).collect();
         let none = vec![0.0; classes];
         let queries = (0..truth.len()).into_par_iter().map_init(Vec::new, |scratch, query| {
             let own = query * classes..(query + 1) * classes;
             let (g, z) = (&features.values[own.clone()], &self.linear.values[own.clone()]);
             let l = self.logits.as_ref().map_or(&none[..], |voice| &voice.values[own.clone()]);
-            let at = |&(a, b): &(f64, f64)| {
+            let t = self.forest.as_ref().map_or(&none[..], |voice| &voice.values[own.clone()]);
+            let at = |weights: &Numbers| {
                 scratch.clear();
-                if (a, b) == (0.0, 0.0) {
+                if *weights == Numbers::default() {
                     // As the model has it, infinities included.
                     scratch.extend_from_slice(&supports[own.clone()]);
                 } else {
-                    let total = 1.0 + a + b;
-                    scratch.extend(g.iter().zip(l).zip(z).map(|((g, l), z)| (g + a * l + b * z) / total));
+                    let said = |class: usize| {
+                        let sum = g[class]
+                            + weights.logits * l[class]
+                            + weights.probe * z[class]
+                            + weights.forest * t[class];
+                        sum / weights.total()
+                    };
+                    scratch.extend((0..classes).map(said));
                 }
                 vote(scratch)
             };
@@ -163,15 +192,23 @@ impl Voices {
         Votes { queries: queries.collect(), truth: truth.to_vec() }
     }
 
-    /// Weights as numbers: those that are not fixed make the known queries most likely of their own classes.
-    fn numbers<'a>(&'a self, features: &'a Voice, truth: &[u32], weights: Weights) -> (f64, f64) {
-        let classes = self.probe.classes();
-        let head = |voice: &'a Voice| &voice.values[..truth.len() * classes];
-        let others =
-            [(weights.logits, self.logits.as_ref().map(head)), (weights.probe, Some(head(&self.linear)))];
-        let found = weigh(head(features), &others, classes, truth);
-        (found[0], found[1])
+    /// Weights as numbers; a witness that is not there counts nothing.
+    fn numbers(&self, weights: Weights) -> Numbers {
+        let found = Numbers::of(&weights.into_params(&Params::default()), self.auto);
+        Numbers {
+            logits: if self.logits.is_some() { found.logits } else { 0.0 },
+            forest: if self.forest.is_some() { found.forest } else { 0.0 },
+            ..found
+        }
     }
+}
+
+/// Rows x the square root of their columns above which no forest is tried unless a fit chooses it itself: it would grow from a part of
+/// the rows alone.
+const MOST_WORK: f64 = 200_000.0;
+
+fn is_heard(features: &Features<'_>) -> bool {
+    features.rows() as f64 * (features.columns() as f64).sqrt() <= MOST_WORK
 }
 
 impl Voice {

@@ -41,6 +41,7 @@
 mod builder;
 mod decision;
 mod distance;
+mod forest;
 mod ignored;
 mod message;
 mod reach;

@@ -7,6 +7,9 @@ use crate::wire::Message;
 /// IR version 8 goes with opset 17.
 const IR_VERSION: u64 = 8;
 const OPSET: u64 = 17;
+/// The operators of trees, and the first version of them that takes numbers of 64 bits.
+const TREES: &str = "ai.onnx.ml";
+const TREES_OPSET: u64 = 3;
 
 /// Element types, by their numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,14 +77,20 @@ impl Tensor {
 pub(crate) enum Attribute {
     Integer(&'static str, u64),
     Integers(&'static str, Vec<u64>),
+    Text(&'static str, &'static str),
+    Texts(&'static str, Vec<&'static str>),
+    Tensor(&'static str, Tensor),
     Graph(&'static str, Graph),
 }
 
 impl Attribute {
     fn encode(&self) -> Message {
         const INTEGER: u64 = 2;
+        const TEXT: u64 = 3;
+        const TENSOR: u64 = 4;
         const GRAPH: u64 = 5;
         const INTEGERS: u64 = 7;
+        const TEXTS: u64 = 8;
         let mut message = Message::default();
         let kind = match self {
             Attribute::Integer(name, value) => {
@@ -95,6 +104,21 @@ impl Attribute {
                     message.integer(8, value);
                 }
                 INTEGERS
+            }
+            Attribute::Text(name, value) => {
+                message.text(1, name);
+                message.text(4, value);
+                TEXT
+            }
+            Attribute::Texts(name, values) => {
+                message.text(1, name);
+                values.iter().for_each(|value| message.text(9, value));
+                TEXTS
+            }
+            Attribute::Tensor(name, tensor) => {
+                message.text(1, name);
+                message.message(5, &tensor.encode());
+                TENSOR
             }
             Attribute::Graph(name, graph) => {
                 message.text(1, name);
@@ -127,12 +151,19 @@ impl Node {
         }
     }
 
+    fn is_of_trees(&self) -> bool {
+        self.operator.starts_with("TreeEnsemble")
+    }
+
     fn encode(&self) -> Message {
         let mut message = Message::default();
         self.inputs.iter().for_each(|name| message.text(1, name));
         self.outputs.iter().for_each(|name| message.text(2, name));
         message.text(4, self.operator);
         self.attributes.iter().for_each(|attribute| message.message(5, &attribute.encode()));
+        if self.is_of_trees() {
+            message.text(7, TREES);
+        }
         message
     }
 }
@@ -213,6 +244,12 @@ impl Model {
         message.text(3, self.version);
         message.message(7, &self.graph.encode());
         message.message(8, &opset);
+        if self.graph.nodes.iter().any(Node::is_of_trees) {
+            let mut opset = Message::default();
+            opset.text(1, TREES);
+            opset.integer(2, TREES_OPSET);
+            message.message(8, &opset);
+        }
         for (key, value) in &self.metadata {
             let mut entry = Message::default();
             entry.text(1, key);

@@ -4,6 +4,7 @@ use evmachine::Evm;
 
 use crate::ExportError;
 use crate::builder::{Builder, Name};
+use crate::forest;
 use crate::score::{self, Scores};
 use crate::space;
 
@@ -28,9 +29,15 @@ pub(crate) fn heard(
         let part = bounded(builder, &found.support, witnesses.logit, witnesses.logit_cap);
         support = builder.apply("Add", &[&support, &part]);
     }
-    if witnesses.linear > 0.0 {
-        let logits = space::logits(builder, witnesses.probe, &rows);
+    if let Some(probe) = witnesses.probe.filter(|_| witnesses.linear > 0.0) {
+        let logits = space::logits(builder, probe, &rows);
         let part = bounded(builder, &logits, witnesses.linear, witnesses.probe_cap);
+        support = builder.apply("Add", &[&support, &part]);
+    }
+    if let Some(forest) = witnesses.forest.as_ref().filter(|_| witnesses.trees > 0.0) {
+        let said = forest::said(builder, forest, &rows);
+        let factor = builder.number(witnesses.trees);
+        let part = builder.apply("Mul", &[&said, &factor]);
         support = builder.apply("Add", &[&support, &part]);
     }
     let ln_probability = score::ln_psi(builder, evm.params().tail_model, &support);

@@ -153,10 +153,13 @@ fn beyond_the_reach_supports_fall() {
 #[test]
 fn witnesses_that_count_are_heard() {
     for metric in [Metric::Euclidean, Metric::Cosine, Metric::Manhattan] {
-        for (logit_weight, probe_weight) in [(1.0, 1.0), (1.0, 0.0), (0.0, 1.0)] {
+        for (logit_weight, probe_weight, forest_weight) in
+            [(1.0, 1.0, 0.0), (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 2.0), (1.0, 1.0, 1.0)]
+        {
             let evm = fit_many(&Params {
                 logit_weight: Weight::Fixed(logit_weight),
                 probe_weight: Weight::Fixed(probe_weight),
+                forest_weight: Weight::Fixed(forest_weight),
                 ..Params::robust_for(metric.clone())
             });
             let witnesses = evm.witnesses().unwrap();
@@ -168,7 +171,7 @@ fn witnesses_that_count_are_heard() {
                 vectors.push(i64::try_from(machine.extreme_vector_count()).unwrap());
             }
             if probe_weight > 0.0 {
-                probes.push(witnesses.probe.weights());
+                probes.push(witnesses.probe.unwrap().weights());
                 caps.push(vec![witnesses.probe_cap]);
             }
             assert_eq!(
@@ -181,6 +184,8 @@ fn witnesses_that_count_are_heard() {
                 assert!(caps.iter().all(|cap| numbers.contains(cap)));
                 let stored = graph.initializer.iter().filter(|tensor| tensor.name().starts_with("vectors"));
                 assert_eq!(stored.map(|tensor| tensor.dims()[0]).collect::<Vec<_>>(), vectors);
+                let trees = graph.node.iter().filter(|node| node.op_type == "TreeEnsembleRegressor");
+                assert_eq!(trees.count(), usize::from(forest_weight > 0.0));
             });
         }
     }

@@ -120,6 +120,7 @@ pub use error::{
     CalibrateError, EditError, FeatureError, FitError, ForgetError, LabelError, ParamsError, ReduceError,
     RunError,
 };
+pub use evmachine_forest::ForestArrays;
 pub use heldout::calibration::{CalibrationInfo, PValueSteps};
 pub use heldout::prior::Prior;
 pub use input::class_name::{self, ClassNameError};
@@ -148,7 +149,7 @@ pub use params::{
     Weight,
 };
 pub use pool::{Grouping, Membership, PoolError, SampleId, Strategy, Suggestion, UnknownPool};
-pub use witness::Testimony;
+pub use witness::mixture::Testimony;
 pub use witness::probe::Probe;
 
 #[cfg(feature = "unstable")]

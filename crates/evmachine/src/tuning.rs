@@ -29,6 +29,9 @@
 //! [`Run::tile`](crate::Run::tile) is there for benchmarks.
 
 pub(crate) mod derive;
+pub use crate::learn::training::weighing::weigh;
 pub use crate::machine::table::DistanceTable;
 pub use crate::tuning::derive::{DeriveError, TailFits, derive};
-pub use crate::witness::stacking::{stack, weigh};
+pub use crate::witness::forest::ForestWitness;
+pub use crate::witness::mixture::Weights;
+pub use crate::witness::stacking::stack;

@@ -20,15 +20,20 @@ pub(crate) struct Task {
     pub(crate) metric: Metric,
 }
 
-/// The set that arguments name: nothing for Letter, `clinc FILE.npz`, `tiny FOLDER SEED`, or a file of classes for the seed.
+/// The set that arguments name: nothing for Letter, `clinc FILE.npz`, `split FILE.npz METRIC`, `tiny FOLDER SEED`, or a file of classes
+/// for the seed.
 pub(crate) fn named(arguments: &[String]) -> Result<Task, Box<dyn Error>> {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match arguments.as_slice() {
         [] => letter("ABCDEGHKLNPRTVX"),
         ["letter", known] => letter(known),
-        ["clinc", path] => clinc(Path::new(path)),
+        ["clinc", path] => split("CLINC150", Path::new(path), "X_oos_test", Metric::Cosine),
+        ["split", path, metric] => {
+            let metric = Metric::from_name(metric).ok_or("METRIC is euclidean, cosine or manhattan")?;
+            split(path, Path::new(path), "X_unknown", metric)
+        }
         ["tiny", folder, seed] => tiny(Path::new(folder), seed),
-        _ => Err("usage: [letter KNOWN | clinc FILE.npz | tiny FOLDER SEED]".into()),
+        _ => Err("usage: [letter KNOWN | clinc FILE.npz | split FILE.npz METRIC | tiny FOLDER SEED]".into()),
     }
 }
 
@@ -54,8 +59,8 @@ fn set((values, names): (Vec<f32>, Vec<String>), columns: usize) -> Result<Set, 
     Ok((Features::new(values, columns)?, Labels::new(names)?))
 }
 
-/// CLINC150 embeddings: `X_train`, `y_train`, `X_test`, `y_test`, and `X_oos_test`, which is out of scope.
-fn clinc(path: &Path) -> Result<Task, Box<dyn Error>> {
+/// A set that is divided already: `X_train`, `y_train`, `X_test`, `y_test`, and an array of rows that are of no class.
+fn split(name: &str, path: &Path, strangers: &str, metric: Metric) -> Result<Task, Box<dyn Error>> {
     let read = |features: &str, labels: Option<&str>| -> Result<(Vec<f32>, Vec<String>), Box<dyn Error>> {
         let options = ReadOptions {
             features: vec![ColumnRef::Name(features.to_owned())],
@@ -63,16 +68,17 @@ fn clinc(path: &Path) -> Result<Task, Box<dyn Error>> {
             ..ReadOptions::default()
         };
         let data = evmachine_data::read_all(path, &options)?.data;
-        let names = data.labels.unwrap_or_else(|| vec!["out of scope".to_owned(); data.rows]);
+        let names = data.labels.unwrap_or_else(|| vec!["a stranger".to_owned(); data.rows]);
         Ok((data.features, names))
     };
     let train = read("X_train", Some("y_train"))?;
     let mut test = read("X_test", Some("y_test"))?;
-    let strangers = read("X_oos_test", None)?;
+    let strangers = read(strangers, None)?;
     test.0.extend(strangers.0);
     test.1.extend(strangers.1);
-    let (train, test) = (set(train, 384)?, set(test, 384)?);
-    Ok(Task { name: "CLINC150".to_owned(), train, test, metric: Metric::Cosine })
+    let columns = train.0.len() / train.1.len().max(1);
+    let (train, test) = (set(train, columns)?, set(test, columns)?);
+    Ok(Task { name: name.to_owned(), train, test, metric })
 }
 
 /// 200 classes of Tiny-ImageNet as EfficientNet-Lite0 features, bytes whose value is `(byte / 255)^2 * 6`: a folder with

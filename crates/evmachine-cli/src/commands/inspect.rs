@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use evmachine::{Evm, Params, StatusCounts};
+use evmachine::{Evm, Params, Shares, StatusCounts};
 use evmachine_console::console::{Console, print, print_json, table};
 use evmachine_console::failure::{Failure, Kind};
 use evmachine_plot::{Histograms, Panel, histograms};
@@ -80,10 +80,10 @@ fn thresholds(evm: &Evm) -> String {
 }
 
 fn shares(evm: &Evm) -> String {
-    let alone = (1.0, 0.0, 0.0);
-    let (features, logits, probe) =
-        evm.shares().map_or(alone, |shares| (shares.features, shares.logits, shares.probe));
-    format!("{features:.3} / {logits:.3} / {probe:.3}")
+    let alone = [1.0, 0.0, 0.0, 0.0];
+    let of = |shares: Shares| [shares.features, shares.logits, shares.probe, shares.forest];
+    let shares = evm.shares().map_or(alone, of);
+    shares.map(|share| format!("{share:.3}")).join(" / ")
 }
 
 fn print_tables(evm: &Evm) -> Result<(), Failure> {
@@ -107,7 +107,7 @@ fn print_tables(evm: &Evm) -> Result<(), Failure> {
         line("scale: smallest / median / largest", spread(vectors.iter().map(|psi| psi.scale).collect())),
         line("fits", statuses.to_string()),
         line("threshold: support 0 is at the score", thresholds(evm)),
-        line("features / logits / probe", shares(evm)),
+        line("features / logits / probe / forest", shares(evm)),
         line("tail memory", format!("{:?}", evm.tail_memory()).to_lowercase()),
     ];
     print(format!("{}\n", table(&["model", ""], rows)));

@@ -159,13 +159,13 @@ pub(crate) fn say_report(console: &Console, evm: &Evm, before: TailMemory, repor
         };
         console.warn(format!("{concern}{hint}"));
     }
-    if let Some(Shares { features, logits, probe, .. }) = report.shares {
+    if let Some(Shares { features, logits, probe, forest, .. }) = report.shares {
         console.say(format!(
-            "by {} held-out rows a decision is made of features {:.0} %, logits {:.0} %, linear probe {:.0} %",
-            report.held_out,
+            "a decision is made of features {:.0} %, logits {:.0} %, linear probe {:.0} %, forest {:.0} %",
             100.0 * features,
             100.0 * logits,
-            100.0 * probe
+            100.0 * probe,
+            100.0 * forest
         ));
     }
     warn_of_budget(console, evm);

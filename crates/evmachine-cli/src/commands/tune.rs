@@ -27,7 +27,7 @@ enum SpaceName {
     /// Tail size and k, as in the paper.
     Paper,
     /// Metric (unless given) and standardising, whitening, smoothing, tail model, tail size, multiplier, pooling, k, contrast
-    /// and the weights of probe and logits; then the size of the model.
+    /// and the weights of probe, logits and forest; then the size of the model.
     Full,
 }
 
@@ -251,6 +251,7 @@ fn summary(tuned: &Tuned, top: usize) -> String {
         "contrast",
         "logits",
         "probe",
+        "forest",
         "ratio",
     ];
     let lines = best.iter().take(top).map(|trial| line(trial));
@@ -373,6 +374,7 @@ fn line(trial: &Trial) -> Vec<String> {
         params.contrast.to_string(),
         weight(params.logit_weight),
         weight(params.probe_weight),
+        weight(params.forest_weight),
         format!("{:.3}", trial.vector_ratio),
     ]
 }

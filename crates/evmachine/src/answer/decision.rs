@@ -209,7 +209,7 @@ impl Evm {
             let points = Points::prepare(&part, &self.machine.params.metric)
                 .map_err(|error| error.map_row(|row| first + row))?;
             let all: Vec<usize> = (0..rows.len()).collect();
-            let additions = witnesses.additions(run, &points, &all, None)?;
+            let additions = witnesses.additions(run, &points, &all, None, classes)?;
             let found = self.machine.feature_scores(run, (&part, &near), |row, scores| {
                 let additions = &additions[row * classes..(row + 1) * classes];
                 each(first + row, &self.mixed(scores, additions))

@@ -8,7 +8,7 @@ use crate::error::RunError;
 use crate::machine::ignored::IgnoredNearby;
 use crate::machine::score::ClassScore;
 use crate::model::Evm;
-use crate::witness::Testimony;
+use crate::witness::mixture::Testimony;
 use evmachine_engine::distance::Tile;
 use evmachine_engine::features::Features;
 use evmachine_engine::points::Points;
@@ -123,7 +123,7 @@ impl Evm {
         let Some(witnesses) = &self.witnesses else { return Ok(None) };
         let points = Points::prepare(queries, &self.machine.params.metric)?;
         let rows: Vec<usize> = (0..points.len()).collect();
-        witnesses.parts(run, &points, &rows, None).map(Some)
+        witnesses.parts(run, &points, &rows, None, self.machine.classes.len()).map(Some)
     }
 }
 
@@ -169,7 +169,7 @@ impl Findings<'_> {
         let score = self.scores[class];
         let witnesses = self.testimony.map(|parts| {
             let part = parts[class];
-            Testimony { features: score.support - part.logits - part.probe, ..part }
+            Testimony { features: score.support - part.logits - part.probe - part.forest, ..part }
         });
         ClassEvidence {
             class,

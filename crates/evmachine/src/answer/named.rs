@@ -9,7 +9,7 @@ use crate::heldout::prior::Prior;
 use crate::json::finite;
 use crate::model::Evm;
 use crate::model::origin::RowOrigin;
-use crate::witness::Testimony;
+use crate::witness::mixture::Testimony;
 use evmachine_engine::features::Features;
 use evmachine_engine::run::Run;
 

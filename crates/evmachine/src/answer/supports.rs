@@ -55,7 +55,8 @@ impl Evm {
             Some(witnesses) => {
                 let points = Points::prepare(part, &self.machine.params.metric)?;
                 let rows: Vec<usize> = (0..points.len()).collect();
-                witnesses.additions(run, &points, &rows, Some(&without[first..first + rows.len()]))
+                let without = &without[first..first + rows.len()];
+                witnesses.additions(run, &points, &rows, Some(without), classes)
             }
             None => Ok(vec![0.0; part.rows() * classes]),
         };

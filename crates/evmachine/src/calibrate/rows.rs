@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::error::LabelError;
 use crate::error::{CalibrateError, RunError};
 use crate::heldout::calibration::{Calibration, CalibrationInfo, LeftOut, Scored};
-use crate::heldout::sample::{NOT_LEARNED, NewRow, Role, Sample};
+use crate::heldout::sample::{NOT_LEARNED, NewRow, Rehearsal, Role, Sample};
 use crate::input::holdout;
 use crate::input::labels::Labels;
 use crate::json::finite;
@@ -61,7 +61,7 @@ impl Evm {
         let mut model = self.clone();
         let mut sample =
             self.held.sample.as_deref().cloned().unwrap_or_else(|| Sample::empty(self.machine.dimensions));
-        sample.calibrate_on(&features, &truth, self.machine.classes.len(), self.witnesses.is_some());
+        sample.calibrate_on(&features, &truth, self.machine.classes.len(), self.rehearsal());
         sample.weight = self.machine.points_held() as f64 / rows.len() as f64;
         let weights = vec![sample.weight; rows.len()];
         model.held.sample = Some(Arc::new(sample));
@@ -248,7 +248,7 @@ pub(crate) fn sharpness(supports: &[f64], classes: usize, truth: &[u32]) -> f64 
 
 impl Sample {
     /// Has the given rows calibrate instead of those that did.
-    fn calibrate_on(&mut self, features: &Features<'_>, truth: &[u32], classes: usize, probe: bool) {
+    fn calibrate_on(&mut self, features: &Features<'_>, truth: &[u32], classes: usize, rehearsal: Rehearsal) {
         let old = self.take_rows();
         let rows = (0..old.len()).filter(|&row| old.roles[row] != Role::Fresh).map(|row| {
             let role = match old.roles[row] {
@@ -258,9 +258,9 @@ impl Sample {
             };
             NewRow { role, optimism: 0.0, ..old.new_row(row) }
         });
-        self.extend(rows, |row| old.row(row), probe, classes);
+        self.extend(rows, |row| old.row(row), rehearsal, classes);
         let fresh = truth.iter().enumerate();
         let fresh = fresh.map(|(index, &class)| NewRow::new(index, class, NOT_LEARNED, Role::Fresh));
-        self.extend(fresh, |row| features.row(row), probe, classes);
+        self.extend(fresh, |row| features.row(row), rehearsal, classes);
     }
 }

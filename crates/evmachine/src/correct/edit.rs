@@ -268,7 +268,7 @@ impl<'a> Editor<'a> {
         let name = std::mem::replace(&mut self.model.machine.classes[at].name, to.to_owned());
         self.rename_aside(&name, to);
         if let Some(witnesses) = &mut self.model.witnesses
-            && let Some(logits) = &mut Arc::make_mut(witnesses).logits
+            && let Some(logits) = &mut Arc::make_mut(witnesses).voices.logits
         {
             to.clone_into(&mut logits.machine.classes[at].name);
         }

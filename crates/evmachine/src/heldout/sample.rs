@@ -3,8 +3,28 @@
 use evmachine_engine::features::Features;
 use evmachine_engine::math::spread;
 
-/// Learned rows of each class that are kept where a probe has to be fitted again.
-const REHEARSED: usize = 50;
+/// For what learned rows are kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Rehearsal {
+    /// No witness learns again.
+    Nothing,
+    /// A probe is fitted again.
+    Probe,
+    /// A forest is grown again, which needs more of them.
+    Forest,
+}
+
+impl Rehearsal {
+    /// Rows of each class that are kept, at most.
+    fn rows(self) -> usize {
+        match self {
+            Rehearsal::Nothing => 0,
+            Rehearsal::Probe => 50,
+            Rehearsal::Forest => 1_000,
+        }
+    }
+}
+
 /// Values of learned rows that are kept, at most.
 const MOST_VALUES: usize = 1 << 24;
 /// The source of a row that is no training row.
@@ -84,17 +104,17 @@ impl Sample {
         self.classes.len()
     }
 
-    /// Adds rows: all that calibrate, and of those to rehearse as many as a model with a probe needs of each class, those that
+    /// Adds rows: all that calibrate, and of those to rehearse as many as the witnesses of the model need of each class, those that
     /// are there longest first, then by a hash of their number. `values` gives the values of a row that is kept.
     pub(crate) fn extend<'a>(
         &mut self,
         rows: impl Iterator<Item = NewRow>,
         values: impl Fn(usize) -> &'a [f32],
-        probe: bool,
+        rehearsal: Rehearsal,
         classes: usize,
     ) {
         let room = (MOST_VALUES / self.columns.max(1) / classes.max(1)).max(2);
-        let most = if probe { REHEARSED.min(room) } else { 0 };
+        let most = rehearsal.rows().min(room);
         let mut new: Vec<Vec<NewRow>> = vec![Vec::new(); classes];
         for row in rows {
             new[row.class as usize].push(row);
@@ -202,19 +222,19 @@ mod tests {
         };
         let value = |index: usize| &numbers[index..=index];
         let both = rows(0, 0, Role::Held).chain(rows(1, 1000, Role::Rehearsed));
-        sample.extend(both, value, true, 2);
+        sample.extend(both, value, Rehearsal::Probe, 2);
         assert_eq!(sample.len(), 650);
         assert!(sample.sources.iter().zip(&sample.values).all(|(source, value)| *source as f32 == *value));
         let before = sample.sources.clone();
-        sample.extend(rows(1, 5000, Role::Rehearsed), value, true, 2);
+        sample.extend(rows(1, 5000, Role::Rehearsed), value, Rehearsal::Probe, 2);
         assert_eq!(sample.sources, before, "there is no room for more");
-        sample.extend(rows(2, 9000, Role::Folded), value, true, 3);
+        sample.extend(rows(2, 9000, Role::Folded), value, Rehearsal::Probe, 3);
         assert_eq!(sample.len(), 1250);
         assert_eq!(sample.positions(|role| role != Role::Rehearsed).len(), 1200);
         let fewer = sample.without(1);
         assert_eq!((fewer.len(), fewer.classes.last()), (1200, Some(&1)));
         assert_eq!(fewer.values.len(), 1200);
-        sample.extend(std::iter::empty(), value, false, 3);
+        sample.extend(std::iter::empty(), value, Rehearsal::Nothing, 3);
         assert_eq!(sample.len(), 1200, "without a probe nothing is rehearsed");
     }
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::error::ForgetError;
 use crate::model::Evm;
+use crate::witness::{Voices, Witnesses};
 use evmachine_engine::run::Run;
 
 /// # Make smaller
@@ -27,18 +28,34 @@ impl Evm {
         }
         let mut model = self.clone();
         model.machine.forget(run, position)?;
-        model.witnesses = match &self.witnesses {
-            Some(witnesses) if model.machine.classes.len() > 1 => {
-                Some(Arc::new(witnesses.without(run, position)?))
-            }
-            _ => None,
-        };
         if let Some(sample) = &self.held.sample {
             model.held.sample = Some(Arc::new(sample.without(position)));
         }
+        model.witnesses = match &self.witnesses {
+            Some(witnesses) if model.machine.classes.len() > 1 => {
+                let voices = model.voices_without(run, &witnesses.voices, position)?;
+                Some(Arc::new(Witnesses { voices, mixture: witnesses.mixture }))
+            }
+            _ => None,
+        };
         model.recalibrate(run)?;
         *self = model;
         Ok(())
+    }
+
+    /// The witnesses of another model without a class, which this one has lost: the forest is grown again, the others leave it out.
+    fn voices_without(&self, run: &Run<'_>, voices: &Voices, class: usize) -> Result<Voices, ForgetError> {
+        let mut logits = voices.logits.clone();
+        if let Some(logits) = &mut logits {
+            logits.machine.forget(run, class)?;
+        }
+        let mut forest = voices.forest.clone();
+        if forest.is_some()
+            && let Some(sample) = &self.held.sample
+        {
+            forest = Some(self.regrown(run, sample)?);
+        }
+        Ok(Voices { probe: voices.probe.as_ref().map(|probe| probe.without(class)), logits, forest })
     }
 
     /// The names of all classes.

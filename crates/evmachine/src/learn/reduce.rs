@@ -32,7 +32,7 @@ impl Evm {
         model.machine.reduce(run, cover)?;
         if let Some(witnesses) = &mut model.witnesses {
             let witnesses = Arc::make_mut(witnesses);
-            if let Some(logits) = &mut witnesses.logits {
+            if let Some(logits) = &mut witnesses.voices.logits {
                 logits.machine.reduce(run, cover)?;
             }
         }

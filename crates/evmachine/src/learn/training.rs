@@ -8,12 +8,13 @@
 mod apart;
 mod few;
 mod many;
+pub(crate) mod weighing;
 
 use std::sync::Arc;
 
 use crate::calibrate::promise::Basis;
 use crate::clock::Clock;
-use crate::error::FitError;
+use crate::error::{FitError, RunError};
 use crate::heldout::sample::{NewRow, Role, Sample};
 use crate::input::holdout::Division;
 use crate::input::labels::Labels;
@@ -22,8 +23,10 @@ use crate::machine::fit::{self, Lesson};
 use crate::machine::report::{Report, TuneAgain};
 use crate::model::Evm;
 use crate::params::{CheckedParams, Params, Weight};
+use crate::witness::forest::{ForestWitness, Grove};
+use crate::witness::mixture::Weights;
 use crate::witness::probe::{Classed, Probe};
-use crate::witness::{LogitMachine, Witnesses};
+use crate::witness::{LogitMachine, Voices, Witnesses};
 use evmachine_engine::features::Features;
 use evmachine_engine::metric::Metric;
 use evmachine_engine::points::Points;
@@ -61,7 +64,8 @@ pub(crate) fn fit(
         data.leave_classes_out(&mut model)?;
         Ok((model, report))
     })?;
-    report.probe_penalty = model.witnesses.as_ref().map(|witnesses| witnesses.probe.penalty());
+    let probe = model.witnesses.as_ref().and_then(|witnesses| witnesses.voices.probe.as_ref());
+    report.probe_penalty = probe.map(Probe::penalty);
     report.shares = model.shares();
     Ok((model, report))
 }
@@ -103,32 +107,46 @@ impl Data<'_> {
         Classed { points, classes: self.labels.ids(), class_count: self.class_count() }
     }
 
-    /// The machine over logits of some rows, and of others as negatives alone, if one is heard.
-    fn logit_machine(
+    /// The witnesses that have a weight, of some rows; others are negatives alone of the machine over logits. A probe begins where
+    /// `start` is, and has its penalty, unless another is given.
+    fn voices(
         &self,
         params: &Params,
-        probe: &Probe,
+        weights: Weights,
         points: &Points<'_>,
-        rows: (&[usize], &[usize]),
-    ) -> Result<Option<LogitMachine>, FitError> {
-        if params.logit_weight.is_zero() || self.class_count() < LEAST_LOGITS {
-            return Ok(None);
-        }
+        (rows, negatives): (&[usize], &[usize]),
+        (start, penalty): (Option<&Probe>, Option<f64>),
+    ) -> Result<Voices, FitError> {
         let run = &self.run.in_memory();
-        LogitMachine::fit(run, params, probe, points, self.labels, rows).map(Some)
+        let mut voices = Voices::default();
+        if weights.hear_logits() {
+            let data = self.classed(points);
+            let probe = Probe::refit(run, &params.metric, data, rows, start, penalty)?;
+            if weights.logits > 0.0 && self.class_count() >= LEAST_LOGITS {
+                let labels = self.labels;
+                let machine = LogitMachine::fit(run, params, &probe, points, labels, (rows, negatives))?;
+                voices.logits = Some(machine);
+            }
+            voices.probe = Some(probe);
+        }
+        if weights.forest > 0.0 {
+            let (classes, class_count) = (self.labels.ids(), self.class_count());
+            voices.forest = Some(ForestWitness::grow(run, &Grove { points, rows, classes, class_count })?);
+        }
+        Ok(voices)
     }
 
     /// Whether so many rows are enough to weigh witnesses on.
     fn can_weigh(&self, params: &Params, rows: usize) -> bool {
-        let is_auto = params.logit_weight == Weight::Auto || params.probe_weight == Weight::Auto;
+        let is_auto = params.witness_weights().contains(&Weight::Auto);
         self.is_heard && rows > 0 && (rows >= LEAST_HELD || !is_auto)
     }
 }
 
 impl Evm {
     /// Brings witnesses and threshold up to a model that has learned more rows, which `self` is: the machine over logits
-    /// learns them, the probe is fitted again on them and the sample, from where it was, and rows that were held out join those that
-    /// calibrate.
+    /// learns them, the probe is fitted again on them and the sample, from where it was, the forest is grown again, and rows that were
+    /// held out join those that calibrate.
     pub(crate) fn follow(
         &mut self,
         run: &Run<'_>,
@@ -148,18 +166,19 @@ impl Evm {
         };
         let held = division.calibrating.iter().map(|&index| row(index, Role::Held));
         let learned = division.learned.iter().map(|&index| row(index, Role::Rehearsed));
-        sample.extend(held.chain(learned), |index| features.row(index), self.witnesses.is_some(), classes);
+        sample.extend(held.chain(learned), |index| features.row(index), self.rehearsal(), classes);
         let sample = Arc::new(sample);
         self.held.sample = Some(sample.clone());
         if let Some(witnesses) = self.witnesses.clone() {
             let metric = self.machine.params.metric.clone();
             let points = Points::prepare(features, &metric)?;
-            let logits = match &witnesses.logits {
+            let logits = match &witnesses.voices.logits {
                 Some(logits) => Some(logits.updated(run, &points, labels, &division.learned, first)?),
                 None => None,
             };
-            let probe = self.probe_of(run, &metric, &sample, &witnesses.probe)?;
-            self.witnesses = Some(Arc::new(Witnesses { probe, logits, mixture: witnesses.mixture }));
+            let voices = Voices { logits, ..witnesses.voices.clone() };
+            let voices = self.rehearsed(run, &sample, voices)?;
+            self.witnesses = Some(Arc::new(Witnesses { voices, mixture: witnesses.mixture }));
             self.number_logits_alike();
         }
         let accuracy = self.recalibrate(run)?;
@@ -173,28 +192,61 @@ impl Evm {
     fn number_logits_alike(&mut self) {
         let points_seen = self.machine.points_seen;
         if let Some(witnesses) = &mut self.witnesses
-            && let Some(logits) = &mut Arc::make_mut(witnesses).logits
+            && let Some(logits) = &mut Arc::make_mut(witnesses).voices.logits
         {
             logits.machine.points_seen = points_seen;
         }
     }
 
-    /// The probe of the sample, each row standing for as many as its class has seen.
-    pub(crate) fn probe_of(
-        &self,
-        run: &Run<'_>,
-        metric: &Metric,
-        sample: &Sample,
-        old: &Probe,
-    ) -> Result<Probe, FitError> {
+    /// The witnesses with probe and forest learned again from the sample, the probe from where it was.
+    pub(crate) fn rehearsed(&self, run: &Run<'_>, sample: &Sample, old: Voices) -> Result<Voices, FitError> {
         // What calibrates was never learned, and stays so.
         let learned = sample.positions(Role::is_learned);
         let features = sample.features().select(&learned);
+        let metric = &self.machine.params.metric;
         let points = Points::prepare(&features, metric)?;
-        let class_of: Vec<u32> = learned.iter().map(|&row| sample.classes[row]).collect();
+        let classes: Vec<u32> = learned.iter().map(|&row| sample.classes[row]).collect();
+        let probe = match &old.probe {
+            Some(probe) => Some(self.probe_of(run, metric, (&points, &classes), probe)?),
+            None => None,
+        };
+        let forest = match &old.forest {
+            Some(_) => Some(self.grown(run, (&points, &classes))?),
+            None => None,
+        };
+        Ok(Voices { probe, forest, logits: old.logits })
+    }
+
+    /// The forest of the rows that the sample has learned.
+    pub(crate) fn regrown(&self, run: &Run<'_>, sample: &Sample) -> Result<ForestWitness, RunError> {
+        let learned = sample.positions(Role::is_learned);
+        let features = sample.features().select(&learned);
+        let points = Points::prepare(&features, &self.machine.params.metric)?;
+        let classes: Vec<u32> = learned.iter().map(|&row| sample.classes[row]).collect();
+        self.grown(run, (&points, &classes))
+    }
+
+    fn grown(
+        &self,
+        run: &Run<'_>,
+        (points, classes): (&Points<'_>, &[u32]),
+    ) -> Result<ForestWitness, RunError> {
+        let rows: Vec<usize> = (0..classes.len()).collect();
+        let class_count = self.machine.classes.len();
+        ForestWitness::grow(run, &Grove { points, rows: &rows, classes, class_count })
+    }
+
+    /// The probe of rows of the sample, each standing for as many as its class has seen.
+    fn probe_of(
+        &self,
+        run: &Run<'_>,
+        metric: &Metric,
+        (points, class_of): (&Points<'_>, &[u32]),
+        old: &Probe,
+    ) -> Result<Probe, FitError> {
         let classes = self.machine.classes.len();
         let mut counts = vec![0usize; classes];
-        for &class in &class_of {
+        for &class in class_of {
             counts[class as usize] += 1;
         }
         let weight = |&class: &u32| {
@@ -202,8 +254,8 @@ impl Evm {
             self.machine.classes[class].points_seen as f64 / counts[class] as f64
         };
         let weights: Vec<f64> = class_of.iter().map(weight).collect();
-        let rows: Vec<usize> = (0..learned.len()).collect();
-        let data = Classed { points: &points, classes: &class_of, class_count: classes };
+        let rows: Vec<usize> = (0..class_of.len()).collect();
+        let data = Classed { points, classes: class_of, class_count: classes };
         let start = (old.standard.clone(), old.penalty(), Some(old));
         Ok(Probe::weighted(run, metric, data, &rows, &weights, start)?)
     }

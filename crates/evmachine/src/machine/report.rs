@@ -20,6 +20,8 @@ pub struct Shares {
     pub logits: f64,
     /// The linear probe.
     pub probe: f64,
+    /// The forest.
+    pub forest: f64,
 }
 
 /// What a fit or an update did. A fit is an update of an empty model: all of its classes are new.
@@ -302,7 +304,7 @@ mod tests {
             rows: 3,
             new_classes: vec!["a".to_owned()],
             fits: fits.iter().collect(),
-            shares: Some(Shares { features: 0.5, logits: 0.25, probe: 0.25 }),
+            shares: Some(Shares { features: 0.5, logits: 0.25, probe: 0.25, forest: 0.0 }),
             tune_again: Some(TuneAgain::ClassesGrew { from: 2, to: 4 }),
             times: StageTimes { tails: Duration::from_millis(1_500), ..StageTimes::default() },
             ..plain()
@@ -310,7 +312,7 @@ mod tests {
         let times =
             r#"{"whitening":0.0,"smoothing":0.0,"tails":1.5,"refit":0.0,"cover":0.0,"calibration":0.0}"#;
         let expected = format!(
-            r#"{{"rows":3,"new_classes":["a"],"classes":2,"tail_sizes":[1,4],"clipped":[],"fits":{{"converged":2,"zero_tail":1}},"refitted":0,"added":2,"dropped":1,"extreme_vectors":5,"vector_ratio":0.5,"tail_memory":"max","alone":null,"held_out":0,"probe_penalty":null,"shares":{{"features":0.5,"logits":0.25,"probe":0.25}},"tune_again":{{"reason":"classes_grew","from":2,"to":4}},"plans":[],"recall":null,"times":{times}}}"#
+            r#"{{"rows":3,"new_classes":["a"],"classes":2,"tail_sizes":[1,4],"clipped":[],"fits":{{"converged":2,"zero_tail":1}},"refitted":0,"added":2,"dropped":1,"extreme_vectors":5,"vector_ratio":0.5,"tail_memory":"max","alone":null,"held_out":0,"probe_penalty":null,"shares":{{"features":0.5,"logits":0.25,"probe":0.25,"forest":0.0}},"tune_again":{{"reason":"classes_grew","from":2,"to":4}},"plans":[],"recall":null,"times":{times}}}"#
         );
         assert_eq!(serde_json::to_string(&report).unwrap(), expected);
         assert_eq!(report.concerns(&Params::default()), [Concern::FlatTails { flat: 1, rows: 3 }]);

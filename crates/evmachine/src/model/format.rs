@@ -4,6 +4,7 @@ mod beyond;
 pub(crate) mod error;
 #[cfg(feature = "files")]
 mod files;
+mod forest;
 mod kept;
 mod layout;
 mod metric_check;
@@ -33,9 +34,9 @@ use tensors::Tensors;
 use vectors::{fits_of, tails_of, vectors_of};
 
 /// The latest version that this library writes. It reads this one and all before it, and writes the first that holds
-/// what the model has: 5 with a threshold from rows that were not learned, or one given as a support; 4 with one class alone, ignored samples, rows set aside, named rows or fillings; 3 with standard columns,
+/// what the model has: 6 with a forest, or a weight of one; 5 with a threshold from rows that were not learned, or one given as a support; 4 with one class alone, ignored samples, rows set aside, named rows or fillings; 3 with standard columns,
 /// or witnesses; 2 with whitening; else 1.
-pub const FORMAT_VERSION: u32 = 5;
+pub const FORMAT_VERSION: u32 = 6;
 
 /// Counts of rows stay exact in every number that is made of them.
 const MOST_POINTS: u64 = 1 << 53;

@@ -199,7 +199,7 @@ impl Params {
             kind: Kind::Count,
             unit: "count",
             about: "How many nearest points that mean is taken over, the point itself included",
-            tried: &[5.0, 10.0, 20.0, 50.0],
+            tried: &[4.0, 10.0, 20.0, 50.0],
             ranges: one!(Range::AT_LEAST_ONE),
             number: |params| Some(("", params.smoothing_neighbors as f64)),
             ..PLAIN
@@ -291,7 +291,7 @@ impl Params {
             name: "logit_weight",
             kind: Kind::AutoOrNumber,
             unit: "weight",
-            about: "How much a machine over the logits of a linear probe counts: auto, as held-out rows tell, or a number; 0 leaves it out",
+            about: "How much a machine over the logits of a linear probe counts: auto, as classes left out in turn tell, or a number; 0 leaves it out",
             since: 3,
             tried: &[0.0, 0.5, 1.0, 2.0],
             ranges: one!(Range::closed(0.0, MOST_WEIGHT)),
@@ -304,9 +304,20 @@ impl Params {
             unit: "weight",
             about: "How much the logits of the probe themselves count: auto or a number; 0 leaves them out",
             since: 3,
-            tried: &[0.0, 1.0, 3.0, 8.0],
+            tried: &[0.0, 0.15, 1.0, 3.0, 8.0],
             ranges: one!(Range::closed(0.0, MOST_WEIGHT)),
             number: |params| fixed(params.probe_weight),
+            ..PLAIN
+        },
+        Parameter {
+            name: "forest_weight",
+            kind: Kind::AutoOrNumber,
+            unit: "weight",
+            about: "How much a forest of randomised trees counts, which serves tables: auto or a number; 0 leaves it out",
+            since: 6,
+            tried: &[0.0, 1.0, 2.0],
+            ranges: one!(Range::closed(0.0, MOST_WEIGHT)),
+            number: |params| fixed(params.forest_weight),
             ..PLAIN
         },
         Parameter {

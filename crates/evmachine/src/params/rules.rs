@@ -155,6 +155,7 @@ mod tests {
             ("contrast", Params { contrast: 0.5, tail_model: TailModel::Libmr, ..base() }),
             ("logit_weight", Params { logit_weight: Weight::Fixed(-1.0), ..base() }),
             ("probe_weight", Params { probe_weight: Weight::Fixed(f64::NAN), ..base() }),
+            ("forest_weight", Params { forest_weight: Weight::Fixed(21.0), ..base() }),
             ("rejection_threshold", Params { rejection_threshold: Rejection::Probability(2.0), ..base() }),
             ("rejection_threshold", Params { rejection_threshold: Rejection::FalseKnown(-0.1), ..base() }),
             ("rejection_threshold", Params { rejection_threshold: Rejection::Support(f64::NAN), ..base() }),

@@ -1,12 +1,10 @@
-//! How much each witness counts: the weights under which held-out rows are most likely of their own class.
+//! The weights under which held-out rows are most likely of their own class.
 //!
 //! With scores `s_kc` of witness k for class c, weights `w_k >= 0` maximise the mean of `ln softmax(sum_k w_k s_k)_y`, less
 //! `0.01 / (2 rows) sum_k w_k^2`, which keeps them finite where every row is right. Convex, solved by Newton's method
 //! over the weights that are not held at 0. The sum of the weights is the inverse of the temperature of calibration.
 
 use rayon::prelude::*;
-
-use crate::params::{MOST_WEIGHT, Weight};
 
 /// Rows that a thread sums at once.
 const BLOCK: usize = 256;
@@ -70,45 +68,6 @@ pub fn stack(witnesses: &[Scores<'_>], classes: usize, truth: &[u32]) -> (Vec<f6
         (here, plain) = found;
     }
     (weights, plain)
-}
-
-/// The weights of `others` beside that of the features, which is 1: fixed ones as they are, the rest by stacking. All scores
-/// are rows x classes, on one scale. A witness that would count for less than a fiftieth is left out, and none counts for
-/// more than 20 times the features, which alone know how far a query is from all data.
-///
-/// # Panics
-///
-/// If the scores of a witness are not rows x classes.
-pub fn weigh(
-    features: &[f64],
-    others: &[(Weight, Option<&[f64]>)],
-    classes: usize,
-    truth: &[u32],
-) -> Vec<f64> {
-    const LEAST_SHARE: f64 = 0.02;
-    // Witnesses of fixed weight go with the features, the others are weighed against them.
-    let mut base = features.to_vec();
-    for (weight, scores) in others {
-        if let (Weight::Fixed(weight), Some(scores)) = (weight, scores) {
-            base.iter_mut().zip(*scores).for_each(|(base, score)| *base += weight * score);
-        }
-    }
-    let free = |(weight, scores): &(Weight, Option<&[f64]>)| *weight == Weight::Auto && scores.is_some();
-    let mut all = vec![base.as_slice()];
-    all.extend(others.iter().filter(|other| free(other)).filter_map(|(_, scores)| *scores));
-    let stacked = if all.len() > 1 { stack(&all, classes, truth).0 } else { vec![1.0] };
-    let total: f64 = stacked.iter().sum();
-    let own = stacked[0].max(total / (1.0 + MOST_WEIGHT)).max(f64::MIN_POSITIVE);
-    let mut found = stacked[1..].iter();
-    let weight = |other: &(Weight, Option<&[f64]>)| match *other {
-        (Weight::Fixed(weight), Some(_)) => weight,
-        (Weight::Auto, Some(_)) => {
-            let value = *found.next().expect("every free witness was stacked");
-            if value < LEAST_SHARE * total { 0.0 } else { (value / own).min(MOST_WEIGHT) }
-        }
-        (_, None) => 0.0,
-    };
-    others.iter().map(weight).collect()
 }
 
 struct Derivatives {

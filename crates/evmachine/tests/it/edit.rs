@@ -233,7 +233,10 @@ fn a_model_with_witnesses_and_a_threshold_follows_every_edit() {
         .collect();
     let features = Features::new(values, 3).unwrap();
     let labels = Labels::new((0..400).map(|row| ["a", "b", "c", "d"][row % 4])).unwrap();
-    let (evm, _) = Evm::fit(&Params::robust(), &features, &labels).unwrap();
+    let heard = Weight::Fixed(1.0);
+    let params =
+        Params { logit_weight: heard, probe_weight: heard, forest_weight: heard, ..Params::robust() };
+    let (evm, _) = Evm::fit(&params, &features, &labels).unwrap();
     assert!(evm.shares().is_some() && evm.calibration().is_some());
     let row = |class: usize| evm.extreme_vectors().find(|vector| vector.class == class).unwrap().source;
     let rows: Vec<u64> =
@@ -254,8 +257,9 @@ fn a_model_with_witnesses_and_a_threshold_follows_every_edit() {
         assert!(loaded == edited, "{edit:?}");
         let names: Vec<&str> = edited.classes().map(|class| class.name).collect();
         let witnesses = edited.witnesses().unwrap();
-        assert_eq!(witnesses.probe.classes(), names.len(), "{edit:?}");
+        assert_eq!(witnesses.probe.unwrap().classes(), names.len(), "{edit:?}");
         let (_, machine) = witnesses.logits.unwrap();
+        assert_eq!(witnesses.forest.unwrap().classes, names.len(), "{edit:?}");
         assert_eq!(machine.classes().map(|class| class.name).collect::<Vec<_>>(), names, "{edit:?}");
         let known = edited.decide(&features).unwrap().iter().filter(|known| known.class().is_some()).count();
         assert!(known > 300, "{known} of 400 are known after {edit:?}, {report:?}");

@@ -166,7 +166,7 @@ fn inconsistent_files_say_what_contradicts_what() {
     };
     assert_eq!(
         replaced(r#"\"format_version\":1"#, r#"\"format_version\":9"#),
-        "model format 9, but this version reads up to 5; update evmachine"
+        "model format 9, but this version reads up to 6; update evmachine"
     );
     assert_eq!(
         replaced(r#""shape":[8,1]"#, r#""shape":[4,2]"#),
@@ -399,6 +399,7 @@ fn every_version_is_written_with_the_names_it_had() {
     assert_eq!(set(Params { background: 0.3, ..paper() }), Some(3));
     assert_eq!(set(Params { cover_risk: 0.5, ..paper() }), Some(5));
     assert_eq!(set(Params { search: Search::Approximate(0.9), ..paper() }), Some(5));
+    assert_eq!(set(Params { forest_weight: Weight::Fixed(1.0), ..paper() }), Some(6));
 }
 
 #[test]

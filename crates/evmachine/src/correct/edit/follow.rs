@@ -8,7 +8,7 @@ use super::{Edit, Editor};
 use crate::error::EditError;
 use crate::heldout::sample::{NewRow, Role};
 use crate::model::Evm;
-use crate::witness::{LogitMachine, Witnesses};
+use crate::witness::{LogitMachine, Voices, Witnesses};
 use evmachine_engine::features::Features;
 use evmachine_engine::points::Points;
 use evmachine_engine::run::Run;
@@ -99,7 +99,7 @@ impl Editor<'_> {
             let new = raw.iter().enumerate();
             let new =
                 new.map(|(index, (class, source, _))| NewRow::new(index, *class, *source, Role::Rehearsed));
-            sample.extend(new, |index| &raw[index].2, true, classes);
+            sample.extend(new, |index| &raw[index].2, self.model.rehearsal(), classes);
         }
         self.model.held.sample = Some(Arc::new(sample));
     }
@@ -119,23 +119,22 @@ impl Editor<'_> {
         rows: &[u64],
         class: Option<&str>,
     ) -> Result<(), EditError> {
-        let logits = match &witnesses.logits {
+        let logits = match &witnesses.voices.logits {
             Some(logits) => Some(self.follow_logits(logits, rows, class)?),
             None => None,
         };
-        let mut probe = witnesses.probe.clone();
+        let mut voices = Voices { logits, ..witnesses.voices.clone() };
         for (number, class) in before.machine.classes.iter().enumerate().rev() {
             if self.model.class_index(&class.name).is_none() {
-                probe = probe.without(number);
+                voices.probe = voices.probe.map(|probe| probe.without(number));
             }
         }
         if self.model.held.sample != before.held.sample
             && let Some(sample) = self.model.held.sample.clone()
         {
-            let metric = self.model.machine.params.metric.clone();
-            probe = self.model.probe_of(self.run, &metric, &sample, &probe)?;
+            voices = self.model.rehearsed(self.run, &sample, voices)?;
         }
-        self.model.witnesses = Some(Arc::new(Witnesses { probe, logits, mixture: witnesses.mixture }));
+        self.model.witnesses = Some(Arc::new(Witnesses { voices, mixture: witnesses.mixture }));
         Ok(())
     }
 

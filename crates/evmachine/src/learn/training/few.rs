@@ -16,8 +16,9 @@ use crate::machine::Machine;
 use crate::machine::report::Report;
 use crate::model::Evm;
 use crate::params::{CheckedParams, Params};
+use crate::witness::mixture::{Heard, Mixture};
 use crate::witness::probe::Probe;
-use crate::witness::{Heard, LogitMachine, Mixture, Witnesses};
+use crate::witness::{Voices, Witnesses};
 use evmachine_engine::points::Points;
 use evmachine_engine::search::Search;
 
@@ -69,47 +70,46 @@ impl Data<'_> {
         let run = &self.run.in_memory();
         let params = model.machine.params.clone();
         let metric = &params.metric;
-        let points = Points::prepare(self.features, metric)?;
-        let data = self.classed(&points);
-        let choice = Probe::choose(run, metric, data, &trials[0].learned, &trials[0].held)?;
-        let all: Vec<usize> = (0..points.len()).collect();
-        let witnesses = |rows: &[usize], negatives: &[usize]| -> Result<_, FitError> {
-            // From nothing: the one that was chosen has learned rows that others must not know.
-            let probe = Probe::refit(run, metric, data, rows, None, Some(choice.penalty()))?;
-            let logits = self.logit_machine(&params, &probe, &points, (rows, negatives))?;
-            Ok((probe, logits))
-        };
-        let (mut g, mut l, mut z, mut truth) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        let mut heard = Vec::new();
-        for Trial { machine, learned, held } in &*trials {
-            let (probe, logits) = witnesses(learned, held)?;
-            g.extend(machine.supports(run, &self.features.select(held), None)?);
-            if let Some(logits) = &logits {
-                l.extend(logits.supports(run, &points, held, None)?);
-            }
-            z.extend(probe.logits_of(&points, held));
-            truth.extend(self.truth(held));
-            heard.push((probe, logits));
-        }
-        let said = Heard {
-            features: &g,
-            logits: (!l.is_empty()).then_some(&l[..]),
-            probe: &z,
-            classes: self.class_count(),
-            truth: &truth,
-        };
-        let mixture = Mixture::choose(&said, params.logit_weight, params.probe_weight);
-        if mixture.feature == 1.0 {
+        let all: Vec<usize> = (0..self.labels.len()).collect();
+        let weights = self.weigh(&params, &all)?;
+        if weights.are_zero() {
             return Ok(());
         }
-        let join = |(probe, logits): (Probe, Option<LogitMachine>)| {
-            let logits = logits.filter(|_| mixture.logit > 0.0);
-            Some(Arc::new(Witnesses { probe, logits, mixture }))
-        };
-        for (trial, heard) in trials.iter_mut().zip(heard) {
-            trial.machine.witnesses = join(heard);
+        let points = Points::prepare(self.features, metric)?;
+        let mut penalty = None;
+        if weights.hear_logits() {
+            let Trial { learned, held, .. } = &trials[0];
+            penalty = Some(Probe::choose(run, metric, self.classed(&points), learned, held)?.penalty());
         }
-        model.witnesses = join(witnesses(&all, &[])?);
+        // Probes begin from nothing: the one that was chosen has learned rows that others must not know.
+        let voices =
+            |rows: (&[usize], &[usize])| self.voices(&params, weights, &points, rows, (None, penalty));
+        let (mut g, mut l, mut z, mut t) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let mut heard = Vec::new();
+        for Trial { machine, learned, held } in &*trials {
+            let voices = voices((learned, held))?;
+            g.extend(machine.supports(run, &self.features.select(held), None)?);
+            let said = voices.say(run, &points, held, None)?;
+            l.extend(said.logits.into_iter().flatten());
+            z.extend(said.probe.into_iter().flatten());
+            t.extend(said.forest.into_iter().flatten());
+            heard.push(voices);
+        }
+        let some = |values: &'_ [f64]| (!values.is_empty()).then(|| values.to_vec());
+        let (l, z, t) = (some(&l), some(&z), some(&t));
+        let said = Heard {
+            features: &g,
+            logits: l.as_deref(),
+            probe: z.as_deref(),
+            forest: t.as_deref(),
+            classes: self.class_count(),
+        };
+        let mixture = Mixture::new(&said, weights);
+        let join = |voices: Voices| Some(Arc::new(Witnesses { voices, mixture }));
+        for (trial, voices) in trials.iter_mut().zip(heard) {
+            trial.machine.witnesses = join(voices);
+        }
+        model.witnesses = join(voices((&all, &[]))?);
         model.number_logits_alike();
         Ok(())
     }
@@ -140,7 +140,6 @@ impl Data<'_> {
     /// Keeps the rows that were asked about, each with what its score in the model lacks to what was said of it.
     fn keep_folded(&self, model: &mut Evm, asked: &[usize], verdicts: &[Verdict]) -> Result<(), FitError> {
         let (ids, classes) = (self.labels.ids(), model.machine.classes.len());
-        let probe = model.witnesses.is_some();
         let mut score = vec![f64::NAN; self.labels.len()];
         for (&row, verdict) in asked.iter().zip(verdicts) {
             score[row] = verdict.scored.score;
@@ -150,7 +149,7 @@ impl Data<'_> {
             let role = if score[index].is_nan() { Role::Rehearsed } else { Role::Folded };
             NewRow::new(index, ids[index], index as u64, role)
         };
-        sample.extend((0..ids.len()).map(row), |index| self.features.row(index), probe, classes);
+        sample.extend((0..ids.len()).map(row), |index| self.features.row(index), model.rehearsal(), classes);
         let folded = sample.positions(|role| role == Role::Folded);
         let now = model.left_one_out(&self.run.in_memory(), &sample, &folded)?;
         for (&at, verdict) in folded.iter().zip(now) {
@@ -168,12 +167,5 @@ impl Evm {
     fn lacks(&self, said: f64, now: f64) -> f64 {
         let has_score = |score: f64| score.abs() < f64::MAX && self.stands(score);
         if has_score(said) && has_score(now) { said - now } else { 0.0 }
-    }
-}
-
-impl Params {
-    /// Whether anything is heard beside the support in feature space.
-    pub(super) fn hears_witnesses(&self) -> bool {
-        !(self.logit_weight.is_zero() && self.probe_weight.is_zero())
     }
 }

@@ -11,16 +11,23 @@ use crate::machine::Machine;
 use crate::machine::report::Report;
 use crate::model::Evm;
 use crate::params::CheckedParams;
+use crate::witness::mixture::{Heard, Mixture, Weights};
 use crate::witness::probe::Probe;
-use crate::witness::{Heard, LogitMachine, Mixture, Witnesses};
+use crate::witness::{Voices, Witnesses};
 use evmachine_engine::points::Points;
 
 pub(super) fn fit(data: &Data<'_>, params: CheckedParams) -> Result<(Evm, Report), FitError> {
     let mut division = Division::new(0, data.labels.ids(), |_| false, data.is_heard);
-    let chosen_apart = data.is_heard && data.labels.len() <= FEW_FOR_ONE_FIT;
+    let mut weights = Weights::default();
+    if data.can_weigh(&params, division.choosing.len()) {
+        weights = data.weigh(&params, &[&division.learned[..], &division.choosing].concat())?;
+    }
     let mut choice = None;
-    if chosen_apart && data.can_weigh(&params, division.choosing.len()) {
-        choice = Some(data.chosen_by_trial(&params, &division)?);
+    let is_heard = !weights.are_zero();
+    if is_heard && data.labels.len() <= FEW_FOR_ONE_FIT {
+        choice = Some(data.chosen_by_trial(&params, weights, &division)?);
+    }
+    if choice.is_some() || !is_heard {
         division.learn_choosing();
     }
     let (mut model, mut report) = data.learn(data.run, params, (&division.learned, &[]))?;
@@ -28,8 +35,8 @@ pub(super) fn fit(data: &Data<'_>, params: CheckedParams) -> Result<(Evm, Report
     report.held_out = division.choosing.len() + division.calibrating.len();
     match choice {
         Some(choice) => data.hear(&mut model, &division, choice)?,
-        None if data.can_weigh(&model.machine.params, division.choosing.len()) => {
-            let choice = data.chosen(&model, &division)?;
+        None if is_heard => {
+            let choice = data.chosen(&model, weights, &division)?;
             data.hear(&mut model, &division, choice)?;
         }
         None => {}
@@ -41,67 +48,61 @@ pub(super) fn fit(data: &Data<'_>, params: CheckedParams) -> Result<(Evm, Report
 
 /// What was chosen on rows that were not learned.
 struct Choice {
-    probe: Probe,
-    logits: Option<LogitMachine>,
+    voices: Voices,
+    weights: Weights,
     mixture: Mixture,
-    /// Whether probe and machine over logits have learned all that the model has.
+    /// Whether the witnesses have learned all that the model has.
     is_whole: bool,
 }
 
 impl Data<'_> {
     /// Chooses by a model that is for nothing else.
-    fn chosen_by_trial(&self, params: &CheckedParams, division: &Division) -> Result<Choice, FitError> {
+    fn chosen_by_trial(
+        &self,
+        params: &CheckedParams,
+        weights: Weights,
+        division: &Division,
+    ) -> Result<Choice, FitError> {
         let run = &self.run.in_memory();
         let (trial, _) = self.learn(run, params.without_witnesses().check()?, (&division.learned, &[]))?;
         let trial = Evm::from(Machine { params: params.clone(), ..trial.machine });
-        Ok(Choice { is_whole: false, ..self.chosen(&trial, division)? })
+        Ok(Choice { is_whole: false, ..self.chosen(&trial, weights, division)? })
     }
 
-    /// The penalty and the weights under which rows that were held out for that are most likely of their own class.
-    fn chosen(&self, model: &Evm, division: &Division) -> Result<Choice, FitError> {
+    /// The witnesses of the learned rows, the probe's penalty chosen on rows that were held out for that, and all scaled by what they
+    /// say of these.
+    fn chosen(&self, model: &Evm, weights: Weights, division: &Division) -> Result<Choice, FitError> {
         let Division { learned, choosing, .. } = division;
         let run = &self.run.in_memory();
         let (metric, params) = (&model.machine.params.metric, &model.machine.params);
         let points = Points::prepare(self.features, metric)?;
-        let data = self.classed(&points);
-        let choice = Probe::choose(run, metric, data, learned, choosing)?;
-        let probe = Probe::refit(run, metric, data, learned, Some(&choice), None)?;
-        let logits = self.logit_machine(params, &probe, &points, (learned, &[]))?;
-        let features = self.features.select(choosing);
-        let g = model.supports(run, &features, None)?;
-        let l = match &logits {
-            Some(logits) => Some(logits.supports(run, &points, choosing, None)?),
-            None => None,
-        };
-        let z = probe.logits_of(&points, choosing);
+        let mut start = None;
+        if weights.hear_logits() {
+            start = Some(Probe::choose(run, metric, self.classed(&points), learned, choosing)?);
+        }
+        let voices = self.voices(params, weights, &points, (learned, &[]), (start.as_ref(), None))?;
+        let said = voices.say(run, &points, choosing, None)?;
         let heard = Heard {
-            features: &g,
-            logits: l.as_deref(),
-            probe: &z,
+            features: &model.supports(run, &self.features.select(choosing), None)?,
+            logits: said.logits.as_deref(),
+            probe: said.probe.as_deref(),
+            forest: said.forest.as_deref(),
             classes: self.class_count(),
-            truth: &self.truth(choosing),
         };
-        let mixture = Mixture::choose(&heard, params.logit_weight, params.probe_weight);
-        Ok(Choice { probe, logits, mixture, is_whole: true })
+        let mixture = Mixture::new(&heard, weights);
+        Ok(Choice { voices, weights, mixture, is_whole: true })
     }
 
     /// Has the model hear what was chosen, of the rows that it has learned.
     fn hear(&self, model: &mut Evm, division: &Division, choice: Choice) -> Result<(), FitError> {
-        let Choice { mut probe, mut logits, mixture, is_whole } = choice;
-        if mixture.feature == 1.0 {
-            return Ok(());
-        }
+        let Choice { mut voices, weights, mixture, is_whole } = choice;
         if !is_whole {
-            let run = &self.run.in_memory();
-            let (metric, learned) = (&model.machine.params.metric, &division.learned);
-            let points = Points::prepare(self.features, metric)?;
-            probe = Probe::refit(run, metric, self.classed(&points), learned, Some(&probe), None)?;
-            if mixture.logit > 0.0 {
-                logits = self.logit_machine(&model.machine.params, &probe, &points, (learned, &[]))?;
-            }
+            let params = &model.machine.params;
+            let points = Points::prepare(self.features, &params.metric)?;
+            let rows = (&division.learned[..], &[][..]);
+            voices = self.voices(params, weights, &points, rows, (voices.probe.as_ref(), None))?;
         }
-        let logits = logits.filter(|_| mixture.logit > 0.0);
-        model.witnesses = Some(Arc::new(Witnesses { probe, logits, mixture }));
+        model.witnesses = Some(Arc::new(Witnesses { voices, mixture }));
         model.number_logits_alike();
         Ok(())
     }
@@ -117,7 +118,7 @@ impl Data<'_> {
         let mut sample = Sample::empty(self.features.columns());
         let rows = held.iter().map(|index| row(index, Role::Held));
         let rows = rows.chain(division.learned.iter().map(|index| row(index, Role::Rehearsed)));
-        sample.extend(rows, values, model.witnesses.is_some(), model.machine.classes.len());
+        sample.extend(rows, values, model.rehearsal(), model.machine.classes.len());
         let weights = model.weights(&sample);
         let calibrating = sample.positions(|role| role == Role::Held);
         // In an order that has nothing to do with their classes.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use safetensors::tensor::Dtype;
 use serde::{Deserialize, Serialize};
 
+use super::forest;
 use super::layout::{Column, f32s, f64s, u8s, u64s};
 use super::tensors::Tensors;
 use super::{FormatError, inconsistent};
@@ -14,8 +15,9 @@ use crate::input::standard::Standard;
 use crate::machine::Machine;
 use crate::model::Evm;
 use crate::params::rejection::Rejection;
+use crate::witness::mixture::Mixture;
 use crate::witness::probe::Probe;
-use crate::witness::{LogitMachine, Mixture, Witnesses};
+use crate::witness::{LogitMachine, Voices, Witnesses};
 use evmachine_engine::features::LARGEST;
 use evmachine_engine::metric::Metric;
 
@@ -153,9 +155,11 @@ impl Evm {
     pub(super) fn beyond(&self) -> Beyond {
         let witnesses = self.witnesses.as_deref();
         Beyond {
-            probe_penalty: witnesses.map(|witnesses| witnesses.probe.penalty()),
+            probe_penalty: witnesses
+                .and_then(|witnesses| witnesses.voices.probe.as_ref())
+                .map(Probe::penalty),
             logit_penalty: witnesses
-                .and_then(|witnesses| witnesses.logits.as_ref())
+                .and_then(|witnesses| witnesses.voices.logits.as_ref())
                 .map(|logits| logits.projection.penalty()),
             mixture: witnesses.map(|witnesses| witnesses.mixture),
             calibration: self.held.calibration.as_deref().map(|calibration| CalibrationNumbers {
@@ -175,8 +179,13 @@ impl Evm {
             tensors.push(("standard_deviation", numbers(standard.deviation())));
         }
         if let Some(witnesses) = &self.witnesses {
-            tensors.extend(probe_tensors(&PROBE, &witnesses.probe));
-            if let Some(logits) = &witnesses.logits {
+            if let Some(probe) = &witnesses.voices.probe {
+                tensors.extend(probe_tensors(&PROBE, probe));
+            }
+            if let Some(forest) = &witnesses.voices.forest {
+                tensors.extend(forest::tensors(forest));
+            }
+            if let Some(logits) = &witnesses.voices.logits {
                 tensors.extend(probe_tensors(&LOGIT, &logits.projection));
                 let bytes = Evm::from(logits.machine.clone()).to_bytes()?;
                 tensors.push((LOGIT_MODEL, u8s(bytes.len(), bytes.into_iter())));
@@ -247,14 +256,26 @@ impl Evm {
     ) -> Result<Witnesses, FormatError> {
         let (d, classes, metric) =
             (self.machine.dimensions, self.machine.classes.len(), &self.machine.params.metric);
-        if !mixture.is_possible()
-            || (self.machine.params.logit_weight.is_zero() && self.machine.params.probe_weight.is_zero())
-        {
+        if !mixture.is_possible() || !self.machine.params.hears_witnesses() {
             return Err(inconsistent("the shares of the witnesses are not possible"));
         }
-        let probe = probe_of(tensors, &PROBE, metric, d, beyond.probe_penalty)?;
-        if probe.classes() != classes {
-            return Err(inconsistent(format!("a probe of {} classes for {classes}", probe.classes())));
+        let probe = if tensors.has(PROBE.weights) {
+            let probe = probe_of(tensors, &PROBE, metric, d, beyond.probe_penalty)?;
+            if probe.classes() != classes {
+                return Err(inconsistent(format!("a probe of {} classes for {classes}", probe.classes())));
+            }
+            Some(probe)
+        } else if mixture.probe > 0.0 || mixture.logit > 0.0 {
+            return Err(inconsistent(format!("tensor {:?} is missing", PROBE.weights)));
+        } else {
+            None
+        };
+        let forest = forest::read(tensors, d, classes)?;
+        if forest.is_none() && mixture.forest > 0.0 {
+            return Err(inconsistent("the forest is missing"));
+        }
+        if forest.is_some() && !tensors.has("sample_classes") {
+            return Err(inconsistent("a forest without rows to grow it again from"));
         }
         let logits = if tensors.has(LOGIT_MODEL) {
             let projection = probe_of(tensors, &LOGIT, metric, d, beyond.logit_penalty)?;
@@ -272,7 +293,7 @@ impl Evm {
         } else {
             None
         };
-        Ok(Witnesses { probe, logits, mixture })
+        Ok(Witnesses { voices: Voices { probe, logits, forest }, mixture })
     }
 
     fn sample_of(&self, tensors: &Tensors<'_>, weight: Option<f64>) -> Result<Sample, FormatError> {

@@ -59,6 +59,10 @@ pub(super) fn f32s<'a>(shape: Vec<usize>, values: impl Iterator<Item = f32> + Cl
     Column::new(Dtype::F32, shape, values, f32::to_le_bytes)
 }
 
+pub(super) fn u32s<'a>(count: usize, values: impl Iterator<Item = u32> + Clone + 'a) -> Column<'a> {
+    Column::new(Dtype::U32, vec![count], values, u32::to_le_bytes)
+}
+
 pub(super) fn u8s<'a>(count: usize, values: impl Iterator<Item = u8> + Clone + 'a) -> Column<'a> {
     Column::new(Dtype::U8, vec![count], values, |value| [value])
 }

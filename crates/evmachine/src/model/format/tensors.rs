@@ -23,6 +23,11 @@ impl Tensors<'_> {
         Ok(numbers(self.bytes(name, Dtype::U64, &[count])?, u64::from_le_bytes))
     }
 
+    pub(super) fn u32s(&self, name: &str) -> Result<Vec<u32>, FormatError> {
+        let count = self.length(name)?;
+        Ok(numbers(self.bytes(name, Dtype::U32, &[count])?, u32::from_le_bytes))
+    }
+
     pub(super) fn counts(&self, name: &str, count: usize) -> Result<Vec<usize>, FormatError> {
         let values = self.u64s(name, count)?.into_iter().map(usize::try_from).collect::<Result<_, _>>();
         values.map_err(|_| inconsistent(format!("tensor {name:?} has a count beyond this machine")))

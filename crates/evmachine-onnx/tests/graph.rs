@@ -184,7 +184,7 @@ fn witnesses_that_count_are_heard() {
                 assert!(caps.iter().all(|cap| numbers.contains(cap)));
                 let stored = graph.initializer.iter().filter(|tensor| tensor.name().starts_with("vectors"));
                 assert_eq!(stored.map(|tensor| tensor.dims()[0]).collect::<Vec<_>>(), vectors);
-                let trees = graph.node.iter().filter(|node| node.op_type == "TreeEnsembleRegressor");
+                let trees = graph.node.iter().filter(|node| node.op_type.as_str() == "TreeEnsembleRegressor");
                 assert_eq!(trees.count(), usize::from(forest_weight > 0.0));
             });
         }

@@ -1,6 +1,6 @@
 //! Corrections: with every point kept and whole tails, an edited model is the one of a fit to the corrected rows.
 
-use evmachine::{Edit, Evm, Features, Labels, Params, RowNames, Run, TailModel, TailSize};
+use evmachine::{Edit, Evm, Features, Labels, Params, RowNames, Run, TailModel, TailSize, Weight};
 use proptest::prelude::*;
 
 use crate::common::{Random, Set, any_metric, any_params, any_set};

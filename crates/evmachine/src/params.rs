@@ -104,6 +104,7 @@ pub enum Refit {
 
 /// How much a witness beside the machine itself counts.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub enum Weight {
     /// As much as makes held-out rows most likely of their own class.
     Auto,

@@ -24,10 +24,10 @@ use crate::unknown::UnknownLabel;
 
 /// Name the class of each row, or call it unknown
 ///
-/// Streams, so that files larger than memory work. Writes a row for each input row, in the same order: its number
-/// or identifier, the `class` or "unknown", whether it is `known`, and `support`, the number to act on: how far the best class lies above the threshold, so that 0 and
-/// above is known; psi, the paper's probability; and the best class, whether accepted or not. For a calibrated model also `p_value`,
-/// the share of known rows that score no higher, P(known) and P(best class | known).
+/// Streams, so that files larger than memory work. Writes a row for each input row, in the same order: its number or identifier,
+/// the `class` or "unknown", whether it is `known`, and `support`, the number to act on: how far the best class lies above the
+/// threshold, so that 0 and above is known; psi, the paper's probability; and the best class, whether accepted or not. For a
+/// calibrated model also `p_value`, the share of known rows that score no higher, P(known) and P(best class | known).
 ///
 /// Example: evmachine predict letters.safetensors new.csv -o predictions.csv
 #[derive(Debug, Args)]

@@ -67,6 +67,9 @@ impl Evm {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn move_threshold(&mut self, support: f64) -> Result<(), CalibrateError> {
+        if support == 0.0 {
+            return Ok(());
+        }
         let threshold = self.threshold();
         if (1..self.machine.classes.len()).any(|class| self.threshold_of(class) != threshold) {
             return Err(CalibrateError::SeveralThresholds);
@@ -77,7 +80,7 @@ impl Evm {
         if !threshold.is_finite() {
             return Err(CalibrateError::NotMovable { threshold });
         }
-        if support == 0.0 { Ok(()) } else { self.set_rejection(Rejection::Support(threshold + support)) }
+        self.set_rejection(Rejection::Support(threshold + support))
     }
 
     pub(crate) fn set_thresholds(&mut self) {

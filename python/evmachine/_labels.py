@@ -7,7 +7,6 @@ read as the same number; booleans are "true" and "false". Names of one key are o
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from numbers import Integral, Real
 from typing import Any
@@ -22,30 +21,22 @@ UNKNOWN = "unknown"
 
 Labels = npt.NDArray[Any]
 
-#: Whole numbers from here on have neighbours that are not one apart.
-_EXACT = 2.0**53
-
-_WHOLE = re.compile(r"(-?(?:0|[1-9][0-9]*))(?:\.0+)?")
-
 
 def key(name: str) -> str:
     """What two names of one class have in common."""
-    whole = _WHOLE.fullmatch(name)
-    if whole:
-        return "0" if whole[1] == "-0" else whole[1]
-    return name.lower() if name.lower() in ("true", "false") else name
+    return _native.label_key(name)
 
 
 def text(label: Any) -> str:
     """The class name of a label."""
     if isinstance(label, (bool, np.bool_)):
         return "true" if label else "false"
-    if not isinstance(label, (float, np.floating)):
-        return str(label)
-    if abs(float(label)) < _EXACT and float(label).is_integer():
-        return str(int(label))
-    digits, _, exponent = str(label).partition("e")
-    return f"{digits}e{int(exponent)}" if exponent else digits
+    if isinstance(label, np.float32):
+        return _native.label_of_single(float(label))
+    if isinstance(label, np.float16) and not label.is_integer():
+        # The digits that tell halves apart: as a double it would have more.
+        return _native.label_of_double(float(str(label)))
+    return _native.label_of_double(float(label)) if isinstance(label, (float, np.floating)) else str(label)
 
 
 def names(classes: Labels) -> list[str]:
@@ -294,7 +285,7 @@ def from_names(class_names: Sequence[str], label_type: type | None, stored: str 
                 "them, with `evmachine forget`"
             )
     if label_type is None:
-        wanted = stored if stored in _STORED else "int64" if all(map(_WHOLE.fullmatch, keys)) else "str"
+        wanted = stored if stored in _STORED else "int64" if all(map(_is_whole, keys)) else "str"
         try:
             return _labels_of(class_names, keys, np.dtype(wanted))
         except (ValueError, OverflowError):
@@ -305,6 +296,14 @@ def from_names(class_names: Sequence[str], label_type: type | None, stored: str 
         return _labels_of(class_names, keys, np.dtype(label_type))
     except (ValueError, OverflowError):
         raise ValueError(f"the classes are not all of type {label_type.__name__}; load with label_type=str") from None
+
+
+def _is_whole(found: str) -> bool:
+    """Whether a key is that of an integer."""
+    try:
+        return str(int(found)) == found
+    except ValueError:
+        return False
 
 
 #: Types that a file may name.

@@ -28,19 +28,6 @@ def doubts(model: _native.Model) -> Iterator[str]:
         yield model.promise_doubt
 
 
-def _moved(model: _native.Model, support: float) -> float:
-    """The threshold of all classes, moved so far."""
-    thresholds = np.unique(model.thresholds)
-    if len(thresholds) > 1:
-        raise ValueError(
-            f"support = {support}: each class has a threshold of its own; choose a rule without per_class first"
-        )
-    moved = float(thresholds[0] + _parameters.number("support", support))
-    if not np.isfinite(moved):
-        raise ValueError(f"support = {support}: the threshold is {moved}; choose a rule with a finite one first")
-    return moved
-
-
 class Rejection(ModelFiles):
     """The rule for what is unknown, and the rows that its threshold is set on."""
 
@@ -75,8 +62,8 @@ class Rejection(ModelFiles):
             Whether ``max_false_unknown`` is kept in each class by itself.
         support : float or None, default=None
             Or queries below this ``score_samples`` are unknown: the threshold moves by so much, and ``score_samples``
-            counts from it then. ``threshold_``, which is 0, leaves all decisions as they are. The model needs one
-            threshold for all classes. The threshold is a number from now on, which updates do not set again.
+            counts from it then. ``threshold_``, which is 0, leaves the rule as it is. The model needs one threshold for
+            all classes. A threshold that was moved is a number, which updates do not set again.
         confidence : float or None, default=None
             How surely the share is kept, as in the constructor; as before unless given. It may be given alone.
 
@@ -105,10 +92,12 @@ class Rejection(ModelFiles):
             )
         with self._changing():
             model = self._native_model()
-            if support is not None:
-                rule["rejection_threshold"] = {"support": _moved(model, support)}
             changes: dict[str, Any] = {}
-            if given:
+            if support is not None:
+                model = model.with_threshold_moved(support)
+                kept = _parameters.from_json(model.params)
+                rule["rejection_threshold"], max_false_known = kept["rejection_threshold"], kept["max_false_known"]
+            elif given:
                 changes["rejection_threshold"] = _parameters.rejection({**rule, "per_class": per_class})
             if confidence is not None:
                 changes["confidence"] = _parameters.number("confidence", confidence)

@@ -11,6 +11,7 @@ mod device;
 mod edit;
 mod failure;
 mod fill;
+mod labels;
 mod model;
 mod parameters;
 mod pool;
@@ -38,6 +39,8 @@ mod _native {
     use super::edit::{edit, ignore};
     #[pymodule_export]
     use super::fill::{filled, learn_fill};
+    #[pymodule_export]
+    use super::labels::{label_key, label_of_double, label_of_single};
     #[pymodule_export]
     use super::model::Model;
     #[pymodule_export]

@@ -25,7 +25,7 @@ type Decisions<'py> = (
     Bound<'py, PyArray1<f64>>,
 );
 /// Best class, whether it is called unknown, what to know if nothing can be found.
-type Found<'py> = (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<bool>>, Option<String>);
+type Discovered<'py> = (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<bool>>, Option<String>);
 
 /// A trained model.
 #[pyclass(frozen, module = "evmachine._native")]
@@ -230,6 +230,14 @@ impl Model {
         Ok(Self { evm })
     }
 
+    /// The threshold of all classes, moved by so much support.
+    fn with_threshold_moved(&self, support: f64) -> PyResult<Self> {
+        let mut evm = self.evm.clone();
+        evm.move_threshold(support)
+            .map_err(|error| failure::value(format!("support = {support}: {error}")))?;
+        Ok(Self { evm })
+    }
+
     /// Sets threshold and probabilities on labelled rows that the model was not trained on.
     #[pyo3(signature = (features, codes, names, means, progress=None))]
     fn calibrate(
@@ -290,7 +298,7 @@ impl Model {
         rate: f64,
         means: Means,
         progress: Option<Py<PyAny>>,
-    ) -> PyResult<Found<'py>> {
+    ) -> PyResult<Discovered<'py>> {
         let decisions = self.decisions(py, &features, means, progress.as_ref())?;
         let found = self.evm.discover(&self.p_values_of(&decisions)?, rate).map_err(failure::value)?;
         let doubt = found.doubt();

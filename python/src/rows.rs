@@ -54,16 +54,16 @@ pub(crate) fn held_rows(model: &Model, name: Option<&str>) -> Vec<HeldRow> {
 
 /// A batch by its number, from 1, or by name, which several may have.
 #[derive(FromPyObject)]
-pub(crate) enum Batch {
+pub(crate) enum BatchName {
     Number(usize),
     Name(String),
 }
 
-impl Batch {
+impl BatchName {
     fn is_of(&self, origin: &RowOrigin<'_>) -> bool {
         match self {
-            Batch::Number(number) => origin.batch == Some(*number),
-            Batch::Name(name) => origin.batch_name == Some(name),
+            BatchName::Number(number) => origin.batch == Some(*number),
+            BatchName::Name(name) => origin.batch_name == Some(name),
         }
     }
 
@@ -71,8 +71,8 @@ impl Batch {
     fn check(&self, evm: &Evm) -> PyResult<()> {
         let count = evm.batch_count();
         let (there, shown) = match self {
-            Batch::Number(number) => ((1..=count).contains(number), number.to_string()),
-            Batch::Name(name) => {
+            BatchName::Number(number) => ((1..=count).contains(number), number.to_string()),
+            BatchName::Name(name) => {
                 ((1..=count).any(|number| evm.batch_name(number) == Some(name)), format!("{name:?}"))
             }
         };
@@ -96,7 +96,7 @@ pub(crate) fn find_rows(
     numbers: Vec<u64>,
     sources: Vec<u64>,
     ids: Vec<String>,
-    batch: Option<Batch>,
+    batch: Option<BatchName>,
     aside: bool,
 ) -> PyResult<Vec<u64>> {
     let evm = &model.evm;

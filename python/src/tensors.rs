@@ -35,7 +35,7 @@ struct Tensor {
 }
 
 /// Bytes, shape, strides and offset in bytes, code and bits of a number.
-type Found<'py> = (Bound<'py, PyArray1<u8>>, Vec<i64>, Vec<i64>, i64, u8, u8);
+type ReadTensor<'py> = (Bound<'py, PyArray1<u8>>, Vec<i64>, Vec<i64>, i64, u8, u8);
 
 /// By process and number.
 type Readers = Vec<((u32, usize), Arc<Reader>)>;
@@ -62,7 +62,10 @@ pub(crate) fn reading_stream(py: Python<'_>, number: usize) -> PyResult<u64> {
 
 /// Copies what a capsule of `DLPack` holds, from the first byte of it to the last, whatever lies in between.
 #[pyfunction]
-pub(crate) fn read_tensor<'py>(py: Python<'py>, capsule: &Bound<'py, PyCapsule>) -> PyResult<Found<'py>> {
+pub(crate) fn read_tensor<'py>(
+    py: Python<'py>,
+    capsule: &Bound<'py, PyCapsule>,
+) -> PyResult<ReadTensor<'py>> {
     // SAFETY: a capsule of that name holds such a tensor, which lives as long as the capsule, and its owner takes it back.
     let tensor = unsafe {
         let pointer = ffi::PyCapsule_GetPointer(capsule.as_ptr(), NAME.as_ptr());

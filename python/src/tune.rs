@@ -36,8 +36,8 @@ pub(crate) fn tune(
         let rows = arrays::features(unknowns)?;
         options.unknowns = Some(rows.select(&(0..rows.rows()).collect::<Vec<_>>()));
     }
-    let tuned = watch::run(py, &means, progress.as_ref(), |_, watch| {
-        evmachine_eval::tune(&data, &labels, &options, &mut |at| watch.tuning(at))
+    let tuned = watch::run(py, &means, progress.as_ref(), |run, watch| {
+        evmachine_eval::tune_with(run, &data, &labels, &options, &mut |at| watch.tuning(at))
     })?;
     findings(&tuned.map_err(failure::value)?)
 }

@@ -7,7 +7,7 @@ use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use evmachine::{Observer, Run, Stage};
+use evmachine::{Observer, Run, RunError, Stage};
 use evmachine_eval::TuneProgress;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
@@ -111,15 +111,15 @@ fn watched<T: Send>(
                 // Nobody listens any more only if the waiting thread has panicked.
                 let run = Run::new().observer(watch);
                 let run = device.map_or(run, |device| run.device(device));
-                let _ = send.send(work(&run, watch));
+                let _ = send.send(RunError::catch(|| work(&run, watch)));
             });
             let mut raised = None;
             loop {
                 match receive.recv_timeout(TICK) {
-                    Ok(result) => return raised.map_or(Ok(result), Err),
-                    // A panic of the work, which the end of the scope passes on.
+                    Ok(result) => return raised.map_or_else(|| result.map_err(failed), Err),
+                    // What drops the sender without a word is a panic, which is caught above.
                     Err(RecvTimeoutError::Disconnected) => {
-                        return Err(PyRuntimeError::new_err("the work ended without a result"));
+                        return Err(failed(RunError::Panicked { reason: "it gave no result".to_owned() }));
                     }
                     Err(RecvTimeoutError::Timeout) if raised.is_none() => {
                         raised = watch.look(progress).err();
@@ -130,4 +130,9 @@ fn watched<T: Send>(
             }
         })
     })
+}
+
+/// What the work could not foresee, and the caller cannot mend.
+fn failed(error: RunError) -> PyErr {
+    PyRuntimeError::new_err(error.to_string())
 }

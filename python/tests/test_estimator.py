@@ -57,8 +57,9 @@ def test_the_signature_is_the_list_of_the_library():
                 assert getattr(robust, name) == entry["robust"], name
 
 
-def test_parameters_of_a_file_come_back(fixtures):
-    text = (fixtures / "parameters.toml").read_text()
+@pytest.mark.parametrize("name", ["parameters.toml", "parameters-2.toml"])
+def test_parameters_of_a_file_come_back(fixtures, name):
+    text = (fixtures / name).read_text()
     written = _native.params_of_toml(text)
     machine = ExtremeValueMachine(**_parameters.from_json(written))
     own = {name: getattr(machine, name) for name in _parameters.DEFAULTS}

@@ -107,7 +107,7 @@ def test_a_support_moves_the_threshold(machine):
         per_class.set_rejection(support=1.0)
     with pytest.raises(ValueError, match="the threshold is -inf; choose a rule with a finite one"):
         copy.copy(machine).set_rejection(rejection_threshold=0.0).set_rejection(support=1.0)
-    with pytest.raises(ValueError, match="support = nan: must be a finite number"):
+    with pytest.raises(ValueError, match="support = NaN: must be a finite number"):
         copy.copy(machine).set_rejection(support=float("nan"))
 
 

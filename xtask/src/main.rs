@@ -4,8 +4,10 @@ mod api;
 mod browser;
 mod house;
 mod layers;
+mod package;
 mod program;
 mod python;
+mod roads;
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -15,7 +17,8 @@ use std::time::Instant;
 const USAGE: &str = "usage: cargo xtask test | layers | house | api | python | browser | neon | wasm | deny | package | gpu | bench\n\n\
     test    formatting, clippy, all tests, doc tests, documentation, the page in a browser, the Python package, an NVIDIA\n\
             device where there is one; warnings are errors\n\
-    layers  whether crates, and rooms of the library, import downwards alone, and the picture of the house is theirs\n\
+    layers  whether crates, and rooms of the library, import downwards alone, the picture of the house is theirs, the roads of\n\
+            CONTRIBUTING.md are as long as they say, and packages hold what they embed\n\
     house   draws that picture, docs/images/house.svg\n\
     api     the public methods of a model by heading, counted\n\
     python  the Python package alone: wheel, types, tests, examples, in a fresh virtual environment\n\
@@ -23,7 +26,7 @@ const USAGE: &str = "usage: cargo xtask test | layers | house | api | python | b
     neon    the library's unit tests on 64-bit ARM, under an emulator\n\
     wasm    whether the library builds for wasm32-unknown-unknown, without files\n\
     deny    licences, sources and duplicates of all dependencies, by cargo-deny, which it installs; takes minutes\n\
-    package every crate as it would be published, in order, without building it\n\
+    package every crate as it would be published, in order, without building it: whether it holds what it embeds\n\
     gpu     the same answers on an NVIDIA device as on the processor; fails where there is none\n\
     bench   the benchmarks of the library";
 
@@ -40,7 +43,9 @@ fn main() -> ExitCode {
         Some("api") => counted().map(nothing),
         Some("wasm") => run(WASM).map(nothing),
         Some("deny") => run(DENY).map(nothing),
-        Some("package") => run(PACKAGE).map(nothing),
+        Some("package") => {
+            root().and_then(|root| package::check(&root)).and_then(|()| run(PACKAGE)).map(nothing)
+        }
         Some("house") => root().and_then(|root| house::draw(&root)).map(nothing),
         Some("neon") => run(NEON).map(nothing),
         Some("gpu") => run(GPU).map(nothing),
@@ -88,6 +93,8 @@ fn layered() -> Result<(), String> {
     let root = root()?;
     layers::check(&root)?;
     api::methods(&root)?;
+    roads::check(&root)?;
+    package::check(&root)?;
     house::check(&root)
 }
 
@@ -148,6 +155,37 @@ const TEST: &[Step] = &[
             "--all-targets",
             "--features",
             OPTIONAL,
+            "--locked",
+            "--quiet",
+            "--",
+            "-D",
+            "warnings",
+        ],
+        environment: &[],
+    },
+    // What fewer features build: the first command of the README, and the library for who has models as bytes.
+    Step {
+        what: "the program without features",
+        arguments: &[
+            "clippy",
+            "-p",
+            "evmachine-cli",
+            "--no-default-features",
+            "--locked",
+            "--quiet",
+            "--",
+            "-D",
+            "warnings",
+        ],
+        environment: &[],
+    },
+    Step {
+        what: "the library without features",
+        arguments: &[
+            "clippy",
+            "-p",
+            "evmachine",
+            "--no-default-features",
             "--locked",
             "--quiet",
             "--",

@@ -10,7 +10,7 @@ use crate::system::{System, at_probability};
 
 /// Which trees grow.
 #[derive(Debug, Clone, PartialEq)]
-enum Kind {
+enum TreesKind {
     Independent(ForestOptions),
     Boosted(BoostedOptions),
 }
@@ -25,13 +25,13 @@ enum Grown {
 #[derive(Debug, Clone)]
 pub struct Trees {
     name: &'static str,
-    kind: Kind,
+    kind: TreesKind,
     classes: Classes,
     grown: Option<Grown>,
 }
 
 impl Trees {
-    fn new(name: &'static str, kind: Kind) -> Self {
+    fn new(name: &'static str, kind: TreesKind) -> Self {
         Self { name, kind, classes: Classes::default(), grown: None }
     }
 
@@ -40,7 +40,7 @@ impl Trees {
     pub fn extra(trees: usize, seed: u64) -> Self {
         Self::new(
             "extra trees",
-            Kind::Independent(ForestOptions { trees, seed, ..ForestOptions::extra_trees() }),
+            TreesKind::Independent(ForestOptions { trees, seed, ..ForestOptions::extra_trees() }),
         )
     }
 
@@ -48,13 +48,13 @@ impl Trees {
     #[must_use]
     pub fn random(trees: usize, seed: u64) -> Self {
         let options = ForestOptions { trees, seed, ..ForestOptions::random_forest() };
-        Self::new("random forest", Kind::Independent(options))
+        Self::new("random forest", TreesKind::Independent(options))
     }
 
     /// Gradient-boosted trees.
     #[must_use]
     pub fn boosted(seed: u64) -> Self {
-        Self::new("boosted trees", Kind::Boosted(BoostedOptions { seed, ..BoostedOptions::default() }))
+        Self::new("boosted trees", TreesKind::Boosted(BoostedOptions { seed, ..BoostedOptions::default() }))
     }
 }
 
@@ -69,10 +69,12 @@ impl System for Trees {
         let numbers: Vec<u32> = numbers.into_iter().map(|number| number as u32).collect();
         let (run, count) = (Run::new(), classes.names.len());
         self.grown = Some(match &self.kind {
-            Kind::Independent(options) => {
+            TreesKind::Independent(options) => {
                 Grown::Independent(Forest::fit(&run, features, &numbers, count, options)?)
             }
-            Kind::Boosted(options) => Grown::Boosted(Boosted::fit(&run, features, &numbers, count, options)?),
+            TreesKind::Boosted(options) => {
+                Grown::Boosted(Boosted::fit(&run, features, &numbers, count, options)?)
+            }
         });
         self.classes = classes;
         Ok(())

@@ -5,8 +5,10 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand};
 use evmachine_console::program::CommonArguments;
 
+#[cfg(feature = "plot")]
+use crate::commands::plot;
 use crate::commands::{
-    calibrate, demo, doubt, edit, evaluate, export, forget, inspect, plot, pool, predict, reduce, rows, set,
+    calibrate, demo, doubt, edit, evaluate, export, forget, inspect, pool, predict, reduce, rows, set,
     suspects, train, tune, update,
 };
 
@@ -52,6 +54,7 @@ pub(crate) enum Command {
     Tune(tune::Arguments),
     Evaluate(evaluate::Arguments),
     Inspect(inspect::Arguments),
+    #[cfg(feature = "plot")]
     Plot(plot::Arguments),
     Export(export::Arguments),
     Pool(pool::Arguments),

@@ -3,8 +3,10 @@
 use evmachine::{CalibrateError, Evm, Features, Labels, Prior, Run};
 use evmachine_console::failure::{Failure, Kind};
 use evmachine_eval::Reliability;
+#[cfg(feature = "plot")]
 use evmachine_plot::{Picture, Reliability as Diagram, reliability as draw};
 
+#[cfg(feature = "plot")]
 use crate::failure::OrFail;
 
 const BINS: usize = 10;
@@ -129,6 +131,7 @@ pub(crate) fn reliability(seen: &Seen) -> Result<Vec<Vec<String>>, Failure> {
 }
 
 /// P(known) where unknown rows are there, else P(class | known).
+#[cfg(feature = "plot")]
 pub(crate) fn diagram(seen: &Seen) -> Result<Picture, Failure> {
     let (title, found) = match seen.of_known()? {
         Some(found) => ("P(known) against the share that is known", found),

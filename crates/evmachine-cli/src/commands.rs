@@ -8,6 +8,7 @@ pub(crate) mod evaluate;
 pub(crate) mod export;
 pub(crate) mod forget;
 pub(crate) mod inspect;
+#[cfg(feature = "plot")]
 pub(crate) mod plot;
 pub(crate) mod pool;
 pub(crate) mod predict;
@@ -46,6 +47,7 @@ pub(crate) fn run(command: &Command, console: &Console) -> Result<(), Failure> {
         Command::Tune(arguments) => tune::run(arguments, console),
         Command::Evaluate(arguments) => evaluate::run(arguments, console),
         Command::Inspect(arguments) => inspect::run(arguments, console),
+        #[cfg(feature = "plot")]
         Command::Plot(arguments) => plot::run(arguments, console),
         Command::Export(arguments) => export::run(arguments, console),
         Command::Pool(arguments) => pool::run(arguments, console),

@@ -5,6 +5,7 @@ use evmachine_console::hint::Hint;
 use evmachine_eval::TuneError;
 use evmachine_onnx::ExportError;
 use evmachine_openworld::StoreError;
+#[cfg(feature = "plot")]
 use evmachine_plot::PlotError;
 #[cfg(feature = "serve")]
 use evmachine_server::StartError;
@@ -109,6 +110,7 @@ impl Ends for ExportError {
     }
 }
 
+#[cfg(feature = "plot")]
 impl Ends for PlotError {
     fn failure(self) -> Failure {
         let kind = if matches!(self, PlotError::UnknownFormat { .. }) { Kind::Usage } else { Kind::Other };

@@ -8,6 +8,7 @@ mod files;
 mod fill;
 mod model;
 mod parameters;
+#[cfg(feature = "plot")]
 mod picture;
 mod promised;
 #[cfg(test)]

@@ -212,12 +212,12 @@ impl ParameterArguments {
     }
 
     /// The parameters, checked.
-    pub(crate) fn build(&self) -> Result<Params, Failure> {
-        self.build_from(Preset::Plain)
+    pub(crate) fn build(&self, console: &Console) -> Result<Params, Failure> {
+        self.build_from(console, Preset::Plain)
     }
 
     /// As [`build`](Self::build), from another preset unless one is given.
-    pub(crate) fn build_from(&self, preset: Preset) -> Result<Params, Failure> {
+    pub(crate) fn build_from(&self, console: &Console, preset: Preset) -> Result<Params, Failure> {
         let mut params = match (&self.params, self.preset) {
             (Some(path), None) => read(path)?,
             (None, own) => own.unwrap_or(preset).params(self.words("metric").and_then(Metric::from_name)),
@@ -230,12 +230,18 @@ impl ParameterArguments {
             params.set(name, words)?;
         }
         params.search = self.flags.search.over(params.search)?;
+        // How many extreme vectors there are is said once: by a flag, though a file or preset says it in another way.
         if let Some(budget) = self.flags.budget.budget() {
             params.max_extreme_vectors = Some(budget);
-            params.cover_risk = 0.0;
+            if params.cover_risk != 0.0 {
+                console.warn(format!("the budget takes the place of cover_risk = {}", params.cover_risk));
+                params.cover_risk = 0.0;
+            }
         }
-        if self.words("cover_threshold").is_some() {
-            params.max_extreme_vectors = None;
+        if self.words("cover_threshold").is_some()
+            && let Some(budget) = params.max_extreme_vectors.take()
+        {
+            console.warn(format!("--cover-threshold takes the place of max_extreme_vectors = {budget:?}"));
         }
         params.check()?;
         Ok(params)
@@ -257,18 +263,21 @@ mod tests {
     use clap::Parser;
 
     use super::*;
+    use crate::rejection::RejectionArguments;
 
     #[derive(Parser)]
     struct Line {
         #[command(flatten)]
         parameters: ParameterArguments,
+
+        #[command(flatten)]
+        rejection: RejectionArguments,
     }
 
-    /// Flags for every parameter that has one, none at its default.
+    /// Flags that take every parameter away from its default, here or below: not all go together.
     const FLAGS: &[&str] = &[
         "--metric=cosine",
         "--tail-size=2%",
-        "--tail-model=weibull",
         "--fixed-shape=1.5",
         "--distance-multiplier=0.6",
         "--standardize",
@@ -278,7 +287,6 @@ mod tests {
         "--pooling=0.125",
         "--cover-threshold=0.75",
         "--cover-risk=0.5",
-        "--reduction=set-cover",
         "--n-fused=3",
         "--contrast=0.25",
         "--background=0.5",
@@ -286,45 +294,55 @@ mod tests {
         "--probe-weight=1.5",
         "--strangers=0.5,4",
         "--refit=all",
-        "--reduce-when=always",
         "--tail-memory=max",
         "--tail-memory-limit=64",
         "--search=approximate",
         "--recall=0.9",
     ];
 
+    const OTHER_FLAGS: &[&str] = &[
+        "--tail-model=gumbel",
+        "--max-total=9",
+        "--reduction=weighted-max-k",
+        "--reduce-when=over-budget",
+        "--max-false-unknown=0.1",
+        "--per-class",
+        "--confidence=0.9",
+    ];
+
     fn built(flags: &[&str]) -> Params {
         let line = Line::parse_from(["evmachine"].iter().chain(flags));
-        line.parameters.build().unwrap_or_else(|failure| panic!("{failure:?}"))
+        let console = Console::new(true, false, None);
+        let built = line.parameters.build(&console).and_then(|mut params| {
+            line.rejection.set(&mut params);
+            params.check()?;
+            Ok(params)
+        });
+        built.unwrap_or_else(|failure| panic!("{failure:?}"))
     }
 
     #[test]
     fn flags_make_parameters_that_a_file_brings_back() {
         let folder = tempfile::tempdir().expect("a folder");
-        let path = folder.path().join("params.toml");
-        let params = built(FLAGS);
-        let text = toml::to_string(&params).expect("parameters can be written");
-        std::fs::write(&path, &text).expect("a file");
-        assert_eq!(built(&["--params", path.to_str().expect("a path")]), params);
-        // Python's tests read the same file.
-        let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/parameters.toml");
-        if std::env::var_os("EVMACHINE_WRITE").is_some() {
-            std::fs::write(&golden, &text).expect("a file");
+        let mut left: Vec<&str> = Params::LIST.iter().map(|parameter| parameter.name).collect();
+        for (name, flags) in [("parameters.toml", FLAGS), ("parameters-2.toml", OTHER_FLAGS)] {
+            let path = folder.path().join(name);
+            let params = built(flags);
+            let text = toml::to_string(&params).expect("parameters can be written");
+            std::fs::write(&path, &text).expect("a file");
+            assert_eq!(built(&["--params", path.to_str().expect("a path")]), params);
+            // Python's tests read the same files.
+            let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name);
+            if std::env::var_os("EVMACHINE_WRITE").is_some() {
+                std::fs::write(&golden, &text).expect("a file");
+            }
+            assert_eq!(std::fs::read_to_string(golden).expect("the file"), text);
+            let plain = Params::default();
+            left.retain(|name| {
+                Parameter::named(name).is_some_and(|it| it.value(&params) == it.value(&plain))
+            });
         }
-        assert_eq!(std::fs::read_to_string(golden).expect("the file"), text);
-        let plain = Params::default();
-        let same =
-            |name: &&str| Parameter::named(name).is_some_and(|it| it.value(&params) == it.value(&plain));
-        let left: Vec<&str> = Params::LIST.iter().map(|parameter| parameter.name).filter(same).collect();
-        let expected = [
-            "tail_model",
-            "max_extreme_vectors",
-            "reduction",
-            "rejection_threshold",
-            "confidence",
-            "reduce_when",
-        ];
-        assert_eq!(left, expected, "the others follow their flags");
+        assert_eq!(left, [""; 0], "every parameter follows its flag");
     }
 
     #[test]
@@ -338,5 +356,22 @@ mod tests {
         assert_eq!(built(&["--preset=paper"]), Params::paper());
         assert_eq!(built(&["--preset=robust", "--metric=cosine"]), Params::robust_for(Metric::Cosine));
         assert!(Line::try_parse_from(["evmachine", "--max-total=9", "--cover-risk=1"]).is_err());
+    }
+
+    #[test]
+    fn a_flag_takes_the_place_of_what_a_file_says_in_another_way() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = |name: &str, params: &Params| {
+            let path = folder.path().join(name);
+            std::fs::write(&path, toml::to_string(params).expect("parameters")).expect("a file");
+            format!("--params={}", path.display())
+        };
+        let risky = file("risky.toml", &Params { cover_risk: 0.5, ..Params::default() });
+        let params = built(&[&risky, "--max-total=9"]);
+        assert_eq!((params.cover_risk, params.max_extreme_vectors), (0.0, Some(Budget::Total(9))));
+        let few =
+            file("few.toml", &Params { max_extreme_vectors: Some(Budget::Total(9)), ..Params::default() });
+        let params = built(&[&few, "--cover-threshold=0.75"]);
+        assert_eq!((params.cover_threshold, params.max_extreme_vectors), (0.75, None));
     }
 }

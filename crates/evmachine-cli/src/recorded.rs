@@ -5,7 +5,7 @@ use std::fmt::Write;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 use evmachine::device::{CoverWork, Deliver, Device, DeviceError, SupportWork, TailWork, Tails};
 use evmachine_console::console::Console;
 
@@ -100,11 +100,64 @@ fn every_command_uses_the_device_that_was_asked_for() {
         ("suspects @train.csv --label class", "tails"),
         ("set @m --n-fused 2 -o @fused", "supports"),
         ("plot @m --queries @new.csv -o @plane.svg", "supports"),
+        ("tune @train.csv --label class --trials 1 --space paper --max-rows 90 -o @tuned.toml", "tails"),
+        ("evaluate @m @new.csv --label class --rivals @train.csv", "supports"),
         ("pool init @pool @m", ""),
         ("pool add @pool @new.csv --drop class", "supports"),
+        ("pool next @pool --count 1", ""),
+        ("pool label @pool stranger --group 1 --new-class", ""),
+        ("pool update @pool", "tails"),
+        ("pool rollback @pool", "supports"),
+        ("pool promote @pool previous", "supports"),
     ];
+    let mut ran = BTreeSet::new();
     for (line, expected) in lines {
         let found = asked(folder, line);
         assert!(expected.is_empty() || found.contains(expected), "{line}: {found:?}");
+        let words: Vec<&str> = line.split_whitespace().collect();
+        ran.insert(if words[0] == "pool" { words[..2].join(" ") } else { words[0].to_owned() });
     }
+    let missing: Vec<String> = names().into_iter().filter(|name| !ran.contains(name)).collect();
+    assert_eq!(
+        missing, ELSEWHERE,
+        "a new command is to be run here, or to be listed with what it does not do"
+    );
+}
+
+/// Commands that ask no device, or are asked elsewhere, in the order of the help.
+const ELSEWHERE: &[&str] = &[
+    // As `train`, `pool add`, `pool update` and `evaluate`, for half a minute.
+    "demo",
+    "rows",
+    "inspect",
+    "export",
+    // Groups are kept by the processor, so that they are the same on every machine.
+    "pool ignore",
+    "pool discard",
+    "pool undo",
+    "pool status",
+    "pool events",
+    "pool check",
+    "pool export",
+    "pool backup",
+    "pool restore",
+    // The server's own tests have a device.
+    #[cfg(feature = "serve")]
+    "serve",
+    "completions",
+    "man",
+];
+
+/// All commands, those of the pool with its name before them.
+fn names() -> Vec<String> {
+    let program = Arguments::command();
+    let mut names = Vec::new();
+    for command in program.get_subcommands() {
+        if command.get_name() == "pool" {
+            names.extend(command.get_subcommands().map(|inner| format!("pool {}", inner.get_name())));
+        } else {
+            names.push(command.get_name().to_owned());
+        }
+    }
+    names
 }

@@ -1,7 +1,7 @@
 //! The flags that say where a row becomes unknown.
 
 use clap::Args;
-use evmachine::{Evm, Rejection};
+use evmachine::{CalibrateError, Evm, Params, Rejection};
 use evmachine_console::console::Console;
 use evmachine_console::failure::{Failure, Kind};
 
@@ -9,13 +9,28 @@ use evmachine_console::failure::{Failure, Kind};
 #[derive(Debug, Clone, Copy, Args, Default)]
 #[command(next_help_heading = "Rejection")]
 pub(crate) struct RejectionArguments {
-    /// Below this psi a row is unknown, the paper's delta [0.05 with --preset paper].
-    #[arg(long, visible_alias = "delta", value_name = "PSI", conflicts_with_all = ["max_false_unknown", "max_false_known"])]
+    #[arg(
+        long,
+        visible_alias = "delta",
+        value_name = "PSI",
+        conflicts_with_all = ["max_false_unknown", "max_false_known"],
+        help = format!(
+            "Below this psi a row is unknown, the paper's delta [{} with --preset paper]",
+            Params::paper().rejection_threshold.value()
+        )
+    )]
     pub(crate) rejection_threshold: Option<f64>,
 
-    /// At most this share of known rows is called unknown, by rows that were not learned [default: 0.05 in
-    /// training; a model that is there keeps to its own rule].
-    #[arg(long, value_name = "SHARE", conflicts_with = "max_false_known")]
+    #[arg(
+        long,
+        value_name = "SHARE",
+        conflicts_with = "max_false_known",
+        help = format!(
+            "At most this share of known rows is called unknown, by rows that were not learned [default: {} in training; a model that is \
+             there keeps to its own rule]",
+            Params::default().rejection_threshold.value()
+        )
+    )]
     pub(crate) max_false_unknown: Option<f64>,
 
     /// At most this share of unknown rows is accepted: of strangers like those of --unknown-data in `evmachine train` or
@@ -61,6 +76,12 @@ impl RejectionArguments {
         unknown.or(known).or(self.rejection_threshold.map(Rejection::Probability))
     }
 
+    /// Has parameters keep to what is given.
+    pub(crate) fn set(&self, params: &mut Params) {
+        params.rejection_threshold = self.rule().unwrap_or(params.rejection_threshold);
+        params.confidence = self.confidence.unwrap_or(params.confidence);
+    }
+
     /// Whether a rule or a confidence is given.
     pub(crate) fn is_given(&self) -> bool {
         self.rule().is_some() || self.confidence.is_some()
@@ -85,11 +106,16 @@ impl ThresholdArguments {
     /// Has the model keep to what is given.
     pub(crate) fn keep(&self, evm: &mut Evm) -> Result<(), Failure> {
         self.rejection.keep(evm)?;
-        match self.support {
-            // The threshold lies there already, and keeps to its rule.
-            None | Some(0.0) => Ok(()),
-            Some(support) => move_threshold(evm, support),
-        }
+        let Some(support) = self.support else { return Ok(()) };
+        evm.move_threshold(support).map_err(|error| {
+            let failure = Failure::new(Kind::Usage, format!("--support {support}: {error}"));
+            match error {
+                CalibrateError::SeveralThresholds => failure.hint(
+                    "`evmachine set MODEL --max-false-unknown SHARE -o MODEL` gives all classes one threshold",
+                ),
+                _ => failure,
+            }
+        })
     }
 
     /// As [`keep`](Self::keep), and says what is in doubt of it.
@@ -100,18 +126,4 @@ impl ThresholdArguments {
         }
         Ok(())
     }
-}
-
-fn move_threshold(evm: &mut Evm, support: f64) -> Result<(), Failure> {
-    let threshold = evm.threshold();
-    if (1..evm.classes().len()).any(|class| evm.threshold_of(class) != threshold) {
-        let message = "--support: each class has a threshold of its own, and there is not one to move";
-        return Err(Failure::new(Kind::Usage, message).hint(
-            "`evmachine set MODEL --max-false-unknown SHARE -o MODEL` gives all classes one threshold",
-        ));
-    }
-    if !support.is_finite() {
-        return Err(Failure::new(Kind::Usage, format!("--support {support}: must be a finite number")));
-    }
-    Ok(evm.set_rejection(Rejection::Support(threshold + support))?)
 }

@@ -20,9 +20,15 @@ pub(crate) struct SearchArguments {
     #[arg(long, value_enum)]
     pub(crate) search: Option<SearchName>,
 
-    /// What an approximate search finds at least, of tails and of decisions, measured on a sample; training is refused where
-    /// that takes too many pairs [default: 0.99].
-    #[arg(long, value_name = "SHARE")]
+    #[arg(
+        long,
+        value_name = "SHARE",
+        help = format!(
+            "What an approximate search finds at least, of tails and of decisions, measured on a sample; training is refused where that \
+             takes too many pairs [default: {}]",
+            Search::RECALL
+        )
+    )]
     pub(crate) recall: Option<f64>,
 }
 

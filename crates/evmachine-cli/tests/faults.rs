@@ -32,9 +32,6 @@ impl Disk {
             .stderr(Stdio::null())
             .status()
             .is_ok_and(|status| status.success());
-        if !mounted {
-            eprintln!("NOT TRIED: a full disk, which takes the right to mount one; only kills are");
-        }
         Self { folder, mounted }
     }
 
@@ -45,6 +42,17 @@ impl Disk {
     fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_evmachine"));
         command.args(arguments).current_dir(self.folder.path()).stdout(Stdio::null()).stderr(Stdio::null());
+        command
+    }
+
+    /// The command, if so many bytes of a file can be written and no more: as on a full disk, writing fails in the middle. Takes no right
+    /// to mount a disk.
+    fn command_within(&self, arguments: &[&str], bytes: usize) -> Command {
+        let mut command = Command::new("sh");
+        // Blocks of 512 bytes. The signal would end the process before it could say what it lacks.
+        let script = format!("trap '' XFSZ; ulimit -f {}; exec \"$0\" \"$@\"", bytes / 512);
+        command.args(["-c", &script, env!("CARGO_BIN_EXE_evmachine")]).args(arguments);
+        command.current_dir(self.folder.path()).stdout(Stdio::null()).stderr(Stdio::piped());
         command
     }
 
@@ -174,27 +182,32 @@ struct Tally {
     refused: usize,
 }
 
-/// Kills commands so often, and looks each time at what is left, and at what the next command makes of it.
-fn kills(times: usize) {
-    let disk = Disk::new(16);
-    let mut random = StdRng::seed_from_u64(2);
-    fs::write(disk.path("data.csv"), rows(0..4, 400, 32, &mut random)).unwrap();
-    fs::write(disk.path("more.csv"), rows(4..6, 100, 32, &mut random)).unwrap();
+/// A model that is trained, one that is updated, and predictions.
+fn jobs(disk: &Disk, random: &mut StdRng) -> [Job; 3] {
+    fs::write(disk.path("data.csv"), rows(0..4, 400, 32, random)).unwrap();
+    fs::write(disk.path("more.csv"), rows(4..6, 100, 32, random)).unwrap();
     let train = ["--label", "class", "--cover-threshold", "1", "--tail-size", "300"];
     disk.ok(&[&["train", "data.csv", "-o", "base", "-k", "2"], &train[..]].concat());
     disk.ok(&["predict", "base", "more.csv", "--label", "class", "-o", "old.csv"]);
     let update = ["update", "model", "more.csv", "--label", "class", "-o", "model"];
     let predict = ["predict", "base", "data.csv", "--label", "class", "--proba", "-o", "out.csv"];
-    let jobs = [
+    [
         Job::new(
-            &disk,
+            disk,
             &[&["train", "data.csv", "-o", "model"], &train[..]].concat(),
             "model",
             &disk.path("base"),
         ),
-        Job::new(&disk, &update, "model", &disk.path("base")),
-        Job::new(&disk, &predict, "out.csv", &disk.path("old.csv")),
-    ];
+        Job::new(disk, &update, "model", &disk.path("base")),
+        Job::new(disk, &predict, "out.csv", &disk.path("old.csv")),
+    ]
+}
+
+/// Kills commands so often, and looks each time at what is left, and at what the next command makes of it.
+fn kills(times: usize) {
+    let disk = Disk::new(16);
+    let mut random = StdRng::seed_from_u64(2);
+    let jobs = jobs(&disk, &mut random);
     let names = disk.names();
     let mut tally = Tally::default();
     let mut by_job = [0; 3];
@@ -204,11 +217,16 @@ fn kills(times: usize) {
         let job = &jobs[which];
         round += 1;
         fs::write(disk.path(job.target), &job.before).unwrap();
-        let full = disk.mounted && random.random_bool(0.3);
-        if full {
-            fill(&disk, job.after.len() / 2);
+        let (full, room) = (random.random_bool(0.3), job.after.len() / 2);
+        let mut command = if full && !disk.mounted {
+            disk.command_within(&job.arguments, room)
+        } else {
+            disk.command(&job.arguments)
+        };
+        if full && disk.mounted {
+            fill(&disk, room);
         }
-        let mut child = disk.command(&job.arguments).spawn().unwrap();
+        let mut child = command.spawn().unwrap();
         // Half of the moments are any, half are while the file is written.
         let moment = random.random_range(0..=job.time.as_micros() as u64);
         if random.random_bool(0.5) {
@@ -260,6 +278,22 @@ fn fill(disk: &Disk, left: usize) {
 #[test]
 fn of_a_few_updates_at_once_none_is_lost() {
     updates_at_once(5);
+}
+
+#[test]
+fn without_room_a_command_is_refused_says_so_and_leaves_the_old_file() {
+    let disk = Disk::new(16);
+    for job in jobs(&disk, &mut StdRng::seed_from_u64(3)) {
+        for room in [0, job.after.len() / 2, job.after.len() - 512] {
+            fs::write(disk.path(job.target), &job.before).unwrap();
+            let output = disk.command_within(&job.arguments, room).output().unwrap();
+            let said = String::from_utf8_lossy(&output.stderr);
+            assert_eq!(output.status.code(), Some(1), "{:?} with room for {room}: {said}", job.arguments);
+            assert!(said.contains(job.target), "it names the file: {said}");
+            assert!(fs::read(disk.path(job.target)).unwrap() == job.before, "{:?}", job.arguments);
+            assert!(!disk.has_partial(), "{:?}", job.arguments);
+        }
+    }
 }
 
 #[test]

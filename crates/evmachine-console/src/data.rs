@@ -12,7 +12,7 @@ use crate::failure::{Failure, Kind};
 use crate::hint::Hint;
 use crate::inputs::expand;
 use crate::interrupt;
-use crate::large::{Rows, Sink, Store, Texts};
+use crate::large::{Sink, SpooledRows, Store, Texts};
 use crate::origin::{FileRows, Located, Origin};
 use crate::text::counted;
 
@@ -252,7 +252,7 @@ impl DataArguments {
         }
         let sink = Sink::new(&self.options(evm), store);
         let (rows, origin, schema) = collect(console, series, sink, self.fill.filter(|_| evm.is_none()))?;
-        let Rows { features, labels, fill, .. } = rows;
+        let SpooledRows { features, labels, fill, .. } = rows;
         let labels = Labels::new(labels.iter().flat_map(Texts::iter))?;
         console.detail(format!(
             "{}: {} of {}, {}, read as {}",
@@ -300,7 +300,7 @@ fn collect(
     mut series: Series,
     mut sink: Sink<'_>,
     fill: Option<Fill>,
-) -> Result<(Rows, Origin, Schema), Failure> {
+) -> Result<(SpooledRows, Origin, Schema), Failure> {
     let bar = console.bar(None, "reading");
     let columns = series.schema().feature_names.len();
     let mut files: Vec<FileRows> = Vec::new();

@@ -153,7 +153,9 @@ impl From<RunError> for Failure {
         match error {
             RunError::Features(error) => error.into(),
             RunError::Stopped => Self::interrupted(),
-            RunError::Disk { .. } => Self::new(Kind::Other, error.to_string()),
+            RunError::Disk { .. } | RunError::Device(_) | RunError::Panicked { .. } => {
+                Self::new(Kind::Other, error.to_string())
+            }
             other => Self::new(Kind::Data, other.to_string()),
         }
     }

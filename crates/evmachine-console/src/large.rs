@@ -223,7 +223,7 @@ impl<'a> Sink<'a> {
     }
 
     /// All rows, with missing values filled by a rule, if there is one.
-    pub(crate) fn finish(self, fill: Option<Fill>) -> Result<Rows, Failure> {
+    pub(crate) fn finish(self, fill: Option<Fill>) -> Result<SpooledRows, Failure> {
         let mut batch = self.gathering.finish();
         let labels = batch.labels.take().map(|_| Texts { names: self.names, numbers: self.labels });
         let (features, fill) = if let (Some((room, _)), Some(store)) = (self.written, self.store) {
@@ -236,12 +236,12 @@ impl<'a> Sink<'a> {
             }
             (Features::new(values, batch.columns)?, fill)
         };
-        Ok(Rows { batch, features, labels, fill })
+        Ok(SpooledRows { batch, features, labels, fill })
     }
 }
 
 /// Rows that were read.
-pub(crate) struct Rows {
+pub(crate) struct SpooledRows {
     /// Numbers and identifiers alone.
     pub(crate) batch: Batch,
     pub(crate) features: Features<'static>,

@@ -4,7 +4,8 @@ use evmachine::{Features, Labels};
 
 use crate::failure::{Failure, Kind};
 
-const TEXT: &str = include_str!("../../../data/letter/letter-recognition.data");
+/// A line for each letter: its name, and then its numbers.
+pub const TEXT: &str = include_str!("../data/letter/letter-recognition.data");
 
 /// Numbers of a letter.
 pub const DIMENSIONS: usize = 16;

@@ -9,7 +9,7 @@ use crate::address::Address;
 use crate::engine::Engine;
 use crate::error::Failure;
 use crate::kernels::{Coverage, Greedy};
-use crate::ranks::{Kind, Pairs, Points};
+use crate::ranks::{Pairs, Points, RankKind};
 
 /// Of the memory, the share that bits may take; half of them transposed.
 const SHARE: usize = 2;
@@ -103,7 +103,7 @@ fn coverage(
     if count == 0 {
         return Ok(());
     }
-    let kind = Kind::new(work.metric, work.dimensions);
+    let kind = RankKind::new(work.metric, work.dimensions);
     let of = |values: &dyn Source| Points::new(engine, &[values], work.dimensions);
     let rows = of(class.points)?;
     let targets = class.targets.map(of).transpose()?;

@@ -17,7 +17,7 @@ pub(crate) const WIDTH: usize = 8192;
 
 /// How ranks come about.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum RankKind {
     /// `|a|^2 + |b|^2 - 2ab`
     Squared,
     /// `1 - ab`
@@ -26,7 +26,7 @@ pub(crate) enum Kind {
     Differences { absolute: bool },
 }
 
-impl Kind {
+impl RankKind {
     pub(crate) fn new(metric: &Metric, dimensions: usize) -> Self {
         match metric {
             Metric::Cosine => Self::Cosine,
@@ -83,7 +83,7 @@ impl Points {
 /// Rows and columns of which ranks are wanted. Classes and bounds may be missing.
 pub(crate) struct Pairs<'a> {
     pub(crate) engine: &'a Engine,
-    pub(crate) kind: Kind,
+    pub(crate) kind: RankKind,
     pub(crate) rows: &'a Points,
     pub(crate) columns: &'a Points,
     pub(crate) row_classes: Option<&'a CudaSlice<u32>>,
@@ -108,7 +108,7 @@ impl Pairs<'_> {
             out,
             stride,
         };
-        let Kind::Differences { absolute } = self.kind else {
+        let RankKind::Differences { absolute } = self.kind else {
             // SAFETY: the caller's tile lies within the points and within the memory at `out`.
             return unsafe { engine.product(&tile, dimensions, Digits::All) };
         };

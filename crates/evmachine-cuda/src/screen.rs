@@ -14,7 +14,7 @@ use crate::engine::{Digits, Tile};
 use crate::error::Failure;
 use crate::kernels::{self, Candidates, IsWhole, LeastRanks, Measure, SelectSmallest, Widen};
 use crate::panel::{Panel, Ranks};
-use crate::ranks::{Kind, WIDTH};
+use crate::ranks::{RankKind, WIDTH};
 use crate::tails::TailRequest;
 
 /// From so many columns on.
@@ -31,7 +31,7 @@ const TYPICAL: usize = 4096;
 
 pub(crate) fn pays(wanted: &TailRequest<'_>) -> bool {
     let columns = wanted.columns.points.count;
-    let products = !matches!(wanted.kind, Kind::Differences { .. });
+    let products = !matches!(wanted.kind, RankKind::Differences { .. });
     products && !wanted.is_bounded() && columns >= FEWEST && wanted.longest <= columns / TAIL
 }
 

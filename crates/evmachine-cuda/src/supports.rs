@@ -13,7 +13,7 @@ use crate::engine::Engine;
 use crate::error::Failure;
 use crate::kernels::{BestSupport, Curve, LargestSupports, RoughCurve};
 use crate::panel::number;
-use crate::ranks::{Kind, Pairs, Points};
+use crate::ranks::{Pairs, Points, RankKind};
 
 /// Of the memory, the share that ranks and results may take.
 const SHARE: usize = 2;
@@ -40,10 +40,10 @@ pub(crate) fn supports(
     let each = size_of::<f32>() * vectors.count + 2 * size_of::<f64>() * results;
     let height = (bytes / each).clamp(1, QUERIES.min(count));
     let ranks = engine.room::<f32>(height * vectors.count)?;
-    let kind = Kind::new(work.metric, work.dimensions);
-    let found = [Found::new(engine, height, results)?, Found::new(engine, height, results)?];
-    let mut waiting: Option<(&Found, usize, CudaEvent)> = None;
-    let mut hand_over = |(found, queries, ready): (&Found, usize, CudaEvent)| -> Result<(), Failure> {
+    let kind = RankKind::new(work.metric, work.dimensions);
+    let found = [FoundSupports::new(engine, height, results)?, FoundSupports::new(engine, height, results)?];
+    let mut waiting: Option<(&FoundSupports, usize, CudaEvent)> = None;
+    let mut hand_over = |(found, queries, ready): (&FoundSupports, usize, CudaEvent)| -> Result<(), Failure> {
         let mut supports = found.fetch(engine, queries, work.fused.is_none(), &ready)?;
         if kind.ranks_are_squares() {
             supports.nearest.iter_mut().for_each(|rank| *rank = rank.sqrt());
@@ -95,7 +95,7 @@ impl Source for QueryRows<'_> {
 }
 
 /// Room for what is found for the queries of a part.
-struct Found {
+struct FoundSupports {
     /// Supports of a query.
     each: usize,
     supports: CudaSlice<f64>,
@@ -103,7 +103,7 @@ struct Found {
     nearest: CudaSlice<f32>,
 }
 
-impl Found {
+impl FoundSupports {
     fn new(engine: &Engine, queries: usize, each: usize) -> Result<Self, Failure> {
         let (supports, places) = (engine.room(queries * each)?, engine.room(queries)?);
         Ok(Self { each, supports, places, nearest: engine.room(queries)? })
@@ -155,7 +155,7 @@ impl Curves {
         work: &SupportWork<'_>,
         pairs: &Pairs<'_>,
         values: &CudaSlice<f32>,
-        found: &Found,
+        found: &FoundSupports,
     ) -> Result<(), Failure> {
         let (engine, queries) = (pairs.engine, pairs.rows.count);
         pairs.raw_stripe((0, queries), values)?;
@@ -189,7 +189,7 @@ impl Curves {
         fused: usize,
         pairs: &Pairs<'_>,
         ranks: &CudaSlice<f32>,
-        found: &Found,
+        found: &FoundSupports,
     ) -> Result<(), Failure> {
         let (engine, queries) = (pairs.engine, pairs.rows.count);
         pairs.stripe((0, queries), ranks)?;

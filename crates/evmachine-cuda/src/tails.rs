@@ -8,7 +8,7 @@ use evmachine_engine::device::{DeviceError, Source, TailWork, Tails, Vectors};
 use crate::engine::Engine;
 use crate::error::Failure;
 use crate::panel::{Panel, Ranks};
-use crate::ranks::{Kind, Pairs, Points};
+use crate::ranks::{Pairs, Points, RankKind};
 use crate::screen;
 
 /// Of the memory, the share that ranks may take.
@@ -23,7 +23,7 @@ pub(crate) struct Columns<'a> {
 }
 
 /// Rows whose tails are wanted, on the device; where they are measured against each other, with the columns behind them.
-pub(crate) struct Rows {
+pub(crate) struct TailRows {
     /// How many they are.
     pub(crate) count: usize,
     pub(crate) points: Points,
@@ -56,8 +56,8 @@ impl Source for Chosen<'_> {
 pub(crate) struct TailRequest<'a> {
     pub(crate) engine: &'a Engine,
     pub(crate) work: &'a TailWork<'a>,
-    pub(crate) kind: Kind,
-    pub(crate) rows: &'a Rows,
+    pub(crate) kind: RankKind,
+    pub(crate) rows: &'a TailRows,
     pub(crate) columns: Columns<'a>,
     /// Values of the longest tail.
     pub(crate) longest: usize,
@@ -68,12 +68,12 @@ pub(crate) fn tails(engine: &Engine, work: &TailWork<'_>) -> Result<Tails, Failu
     if work.rows.classes.is_empty() {
         return Ok(found);
     }
-    let rows = Rows::new(engine, work, work.rows, work.bounds)?;
+    let rows = TailRows::new(engine, work, work.rows, work.bounds)?;
     let others = if work.among_themselves { None } else { Some(others(engine, work)?) };
     let (points, classes) =
         others.as_ref().map_or((&rows.points, &rows.classes), |(points, classes)| (points, classes));
     let longest = work.rows.classes.iter().map(|&class| work.sizes[class as usize]).max().unwrap_or(0);
-    let kind = Kind::new(work.metric, work.dimensions);
+    let kind = RankKind::new(work.metric, work.dimensions);
     let wanted =
         TailRequest { engine, work, kind, rows: &rows, columns: Columns { points, classes }, longest };
     if screen::pays(&wanted) {
@@ -86,7 +86,7 @@ pub(crate) fn tails(engine: &Engine, work: &TailWork<'_>) -> Result<Tails, Failu
     Ok(found)
 }
 
-impl Rows {
+impl TailRows {
     fn new(
         engine: &Engine,
         work: &TailWork<'_>,
@@ -194,7 +194,7 @@ impl<'a> TailRequest<'a> {
         let rows = Vectors { values: &values, classes: &classes };
         let quiet = |_: usize| ControlFlow::Continue(());
         let work = TailWork { watch: &quiet, rows, among_themselves: false, bounds: None, ..*work };
-        let rows = Rows::new(self.engine, &work, rows, None)?;
+        let rows = TailRows::new(self.engine, &work, rows, None)?;
         let columns = Columns { ..self.columns };
         let mut found = Tails::default();
         TailRequest { work: &work, rows: &rows, columns, ..*self }.by_stripes(&mut found)?;

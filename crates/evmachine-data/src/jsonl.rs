@@ -41,7 +41,7 @@ pub(crate) fn open(mut source: Source, options: &ReadOptions) -> Result<Opened, 
     let slots: HashMap<String, usize> =
         needed.enumerate().map(|(slot, column)| (sample.names[column].clone(), slot)).collect();
     let names = plan.features.iter().map(|&column| sample.names[column].clone()).collect();
-    let rows = Rows {
+    let rows = JsonRows {
         lines: Lines { reader: BufReader::with_capacity(BUFFER_BYTES, source.into_bytes()), number: 0 },
         line: Vec::new(),
         cells: vec![Cell::Null; slots.len()],
@@ -176,7 +176,7 @@ impl<R: BufRead> Lines<R> {
     }
 }
 
-struct Rows {
+struct JsonRows {
     lines: Lines<BufReader<Bytes>>,
     line: Vec<u8>,
     /// The cells of the present row: features, label, id.
@@ -191,7 +191,7 @@ struct Rows {
     vector: Option<(String, usize)>,
 }
 
-impl Rows {
+impl JsonRows {
     /// Puts the features of the present line into the batch.
     fn parse(&mut self, collector: &mut Collector) -> Result<(), RowProblem> {
         let Members(members) = parse(&self.line)?;
@@ -257,7 +257,7 @@ impl Rows {
     }
 }
 
-impl RowSource for Rows {
+impl RowSource for JsonRows {
     fn fill(&mut self, collector: &mut Collector) -> Result<bool, DataError> {
         while collector.room() > 0 {
             let next = self.lines.next(&mut self.line);

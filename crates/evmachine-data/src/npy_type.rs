@@ -5,7 +5,7 @@ use half::f16;
 
 /// What an element is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum NumberKind {
     Bool,
     Signed,
     Unsigned,
@@ -19,7 +19,7 @@ pub(crate) enum Kind {
 /// An element type: what it is, how wide, and in which byte order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ElementType {
-    pub(crate) kind: Kind,
+    pub(crate) kind: NumberKind,
     /// Bytes per element.
     pub(crate) size: usize,
     big_endian: bool,
@@ -38,12 +38,12 @@ impl ElementType {
         let letter = characters.next()?;
         let width: usize = characters.as_str().parse().ok()?;
         let (kind, size) = match (letter, width) {
-            ('b' | '?', 1) => (Kind::Bool, 1),
-            ('i', 1 | 2 | 4 | 8) => (Kind::Signed, width),
-            ('u', 1 | 2 | 4 | 8) => (Kind::Unsigned, width),
-            ('f', 2 | 4 | 8) => (Kind::Float, width),
-            ('U', 1..=0xf_ffff) => (Kind::Unicode, width * 4),
-            ('S' | 'a', 1..=0xf_ffff) => (Kind::Bytes, width),
+            ('b' | '?', 1) => (NumberKind::Bool, 1),
+            ('i', 1 | 2 | 4 | 8) => (NumberKind::Signed, width),
+            ('u', 1 | 2 | 4 | 8) => (NumberKind::Unsigned, width),
+            ('f', 2 | 4 | 8) => (NumberKind::Float, width),
+            ('U', 1..=0xf_ffff) => (NumberKind::Unicode, width * 4),
+            ('S' | 'a', 1..=0xf_ffff) => (NumberKind::Bytes, width),
             _ => return None,
         };
         Some(Self { kind, size, big_endian })
@@ -51,12 +51,12 @@ impl ElementType {
 
     /// Whether elements are numbers or truth values.
     pub(crate) fn is_numeric(self) -> bool {
-        !matches!(self.kind, Kind::Unicode | Kind::Bytes)
+        !matches!(self.kind, NumberKind::Unicode | NumberKind::Bytes)
     }
 
     /// Appends every element in `bytes` as a 32-bit float; those out of its range become infinite.
     pub(crate) fn decode(self, bytes: &[u8], output: &mut Vec<f32>) {
-        if self.kind == Kind::Float && self.size == 4 {
+        if self.kind == NumberKind::Float && self.size == 4 {
             let (elements, _) = bytes.as_chunks::<4>();
             if self.big_endian {
                 output.extend(elements.iter().map(|&element| f32::from_be_bytes(element)));
@@ -71,28 +71,28 @@ impl ElementType {
     /// The element in `bytes` as a double; NaN for text.
     pub(crate) fn number(self, bytes: &[u8]) -> f64 {
         match self.kind {
-            Kind::Bool => f64::from(u8::from(bytes[0] != 0)),
-            Kind::Signed => self.signed(bytes) as f64,
-            Kind::Unsigned => self.bits(bytes) as f64,
-            Kind::Float => self.float(bytes),
-            Kind::Unicode | Kind::Bytes => f64::NAN,
+            NumberKind::Bool => f64::from(u8::from(bytes[0] != 0)),
+            NumberKind::Signed => self.signed(bytes) as f64,
+            NumberKind::Unsigned => self.bits(bytes) as f64,
+            NumberKind::Float => self.float(bytes),
+            NumberKind::Unicode | NumberKind::Bytes => f64::NAN,
         }
     }
 
     /// The element in `bytes` as a label: empty when there is none, `None` when it is not valid text.
     pub(crate) fn text(self, bytes: &[u8]) -> Option<String> {
         match self.kind {
-            Kind::Bool => Some(labels::from_boolean(bytes[0] != 0)),
-            Kind::Signed => Some(self.signed(bytes).to_string()),
-            Kind::Unsigned => Some(self.bits(bytes).to_string()),
-            Kind::Float if self.size <= 4 => Some(labels::from_single(self.float(bytes) as f32)),
-            Kind::Float => Some(labels::from_double(self.float(bytes))),
-            Kind::Unicode => {
+            NumberKind::Bool => Some(labels::from_boolean(bytes[0] != 0)),
+            NumberKind::Signed => Some(self.signed(bytes).to_string()),
+            NumberKind::Unsigned => Some(self.bits(bytes).to_string()),
+            NumberKind::Float if self.size <= 4 => Some(labels::from_single(self.float(bytes) as f32)),
+            NumberKind::Float => Some(labels::from_double(self.float(bytes))),
+            NumberKind::Unicode => {
                 let (characters, _) = bytes.as_chunks::<4>();
                 let codes = characters.iter().map(|character| self.bits(character) as u32);
                 codes.take_while(|&code| code != 0).map(char::from_u32).collect()
             }
-            Kind::Bytes => {
+            NumberKind::Bytes => {
                 let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
                 std::str::from_utf8(&bytes[..end]).ok().map(str::to_owned)
             }

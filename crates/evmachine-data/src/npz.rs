@@ -15,7 +15,7 @@ use crate::format::Format;
 use crate::labels::LabelStream;
 use crate::npy::{Data, open_matrix};
 use crate::npy_header::{ArrayName, NpyHeader};
-use crate::npy_type::Kind;
+use crate::npy_type::NumberKind;
 use crate::options::{ColumnRef, ReadOptions};
 use crate::reader::Opened;
 use crate::source::{Bytes, Source};
@@ -150,7 +150,8 @@ impl Archive {
         for member in self.members.iter().filter(|member| !taken(&member.name)) {
             let (name, mut bytes, length) = self.read(member)?;
             let header = NpyHeader::read(&name, &mut bytes, Some(length));
-            if header.is_ok_and(|header| header.shape.len() == 2 && header.element.kind == Kind::Float) {
+            if header.is_ok_and(|header| header.shape.len() == 2 && header.element.kind == NumberKind::Float)
+            {
                 matrices.push(member);
             }
         }

@@ -75,6 +75,8 @@ pub enum ColumnType {
     Float,
     /// Integers.
     Integer,
+    /// True or false.
+    Boolean,
 }
 
 /// A column of output.
@@ -102,6 +104,8 @@ pub enum ColumnValues {
     Float(Vec<f64>),
     /// For [`ColumnType::Integer`].
     Integer(Vec<i64>),
+    /// For [`ColumnType::Boolean`].
+    Boolean(Vec<bool>),
 }
 
 impl ColumnValues {
@@ -111,6 +115,7 @@ impl ColumnValues {
             Self::Text(values) => values.len(),
             Self::Float(values) => values.len(),
             Self::Integer(values) => values.len(),
+            Self::Boolean(values) => values.len(),
         }
     }
 
@@ -124,6 +129,7 @@ impl ColumnValues {
             Self::Text(_) => matches!(kind, ColumnType::Text | ColumnType::Json),
             Self::Float(_) => kind == ColumnType::Float,
             Self::Integer(_) => kind == ColumnType::Integer,
+            Self::Boolean(_) => kind == ColumnType::Boolean,
         }
     }
 }

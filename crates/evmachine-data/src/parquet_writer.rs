@@ -7,7 +7,7 @@ use ::parquet::arrow::ArrowWriter;
 use ::parquet::basic::Compression;
 use ::parquet::errors::ParquetError;
 use ::parquet::file::properties::WriterProperties;
-use arrow_array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
+use arrow_array::{ArrayRef, BooleanArray, Float64Array, Int64Array, RecordBatch, StringArray};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 
 use crate::destination::Destination;
@@ -49,6 +49,7 @@ fn arrow_schema(columns: &[OutputColumn]) -> Schema {
         ColumnType::Text | ColumnType::Json => Field::new(&column.name, DataType::Utf8, false),
         ColumnType::Float => Field::new(&column.name, DataType::Float64, true),
         ColumnType::Integer => Field::new(&column.name, DataType::Int64, false),
+        ColumnType::Boolean => Field::new(&column.name, DataType::Boolean, false),
     };
     Schema::new(columns.iter().map(field).collect::<Vec<_>>())
 }
@@ -61,6 +62,7 @@ fn into_array(values: ColumnValues) -> ArrayRef {
             Arc::new(floats.into_iter().map(present).collect::<Float64Array>())
         }
         ColumnValues::Integer(integers) => Arc::new(Int64Array::from(integers)),
+        ColumnValues::Boolean(truths) => Arc::new(BooleanArray::from(truths)),
     }
 }
 

@@ -103,6 +103,7 @@ fn write_csv(writer: &mut csv::Writer<Destination>, rows: usize, values: &[Colum
                 ColumnValues::Text(texts) => field.extend_from_slice(texts[row].as_bytes()),
                 ColumnValues::Float(floats) => print_float(&mut field, floats[row], "")?,
                 ColumnValues::Integer(integers) => write!(field, "{}", integers[row])?,
+                ColumnValues::Boolean(truths) => write!(field, "{}", truths[row])?,
             }
             writer.write_field(&field).map_err(csv_error)?;
         }
@@ -134,6 +135,7 @@ fn write_jsonl(
                 ColumnValues::Float(floats) if floats[row].is_infinite() => writer.write_all(b"null")?,
                 ColumnValues::Float(floats) => print_float(writer, floats[row], "null")?,
                 ColumnValues::Integer(integers) => write!(writer, "{}", integers[row])?,
+                ColumnValues::Boolean(truths) => write!(writer, "{}", truths[row])?,
             }
         }
         writer.write_all(b"}\n")?;

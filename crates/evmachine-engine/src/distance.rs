@@ -26,7 +26,7 @@ pub use self::loose::LooseRows;
 pub(crate) use self::near::Near;
 pub use self::near::is_in_registers;
 pub(crate) use self::pairs::Pairs;
-use self::panels::{Kind, Panels};
+use self::panels::{PanelKind, Panels};
 
 use crate::device::Source;
 use crate::metric::{Metric, MetricError};
@@ -108,9 +108,9 @@ impl Tile {
 /// Lays out the points at `order` as columns, in that order.
 pub fn columns(metric: &Metric, points: &Points<'_>, order: &[usize]) -> Box<dyn Columns> {
     match metric {
-        Metric::Euclidean => Box::new(Panels::new(Kind::Euclidean, points, order)),
-        Metric::Cosine => Box::new(Panels::new(Kind::Cosine, points, order)),
-        Metric::Manhattan => Box::new(Panels::new(Kind::Manhattan, points, order)),
+        Metric::Euclidean => Box::new(Panels::new(PanelKind::Euclidean, points, order)),
+        Metric::Cosine => Box::new(Panels::new(PanelKind::Cosine, points, order)),
+        Metric::Manhattan => Box::new(Panels::new(PanelKind::Manhattan, points, order)),
         Metric::Custom(distance) => Box::new(pairwise::Pairwise::new(distance.clone(), points, order)),
     }
 }

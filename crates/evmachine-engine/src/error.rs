@@ -1,5 +1,7 @@
 //! What can go wrong in the engine: features that cannot be used, and a run that ends early.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 use thiserror::Error;
 
 use crate::device::DeviceError;
@@ -144,6 +146,34 @@ pub enum RunError {
         /// What the system says.
         reason: String,
     },
+    /// The work panicked, and whoever waited for it caught that ([`catch`](Self::catch)).
+    #[error(
+        "the work failed in a way that nobody foresaw ({reason}); it left nothing behind, please report it"
+    )]
+    Panicked {
+        /// What the panic says.
+        reason: String,
+    },
+}
+
+impl RunError {
+    /// Does the work and turns a panic in it into [`RunError::Panicked`], so that a thread that serves others can tell them and go on.
+    /// Drop whatever the work was changing: it may be half done.
+    ///
+    /// ```
+    /// use evmachine::RunError;
+    ///
+    /// assert_eq!(RunError::catch(|| 1 + 1), Ok(2));
+    /// let failed = RunError::catch(|| panic!("no {}", "way")).unwrap_err();
+    /// assert_eq!(failed, RunError::Panicked { reason: "no way".to_owned() });
+    /// ```
+    pub fn catch<T>(work: impl FnOnce() -> T) -> Result<T, Self> {
+        catch_unwind(AssertUnwindSafe(work)).map_err(|payload| {
+            let words = payload.downcast_ref::<&str>().map(|&text| text.to_owned());
+            let words = words.or_else(|| payload.downcast_ref::<String>().cloned());
+            RunError::Panicked { reason: words.unwrap_or_else(|| "it does not say why".to_owned()) }
+        })
+    }
 }
 
 impl From<DeviceError> for RunError {

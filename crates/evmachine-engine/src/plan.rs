@@ -80,6 +80,8 @@ pub(crate) enum Sides {
     Rows,
     /// They are others, and both want tails.
     Both,
+    /// Two blocks, cut so that what both find fits the memory, and both want tails.
+    Blocks,
 }
 
 /// How the tails of a batch were made. It changes no result, unless an approximate [`Search`](crate::Search) was asked for.
@@ -181,6 +183,7 @@ pub(crate) fn plan(facts: &Facts<'_>) -> Plan {
         return plan(blocks(facts), Bounds::Open);
     }
     match facts.sides {
+        Sides::Blocks => return plan(Executor::Exchange, Bounds::Given),
         Sides::Both if facts.exchange_bytes <= facts.memory => {
             return plan(Executor::Exchange, Bounds::Given);
         }

@@ -124,6 +124,8 @@ pub struct Problem<'a> {
     pub search: Search,
     /// Where the columns, of the only one of `against`, want tails among the rows.
     pub other_end: Option<OtherEnd<'a>>,
+    /// Whether rows and columns are blocks, cut so that what both find fits the memory.
+    are_blocks: bool,
 }
 
 impl<'a> Problem<'a> {
@@ -135,12 +137,18 @@ impl<'a> Problem<'a> {
         against: &'a [Against<'a>],
         sizes: &'a [usize],
     ) -> Self {
-        Self { run, stage, metric, rows, against, sizes, search: Search::Exact, other_end: None }
+        let (search, other_end) = (Search::Exact, None);
+        Self { run, stage, metric, rows, against, sizes, search, other_end, are_blocks: false }
     }
 
     /// The same, with tails for the columns too.
     pub fn with_other_end(self, other_end: OtherEnd<'a>) -> Self {
         Self { other_end: Some(other_end), ..self }
+    }
+
+    /// The same, of two blocks that were cut to meet.
+    pub(crate) fn with_other_block(self, other_end: OtherEnd<'a>) -> Self {
+        Self { are_blocks: true, ..self.with_other_end(other_end) }
     }
 
     /// The same, with tails of which a part may do.
@@ -186,6 +194,7 @@ impl<'a> Problem<'a> {
             dimensions,
             wanted: &wanted,
             sides: match (self.other_end, self.rows.are_columns) {
+                (Some(_), _) if self.are_blocks => Sides::Blocks,
                 (Some(_), _) => Sides::Both,
                 (None, true) if self.against.len() == 1 => Sides::Same,
                 (None, _) => Sides::Rows,

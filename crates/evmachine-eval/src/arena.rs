@@ -63,12 +63,12 @@ struct Measured {
 
 impl Measured {
     /// The model of these parameters. Tails that were fitted before are not fitted again.
-    fn derive(&mut self, params: &Params, features: &Features<'_>) -> Result<Evm, TuneError> {
+    fn derive(&mut self, run: &Run<'_>, params: &Params, features: &Features<'_>) -> Result<Evm, TuneError> {
         let position = self.fits.iter().position(|fits| fits.serve(params)).unwrap_or(self.fits.len());
         if position == self.fits.len() {
-            self.fits.push(TailFits::new(&Run::new(), &self.base, params)?);
+            self.fits.push(TailFits::new(run, &self.base, params)?);
         }
-        Ok(self.fits[position].derive(&Run::new(), &self.base, params, features)?)
+        Ok(self.fits[position].derive(run, &self.base, params, features)?)
     }
 }
 
@@ -80,6 +80,7 @@ pub(crate) struct Arena<'a> {
     /// How often an unknown row of the folds counts in F1, so that all classes, left out or not, count alike.
     weight: f64,
     pub(crate) options: &'a TuneOptions,
+    run: &'a Run<'a>,
     cache: VecDeque<(Measure, Vec<Measured>)>,
     voices: Vec<Heard>,
 }
@@ -125,14 +126,19 @@ impl Measure {
 const CACHED: usize = 3;
 
 impl<'a> Arena<'a> {
-    pub(crate) fn new(folds: Vec<FoldData>, classes: usize, options: &'a TuneOptions) -> Self {
+    pub(crate) fn new(
+        run: &'a Run<'a>,
+        folds: Vec<FoldData>,
+        classes: usize,
+        options: &'a TuneOptions,
+    ) -> Self {
         let rates = folds.iter().map(|fold| {
             let known = fold.train.1.names().len().max(1) as f64;
             let unknown_rows = (fold.queries.rows() - fold.known).max(1) as f64;
             (classes as f64 - known) / known * (fold.known as f64 / unknown_rows)
         });
         let weight = rates.sum::<f64>() / folds.len().max(1) as f64;
-        Self { folds, classes, weight, options, cache: VecDeque::new(), voices: Vec::new() }
+        Self { folds, classes, weight, options, run, cache: VecDeque::new(), voices: Vec::new() }
     }
 
     /// Classes in all of the data.
@@ -171,8 +177,8 @@ impl<'a> Arena<'a> {
             tail_memory_limit: u64::MAX,
             ..Params::paper()
         };
-        let (base, _) = Evm::fit(&params, features, labels)?;
-        let table = DistanceTable::measure(&Run::new(), base.machine(), &fold.queries)?;
+        let (base, _) = Evm::fit_with(self.run, &params, features, labels)?;
+        let table = DistanceTable::measure(self.run, base.machine(), &fold.queries)?;
         Ok(Measured { base, table, fits: Vec::new() })
     }
 
@@ -190,7 +196,7 @@ impl<'a> Arena<'a> {
         let voices = self.folds.iter().enumerate().map(|(fold, data)| {
             let train = (&data.train.0, &data.train.1);
             let probe = whole.map(|heard| heard.voices[fold].probe.clone());
-            Voices::new(&params, probe, train, &data.queries, data.known)
+            Voices::new(self.run, &params, probe, train, &data.queries, data.known)
         });
         let voices = voices.collect::<Result<Vec<_>, _>>()?;
         self.voices.push(Heard { metric: metric.clone(), size, voices });
@@ -206,7 +212,7 @@ impl<'a> Arena<'a> {
         let (mut votes, mut ratios) = (Vec::with_capacity(self.folds.len()), Vec::new());
         let folds = self.cache[0].1.iter_mut().zip(&self.folds).zip(&self.voices[voices].voices);
         for ((fold, data), voices) in folds {
-            let model = fold.derive(&params, &data.train.0)?;
+            let model = fold.derive(self.run, &params, &data.train.0)?;
             let supports = fold.table.map_queries(model.machine(), |_, scores| {
                 scores.iter().map(|score| score.support).collect::<Vec<f64>>()
             })?;
@@ -333,7 +339,7 @@ impl<'a> Arena<'a> {
                 truth: &fold.truth,
                 linear: Some(voices.linear()),
             };
-            rivals::rivals(&contest, &quick)
+            rivals::rivals_with(self.run, &contest, &quick)
         });
         let by_fold = by_fold.collect::<Result<Vec<_>, _>>()?;
         let asked = by_fold.first().map_or(0, Vec::len);

@@ -35,5 +35,5 @@ pub use rates::Rates;
 pub use reliability::{Reliability, ReliabilityError};
 pub use rivals::{Contest, Linear, Rival, RivalError};
 pub use space::Space;
-pub use tune::{Objective, Trial, TrialSearch, TuneError, TuneOptions, TuneProgress, Tuned, tune};
+pub use tune::{Objective, Trial, TrialSearch, TuneError, TuneOptions, TuneProgress, Tuned, tune, tune_with};
 pub use voices::Weights;

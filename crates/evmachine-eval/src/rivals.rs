@@ -13,7 +13,7 @@ mod rows;
 mod standard;
 
 use evmachine::labels::are_same;
-use evmachine::{Features, Labels, Metric};
+use evmachine::{Features, Labels, Metric, Run};
 use evmachine_forest::ForestOptions;
 use serde::Serialize;
 
@@ -243,7 +243,17 @@ pub struct Contest<'a> {
 /// }
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+#[expect(clippy::disallowed_methods, reason = "the plain form, for who has no run")]
 pub fn rivals(contest: &Contest<'_>, chosen: &[Rival]) -> Result<Vec<(Rival, Answers)>, RivalError> {
+    rivals_with(&Run::new(), contest, chosen)
+}
+
+/// As [`rivals`], watched and sized by `run`.
+pub fn rivals_with(
+    run: &Run<'_>,
+    contest: &Contest<'_>,
+    chosen: &[Rival],
+) -> Result<Vec<(Rival, Answers)>, RivalError> {
     let &Contest { metric, train: (features, labels), truth, .. } = contest;
     contest.check()?;
     let train = Rows::checked(metric, features, "training rows")?;
@@ -313,12 +323,12 @@ pub fn rivals(contest: &Contest<'_>, chosen: &[Rival]) -> Result<Vec<(Rival, Ans
                 logits.iter().zip(outside).map(|(row, outside)| (row.best, row.energy() - outside)).collect()
             }
             Rival::ExtraTrees => {
-                forest::independent(&ForestOptions::extra_trees(), (&train, labels), &queries)?
+                forest::independent(run, &ForestOptions::extra_trees(), (&train, labels), &queries)?
             }
             Rival::RandomForest => {
-                forest::independent(&ForestOptions::random_forest(), (&train, labels), &queries)?
+                forest::independent(run, &ForestOptions::random_forest(), (&train, labels), &queries)?
             }
-            Rival::BoostedTrees => forest::boosted((&train, labels), &queries)?,
+            Rival::BoostedTrees => forest::boosted(run, (&train, labels), &queries)?,
             Rival::RbfSvm => machines::one_vs_rest((&train, labels), &queries)?,
             _ => posthoc.next().unwrap_or_else(|| unreachable!("there are scores of each that was asked")),
         };

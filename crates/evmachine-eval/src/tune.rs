@@ -12,7 +12,7 @@
 use std::ops::ControlFlow;
 
 use evmachine::tuning::DeriveError;
-use evmachine::{Evm, Features, FitError, Labels, Metric, Params, RunError};
+use evmachine::{Evm, Features, FitError, Labels, Metric, Params, Run, RunError};
 use serde::Serialize;
 use thiserror::Error;
 
@@ -215,7 +215,32 @@ pub enum TuneError {
 const COST_OF_SIZE: f64 = 0.003;
 
 /// Searches. `progress` can end it.
+#[expect(clippy::disallowed_methods, reason = "the plain form, for who has no run")]
 pub fn tune(
+    features: &Features<'_>,
+    labels: &Labels,
+    options: &TuneOptions,
+    progress: &mut dyn FnMut(&TuneProgress<'_>) -> ControlFlow<()>,
+) -> Result<Tuned, TuneError> {
+    tune_with(&Run::new(), features, labels, options, progress)
+}
+
+/// As [`tune`], sized by `run`, which may name a device for what trials fit and measure, and whose observer can stop it between steps.
+pub fn tune_with(
+    run: &Run<'_>,
+    features: &Features<'_>,
+    labels: &Labels,
+    options: &TuneOptions,
+    progress: &mut dyn FnMut(&TuneProgress<'_>) -> ControlFlow<()>,
+) -> Result<Tuned, TuneError> {
+    search_all(run, features, labels, options, progress).map_err(|error| {
+        // Whatever it was doing when it was told to stop.
+        if error.run_error() == Some(&RunError::Stopped) { TuneError::Stopped } else { error }
+    })
+}
+
+fn search_all(
+    run: &Run<'_>,
     features: &Features<'_>,
     labels: &Labels,
     options: &TuneOptions,
@@ -243,7 +268,7 @@ pub fn tune(
     };
     let mut course = Standing { total: frames.len() + 2 + trials, ..Standing::default() };
 
-    let mut arena = Arena::new(folds, classes, options);
+    let mut arena = Arena::new(run, folds, classes, options);
     let rivals = all_rivals(&mut arena, &frames)?;
     course.rival =
         rivals.iter().max_by(|a, b| a.mean.total_cmp(&b.mean)).map(|best| (best.rival.name(), best.mean));
@@ -312,6 +337,19 @@ impl Trial {
         let leads: Vec<f64> = self.folds.iter().zip(&preset.folds).map(|(own, other)| own - other).collect();
         let (mean, error) = mean_and_error(&leads);
         mean > 0.0 && mean >= error * (1.0 + 10.0 / classes as f64)
+    }
+}
+
+impl TuneError {
+    /// What ended a run early, if that is what it was.
+    fn run_error(&self) -> Option<&RunError> {
+        match self {
+            Self::Fit(FitError::Run(error))
+            | Self::Derive(DeriveError::Run(error))
+            | Self::Predict(error) => Some(error),
+            Self::Rival(error) => error.run_error(),
+            _ => None,
+        }
     }
 }
 

@@ -114,24 +114,24 @@ impl Voices {
     /// Fits the probe, unless it is given, and a machine over its logits of the size that the parameters say, and asks both.
     /// The first `known` queries are of known classes.
     pub(crate) fn new(
+        run: &Run<'_>,
         params: &Params,
         probe: Option<Probe>,
         (features, labels): (&Features<'_>, &Labels),
         queries: &Features<'_>,
         known: usize,
     ) -> Result<Self, TuneError> {
-        let run = Run::new();
         let probe = match probe {
             Some(probe) => probe,
-            None => Probe::fit_with(&run, &params.metric, features, labels)?,
+            None => Probe::fit_with(run, &params.metric, features, labels)?,
         };
         let classes = probe.classes();
-        let linear = Voice::new(probe.logits(queries)?, classes, known);
+        let linear = Voice::new(probe.logits_with(run, queries)?, classes, known);
         let logits = if classes < LEAST_LOGITS {
             None
         } else {
-            let (machine, _) = Evm::fit(&params.over_logits(), &probe.features(features)?, labels)?;
-            let supports = machine.map_queries(&run, &probe.features(queries)?, |_, scores| {
+            let (machine, _) = Evm::fit_with(run, &params.over_logits(), &probe.features(features)?, labels)?;
+            let supports = machine.map_queries(run, &probe.features(queries)?, |_, scores| {
                 scores.iter().map(|score| score.support).collect::<Vec<f64>>()
             })?;
             Some(Voice::new(supports.concat(), classes, known))

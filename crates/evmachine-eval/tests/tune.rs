@@ -1,5 +1,6 @@
 //! Tuning on real data: a part of UCI Letter.
 
+#![allow(clippy::disallowed_methods, reason = "a test has no run of its own")]
 #![allow(clippy::unwrap_used, reason = "a test ends where something unexpected happens")]
 
 #[path = "../../evmachine/examples/letter/mod.rs"]
@@ -138,11 +139,18 @@ fn it_can_be_stopped_and_says_what_is_wrong() {
     let two = Labels::new((0..4_000).map(|row| if row % 2 == 0 { "a" } else { "b" })).unwrap();
     let error = tune(&features, &two, &options(), &mut quietly).unwrap_err();
     assert!(error.to_string().starts_with("2 classes are too few for 3 folds"), "{error}");
-    let bad = TuneOptions {
+    let tiny = TuneOptions {
         base: Params { tail_size: TailSize::Count(3), n_fused: 1, ..Params::paper() },
         ..options()
     };
-    assert!(tune(&features, &labels, &bad, &mut quietly).is_ok(), "what is searched replaces the base");
+    let tuned = tune(&features, &labels, &tiny, &mut quietly).unwrap();
+    let is_of_base = |params: &Params| params.tail_size == TailSize::Count(3);
+    assert!(
+        !tuned.trials.iter().any(|trial| is_of_base(&trial.params)),
+        "what is searched replaces the base"
+    );
+    assert!(!is_of_base(&tuned.params), "{:?}", tuned.params);
+    assert_eq!(tuned.best.mean, tune(&features, &labels, &options(), &mut quietly).unwrap().best.mean);
 }
 
 #[test]

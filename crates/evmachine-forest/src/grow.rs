@@ -11,7 +11,7 @@ use crate::options::{ForestOptions, SplitRule};
 use crate::random::Random;
 use crate::table::Table;
 use crate::tree::Node;
-use search::Search;
+use search::SplitSearch;
 
 /// A tree, and for each of its leaves the share of each class that it holds.
 #[derive(Debug, Default)]
@@ -79,7 +79,7 @@ fn learned(table: &Table, options: &ForestOptions, tree: usize) -> (Vec<u32>, Ve
 pub(crate) fn grow(table: &Table, options: &ForestOptions, number: usize) -> Tree {
     let (mut rows, mut waiting) = learned(table, options, number);
     let mut aside = Vec::with_capacity(rows.len());
-    let mut search = Search::new(table, options, Random::new(options.seed, 2 * number as u64 + 1));
+    let mut search = SplitSearch::new(table, options, Random::new(options.seed, 2 * number as u64 + 1));
     let mut tree = Tree::default();
     let whole = Open { first: 0, end: rows.len(), stretches: 0, depth: 0, constants: 0, right_of: None };
     let mut open = vec![whole];

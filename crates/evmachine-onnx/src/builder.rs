@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use crate::message::{Attribute, Data, Kind, Node, Tensor};
+use crate::message::{Attribute, Data, ElementType, Node, Tensor};
 
 /// The name of a value.
 pub(crate) type Name = String;
@@ -96,7 +96,7 @@ impl Builder {
         self.constant(what, vec![values.len()], Data::Doubles(values))
     }
 
-    pub(crate) fn cast(&mut self, value: &str, kind: Kind) -> Name {
+    pub(crate) fn cast(&mut self, value: &str, kind: ElementType) -> Name {
         self.apply_with("Cast", &[value], vec![Attribute::Integer("to", kind as u64)])
     }
 

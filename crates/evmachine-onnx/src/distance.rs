@@ -4,7 +4,7 @@ use evmachine::{Machine, Metric};
 
 use crate::ExportError;
 use crate::builder::{Builder, Name};
-use crate::message::{Attribute, Data, Graph, Kind, Value};
+use crate::message::{Attribute, Data, ElementType, Graph, Value};
 use crate::space::{self, product, unit};
 
 /// Squared distances below this share of the squared norms are rounding, and count as 0. Two vectors of `f32` that
@@ -27,7 +27,7 @@ pub(crate) fn distances(
     }
     let centre = centre(&values, machine.dimensions());
     let vectors = builder.constant("vectors", shape, Data::Floats(values));
-    let vectors = builder.cast(&vectors, Kind::Double);
+    let vectors = builder.cast(&vectors, ElementType::Double);
     let queries = space::of_machine(builder, machine, features);
     Ok(match metric {
         Metric::Cosine => cosine(builder, &queries, &vectors),
@@ -90,10 +90,10 @@ fn manhattan(builder: &mut Builder, machine: &Machine, queries: &str, vectors: &
     let sum = step.sum(&magnitude, 1);
     let body = Graph {
         name: "manhattan".to_owned(),
-        inputs: vec![Value::new("query", Kind::Double, vec![machine.dimensions().to_string()])],
+        inputs: vec![Value::new("query", ElementType::Double, vec![machine.dimensions().to_string()])],
         outputs: vec![Value::new(
             sum,
-            Kind::Double,
+            ElementType::Double,
             vec![(machine.extreme_vector_count() + machine.ignored_count()).to_string()],
         )],
         nodes: step.nodes,

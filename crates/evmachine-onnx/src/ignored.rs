@@ -3,7 +3,7 @@
 use evmachine::Machine;
 
 use crate::builder::{Builder, Name};
-use crate::message::{Attribute, Data, Kind};
+use crate::message::{Attribute, Data, ElementType};
 use crate::score::{self, Scores};
 
 /// What supports fall by.
@@ -36,7 +36,7 @@ pub(crate) fn beside(
     // As 32-bit numbers, which the library compares: equal distances differ in the last bits of 64.
     let mut nearest = |distances: &str| {
         let found = builder.reduce("ReduceMin", distances, 1, true);
-        builder.cast(&found, Kind::Float)
+        builder.cast(&found, ElementType::Float)
     };
     let (known, stranger) = (nearest(distances), nearest(&ignored));
     let decides = builder.apply("LessOrEqual", &[&stranger, &known]);

@@ -54,7 +54,7 @@ use evmachine::{Evm, Rejection};
 use thiserror::Error;
 
 use crate::builder::Builder;
-use crate::message::{Graph, Kind, Model, Value};
+use crate::message::{ElementType, Graph, Model, Value};
 
 /// What unknown queries are called unless another label is given.
 pub const UNKNOWN_LABEL: &str = evmachine::UNKNOWN;
@@ -113,7 +113,7 @@ pub fn to_onnx_in_order(evm: &Evm, unknown_label: &str, order: &[usize]) -> Resu
     }
     let mut builder = Builder::new("");
     let filled = space::filled(&mut builder, evm, "features");
-    let features = builder.cast(&filled, Kind::Double);
+    let features = builder.cast(&filled, ElementType::Double);
     let alone = score::machine(&mut builder, evm.machine(), &features)?;
     let scores = witness::heard(&mut builder, evm, &features, alone)?;
     decision::decision(&mut builder, evm, &scores, unknown_label, order);
@@ -123,15 +123,15 @@ pub fn to_onnx_in_order(evm: &Evm, unknown_label: &str, order: &[usize]) -> Resu
     let classes = || evm.classes().len().to_string();
     let graph = Graph {
         name: "evmachine".to_owned(),
-        inputs: vec![Value::new("features", Kind::Float, vec![rows(), evm.dimensions().to_string()])],
+        inputs: vec![Value::new("features", ElementType::Float, vec![rows(), evm.dimensions().to_string()])],
         outputs: [
-            Value::new("label", Kind::String, vec![rows()]),
-            Value::new("supports", Kind::Double, vec![rows(), classes()]),
-            Value::new("probability", Kind::Double, vec![rows()]),
-            Value::new("scores", Kind::Double, vec![rows(), classes()]),
+            Value::new("label", ElementType::String, vec![rows()]),
+            Value::new("supports", ElementType::Double, vec![rows(), classes()]),
+            Value::new("probability", ElementType::Double, vec![rows()]),
+            Value::new("scores", ElementType::Double, vec![rows(), classes()]),
         ]
         .into_iter()
-        .chain(is_calibrated.then(|| Value::new("p_value", Kind::Double, vec![rows()])))
+        .chain(is_calibrated.then(|| Value::new("p_value", ElementType::Double, vec![rows()])))
         .collect(),
         nodes: builder.nodes,
         tensors: builder.tensors,

@@ -13,7 +13,7 @@ const TREES_OPSET: u64 = 3;
 
 /// Element types, by their numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum ElementType {
     Float = 1,
     Int64 = 7,
     String = 8,
@@ -46,16 +46,16 @@ impl Tensor {
         }
         let (kind, raw) = match &self.data {
             Data::Floats(values) => {
-                (Kind::Float, values.iter().flat_map(|value| value.to_le_bytes()).collect())
+                (ElementType::Float, values.iter().flat_map(|value| value.to_le_bytes()).collect())
             }
             Data::Doubles(values) => {
-                (Kind::Double, values.iter().flat_map(|value| value.to_le_bytes()).collect())
+                (ElementType::Double, values.iter().flat_map(|value| value.to_le_bytes()).collect())
             }
             Data::Integers(values) => {
-                (Kind::Int64, values.iter().flat_map(|&value| (value as u64).to_le_bytes()).collect())
+                (ElementType::Int64, values.iter().flat_map(|&value| (value as u64).to_le_bytes()).collect())
             }
-            Data::Bools(values) => (Kind::Bool, values.iter().map(|&value| u8::from(value)).collect()),
-            Data::Strings(_) => (Kind::String, Vec::new()),
+            Data::Bools(values) => (ElementType::Bool, values.iter().map(|&value| u8::from(value)).collect()),
+            Data::Strings(_) => (ElementType::String, Vec::new()),
         };
         message.integer(2, kind as u64);
         // Strings are the one type that has no raw form.
@@ -65,7 +65,7 @@ impl Tensor {
             }
         }
         message.text(8, &self.name);
-        if kind != Kind::String {
+        if kind != ElementType::String {
             message.bytes(9, &raw);
         }
         message
@@ -172,12 +172,12 @@ impl Node {
 #[derive(Debug)]
 pub(crate) struct Value {
     name: String,
-    kind: Kind,
+    kind: ElementType,
     shape: Vec<String>,
 }
 
 impl Value {
-    pub(crate) fn new(name: impl Into<String>, kind: Kind, shape: Vec<String>) -> Self {
+    pub(crate) fn new(name: impl Into<String>, kind: ElementType, shape: Vec<String>) -> Self {
         Self { name: name.into(), kind, shape }
     }
 

@@ -4,7 +4,7 @@
 use evmachine::{Evm, Machine, Metric, Probe};
 
 use crate::builder::{Builder, Name};
-use crate::message::{Attribute, Data, Kind};
+use crate::message::{Attribute, Data, ElementType};
 
 /// As in the library: the first value of a row that is all zeros where it needs a direction.
 const NO_DIRECTION: f32 = 1e-30;
@@ -64,7 +64,7 @@ fn whitened(builder: &mut Builder, machine: &Machine, queries: Name) -> Name {
     let queries = if machine.params().metric == Metric::Cosine { unit(builder, &queries) } else { queries };
     let d = machine.dimensions();
     let matrix = builder.constant("whitening", vec![d, d], Data::Floats(matrix));
-    let matrix = builder.cast(&matrix, Kind::Double);
+    let matrix = builder.cast(&matrix, ElementType::Double);
     let whitened = product(builder, &queries, &matrix);
     rounded(builder, &whitened)
 }
@@ -90,8 +90,8 @@ pub(crate) fn unit(builder: &mut Builder, queries: &str) -> Name {
 
 /// Rounded to `f32`, as the library's vectors are.
 fn rounded(builder: &mut Builder, values: &str) -> Name {
-    let narrow = builder.cast(values, Kind::Float);
-    builder.cast(&narrow, Kind::Double)
+    let narrow = builder.cast(values, ElementType::Float);
+    builder.cast(&narrow, ElementType::Double)
 }
 
 /// The scalar product of every row on the left with every row on the right.

@@ -63,7 +63,8 @@ fn main() {
 }
 
 fn letter() -> (Features<'static>, Labels) {
-    let text = include_str!("../../../data/letter/letter-recognition.data");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../data/letter/letter-recognition.data");
+    let text = std::fs::read_to_string(path).unwrap();
     let rows: Vec<(&str, &str)> = text.lines().map(|line| line.split_once(',').unwrap()).collect();
     let values: Vec<f32> =
         rows.iter().flat_map(|row| row.1.split(',')).map(|value| value.parse().unwrap()).collect();

@@ -204,9 +204,6 @@ pub enum StoreError {
     /// Samples were answered, or versions changed, while the model learned.
     #[error("the pool was changed by somebody else meanwhile; try again")]
     ChangedMeanwhile,
-    /// Work on the pool ended in a panic; its transaction was taken back.
-    #[error("the work on the pool failed in a way that nobody foresaw; nothing was changed")]
-    Panicked,
     /// Whoever works on the pool has ended.
     #[error("the pool is closed")]
     Ended,

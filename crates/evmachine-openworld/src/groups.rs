@@ -291,7 +291,8 @@ fn read_group(
     Ok(Some(written))
 }
 
-/// The known classes that come nearest to each of some exemplars, whose vectors follow each other.
+/// The known classes that come nearest to each of some exemplars, whose vectors follow each other. The processor finds them, always:
+/// they are kept with the group, and are to be the same whoever asked first.
 fn suggest(live: &Evm, vectors: Vec<f32>) -> Result<Vec<Vec<Neighbor>>, StoreError> {
     let features = Features::new(vectors, live.dimensions())?;
     let (reasons, supports) = (live.explain(&features, SUGGESTED)?, live.class_supports(&features)?);

@@ -11,14 +11,7 @@ use evmachine_repro::synthetic::Synthetic;
 use evmachine_repro::{ReproError, Watch, budget, openworld, parameters, svm_grid};
 
 fn letter() -> (Features<'static>, Labels) {
-    let text = include_str!("../../../data/letter/letter-recognition.data");
-    let (mut values, mut names) = (Vec::new(), Vec::new());
-    for line in text.lines() {
-        let (name, numbers) = line.split_once(',').unwrap();
-        names.push(name);
-        values.extend(numbers.split(',').map(|number| number.parse::<f32>().unwrap()));
-    }
-    (Features::new(values, 16).unwrap(), Labels::new(names).unwrap())
+    evmachine_console::letter::read().unwrap_or_else(|failure| panic!("{}", failure.message))
 }
 
 fn go_on(_: &str, _: usize, _: usize) -> ControlFlow<()> {

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use evmachine::{Features, Observer, Stage};
+use evmachine::{Features, Observer, RunError, Stage};
 use evmachine_openworld::StoreError;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -112,7 +112,9 @@ pub(crate) fn start(service: &Arc<Service>, person: Option<String>) -> Result<i6
     let spawned = std::thread::Builder::new().name("learn".to_owned()).spawn({
         let service = service.clone();
         move || {
-            let learned = learn_anyway(&service, &progress, person.as_deref());
+            // A panic in it must not leave the server saying for ever that learning is under way.
+            let learned = RunError::catch(|| learn_anyway(&service, &progress, person.as_deref()))
+                .unwrap_or_else(|error| Err(error.into()));
             match &learned {
                 Ok(last) => tracing::info!(
                     version = last.version.as_deref(),

@@ -1,6 +1,5 @@
 //! Decides for requests as they come: at once while there is one, together while several wait.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 
@@ -107,8 +106,7 @@ fn work(
                 rows += query.rows;
                 together.push(query);
             }
-            // A mistake of ours costs these requests, not those that come.
-            let _ = catch_unwind(AssertUnwindSafe(|| answer(&live.get(), device, together)));
+            answer(&live.get(), device, together);
         }
     });
 }
@@ -132,6 +130,8 @@ fn answer(live: &Arc<Live>, device: Option<&Arc<dyn Device>>, together: Vec<Quer
     }
 }
 
+/// A mistake of ours costs these requests, not those that come.
 fn decide(model: &Evm, device: Option<&Arc<dyn Device>>, values: &[f32]) -> Result<Vec<Decision>, RunError> {
-    model.decide_with(&run_on(device), &Features::new(values, model.dimensions())?)
+    let features = Features::new(values, model.dimensions())?;
+    RunError::catch(|| model.decide_with(&run_on(device), &features))?
 }

@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use evmachine::RunError;
+use evmachine::{EditError, FitError, PoolError, RunError};
 use evmachine_openworld::StoreError;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -96,6 +96,18 @@ impl From<RunError> for Problem {
         match error {
             RunError::Device(error) => Self::unavailable(error.to_string()),
             RunError::Features(error) => error.into(),
+            RunError::Stopped => Self::unavailable("it was stopped before its end; try again"),
+            RunError::Panicked { .. } => {
+                tracing::error!("{error}");
+                Self::internal(
+                    "the work failed in a way that nobody foresaw; the log of the server says more",
+                )
+            }
+            // Paths of the server are no business of clients.
+            RunError::Disk { .. } => {
+                tracing::error!("{error}");
+                Self::full("make room on the disk that the log of the server names, and try again")
+            }
             error => Self::unsuitable(error.to_string()),
         }
     }
@@ -140,9 +152,23 @@ fn from_one(error: StoreError) -> StoreError {
     }
 }
 
+/// What ended work on the pool before it had a result, whichever work it was.
+fn ended_early(error: &StoreError) -> Option<&RunError> {
+    match error {
+        StoreError::Fit(FitError::Run(run))
+        | StoreError::Pool(PoolError::Run(run))
+        | StoreError::Edit(EditError::Run(run))
+        | StoreError::Predict(run) => Some(run),
+        _ => None,
+    }
+}
+
 impl From<StoreError> for Problem {
     fn from(error: StoreError) -> Self {
         use StoreError as Error;
+        if let Some(run) = ended_early(&error) {
+            return run.clone().into();
+        }
         let error = from_one(error);
         let detail = detail(&error);
         match error {
@@ -181,7 +207,6 @@ impl From<StoreError> for Problem {
             | Error::Names(_)
             | Error::Predict(_) => Self::unsuitable(detail),
             Error::Ended => Self::unavailable("the server is shutting down"),
-            Error::Panicked => Self::internal(detail),
             Error::Gone { .. } => {
                 tracing::error!("{detail}");
                 Self::unavailable("the pool was removed or replaced while it was served; nothing was kept")

@@ -1,13 +1,12 @@
 //! A thread that owns a pool, and does one thing after the other with it.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use evmachine::{Decision, Features};
+use evmachine::{Decision, Features, RunError};
 use evmachine_openworld::{NewSample, Outcome, Pool, StoreError, Which};
 use tokio::sync::oneshot;
 
@@ -87,7 +86,7 @@ impl Store {
 
     /// Why nobody answered.
     fn lost(&self) -> StoreError {
-        if self.ended.load(Ordering::Acquire) { StoreError::Ended } else { StoreError::Panicked }
+        if self.ended.load(Ordering::Acquire) { StoreError::Ended } else { panicked() }
     }
 
     /// As [`call`](Self::call), from a thread that may wait.
@@ -143,6 +142,11 @@ impl Store {
     }
 }
 
+/// Its transaction was taken back; the panic itself has told the log why.
+fn panicked() -> StoreError {
+    RunError::Panicked { reason: "the log of the server says why".to_owned() }.into()
+}
+
 fn work(mut pool: Pool, queue: &Receiver<Job>, live: Option<&LiveModel>) {
     let mut next: Option<Job> = None;
     let mut is_due = live.is_some();
@@ -152,7 +156,7 @@ fn work(mut pool: Pool, queue: &Receiver<Job>, live: Option<&LiveModel>) {
             None => match queue.recv_timeout(if is_due { Duration::ZERO } else { PERIOD }) {
                 Ok(job) => job,
                 Err(RecvTimeoutError::Timeout) => {
-                    is_due = live.is_some_and(|live| tend(&mut pool, live));
+                    is_due = survived(&mut pool, |pool| live.is_some_and(|live| tend(pool, live)));
                     continue;
                 }
                 Err(RecvTimeoutError::Disconnected) => return,
@@ -161,17 +165,22 @@ fn work(mut pool: Pool, queue: &Receiver<Job>, live: Option<&LiveModel>) {
         if matches!(job, Job::End) {
             return;
         }
-        // Work that fails in a way that nobody foresaw takes nothing with it but its own transaction.
-        let done = catch_unwind(AssertUnwindSafe(|| next = execute(&mut pool, queue, job)));
-        if done.is_err() {
-            match Pool::open(pool.folder()) {
-                Ok(opened) => pool = opened,
-                Err(error) => tracing::error!(%error, "the pool cannot be opened again"),
-            }
-        }
+        next = survived(&mut pool, |pool| execute(pool, queue, job));
         // However much comes, what is due gets its turn.
-        is_due = live.is_some_and(|live| tend(&mut pool, live));
+        is_due = survived(&mut pool, |pool| live.is_some_and(|live| tend(pool, live)));
     }
+}
+
+/// Work that panics takes nothing with it but its own transaction: the pool is opened again, and nothing came of the work.
+fn survived<T: Default>(pool: &mut Pool, work: impl FnOnce(&mut Pool) -> T) -> T {
+    RunError::catch(|| work(pool)).unwrap_or_else(|error| {
+        tracing::error!(%error, "work on the pool");
+        match Pool::open(pool.folder()) {
+            Ok(opened) => *pool = opened,
+            Err(error) => tracing::error!(%error, "the pool cannot be opened again"),
+        }
+        T::default()
+    })
 }
 
 /// Does a job, and returns one that was met and is not done.

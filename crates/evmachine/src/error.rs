@@ -323,6 +323,23 @@ pub enum CalibrateError {
         /// Strangers needed.
         needed: usize,
     },
+    /// A threshold to be moved that is not one.
+    #[error(
+        "each class has a threshold of its own, and there is not one to move; choose a rule for all classes first"
+    )]
+    SeveralThresholds,
+    /// A threshold that is to move by what is no number.
+    #[error("must be a finite number, not {support}")]
+    NotFinite {
+        /// By how much.
+        support: f64,
+    },
+    /// A threshold that everything reaches, or nothing.
+    #[error("the threshold is {threshold}; choose a rule with a finite one first")]
+    NotMovable {
+        /// Where it lies.
+        threshold: f64,
+    },
     /// A share of known queries that is none.
     #[error("the share of known queries to be expected is {prior}; it must be above 0 and below 1")]
     Prior {

@@ -62,7 +62,7 @@
 //! | `files` (default) | [`Evm::save`] and [`Evm::load`]; without it models are bytes ([`Evm::to_bytes`]) |
 //! | `ndarray` | [`Features`] from and to matrices of that crate |
 //! | `schema` | schemas for `OpenAPI` of [`Answer`] and what belongs to it |
-//! | `unstable` | devices, steps of a fit that others run, scratch folders, tuning: may change in any version |
+//! | `unstable` | devices, steps of a fit that others run, scratch folders, plans, tuning: may change in any version |
 //!
 //! What the library says ([`Decision`],
 //! [`Explanation`], [`Report`], [`PsiModel`] and their parts) and its [`Params`] implement serde's traits always.
@@ -101,9 +101,11 @@ mod witness;
 pub use evmachine_engine::device;
 #[cfg(feature = "unstable")]
 pub use evmachine_engine::tail::steps;
+#[cfg(feature = "unstable")]
+pub use evmachine_engine::{Bounds, Executor, Plan};
 pub use evmachine_engine::{
-    Bounds, Distance, Executor, Features, FitStatus, MarginError, Metric, MetricError, Observer, Plan,
-    PsiModel, Run, Search, Stage, TailRecall,
+    Distance, Features, FitStatus, MarginError, Metric, MetricError, Observer, PsiModel, Run, Search, Stage,
+    TailRecall,
 };
 
 pub use answer::decision::Decision;

@@ -104,6 +104,7 @@ pub enum Refit {
 
 /// How much a witness beside the machine itself counts.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub enum Weight {
     /// As much as tells known rows from strangers best, classes being left out of the training rows in turn; with few classes, what
     /// serves most data.

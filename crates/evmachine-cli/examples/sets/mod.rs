@@ -39,9 +39,8 @@ pub(crate) fn named(arguments: &[String]) -> Result<Task, Box<dyn Error>> {
 
 /// Known letters as given, all others unknown; the first 15,000 rows train, the others test.
 fn letter(known: &str) -> Result<Task, Box<dyn Error>> {
-    let text = include_str!("../../../../data/letter/letter-recognition.data");
     let (mut train, mut test) = ((Vec::new(), Vec::new()), (Vec::new(), Vec::new()));
-    for (row, line) in text.lines().enumerate() {
+    for (row, line) in evmachine_console::letter::TEXT.lines().enumerate() {
         let (name, values) = line.split_once(',').ok_or("a line without values")?;
         let set = if row < 15_000 { &mut train } else { &mut test };
         if row >= 15_000 || known.contains(name) {

@@ -10,10 +10,14 @@ use evmachine_console::data::DataArguments;
 use evmachine_console::failure::Failure;
 use evmachine_eval::{Answers, Rates};
 
-use crate::calibration::{Seen, diagram, reliability};
+#[cfg(feature = "plot")]
+use crate::calibration::diagram;
+use crate::calibration::{Seen, reliability};
 use crate::files;
+use crate::model;
+#[cfg(feature = "plot")]
+use crate::picture;
 use crate::rejection::RejectionArguments;
-use crate::{model, picture};
 
 /// Shares of known rows rejected that the table shows.
 const RATES: [f64; 6] = [0.01, 0.02, 0.05, 0.1, 0.2, 0.3];
@@ -42,6 +46,7 @@ pub(crate) struct Arguments {
     unknown_data: Option<PathBuf>,
 
     /// A reliability diagram to draw, .png or .svg.
+    #[cfg(feature = "plot")]
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
 
@@ -55,6 +60,7 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failure> {
     files::refuse_over(&arguments.output, arguments.data.iter().chain(&arguments.unknown_data))?;
     files::refuse_nowhere(&arguments.output)?;
+    #[cfg(feature = "plot")]
     picture::check(arguments.plot.as_deref())?;
     let (mut evm, _held) = model::load_to_change(console, &arguments.model, &arguments.output)?;
     let mut data = arguments.columns.read_labelled(console, &arguments.data, Some(&evm))?;
@@ -96,6 +102,7 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
     if let Some(pair) = seen.closest_pair(&evm) {
         print(format!("the closest pair of classes: {pair}"));
     }
+    #[cfg(feature = "plot")]
     if let Some(path) = &arguments.plot {
         picture::save(console, &diagram(&seen)?, path)?;
     }

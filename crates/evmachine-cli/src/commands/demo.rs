@@ -149,7 +149,8 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
     };
     let path = arguments.output.join("report.html");
     report::write(&story, &path)?;
-    print(format!("\nThe report with pictures is {}", path.display()));
+    let pictures = if cfg!(feature = "plot") { "with" } else { "without" };
+    print(format!("\nThe report {pictures} pictures is {}", path.display()));
     Ok(())
 }
 

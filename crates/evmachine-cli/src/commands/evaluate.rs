@@ -4,7 +4,9 @@ use std::path::PathBuf;
 use std::slice::from_ref;
 
 use clap::Args;
-use evmachine::{CalibrateError, Decision, Evm, Probe, Rejection, Run, UnknownShare};
+#[cfg(feature = "plot")]
+use evmachine::CalibrateError;
+use evmachine::{Decision, Evm, Probe, Rejection, Run, UnknownShare};
 use evmachine_console::console::{Console, print, print_json, rate, table};
 use evmachine_console::data::{DataArguments, Labelled};
 use evmachine_console::failure::{Failure, Kind};
@@ -12,9 +14,13 @@ use evmachine_eval::evaluation::confusion;
 use evmachine_eval::{Answers, Contest, Evaluation, Linear, Rates, Rival, rivals};
 use serde::Serialize;
 
-use crate::calibration::{Seen, diagram, reliability};
+#[cfg(feature = "plot")]
+use crate::calibration::diagram;
+use crate::calibration::{Seen, reliability};
+#[cfg(feature = "plot")]
+use crate::picture;
 use crate::rejection::ThresholdArguments;
-use crate::{model, picture, promised};
+use crate::{model, promised};
 
 /// Measure a model on labelled rows; a class that it never saw counts as unknown
 ///
@@ -43,6 +49,7 @@ pub(crate) struct Arguments {
     rivals: Option<PathBuf>,
 
     /// A reliability diagram to draw, .png or .svg; for a calibrated model.
+    #[cfg(feature = "plot")]
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
 
@@ -55,8 +62,13 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failure> {
+    #[cfg(feature = "plot")]
     picture::check(arguments.plot.as_deref())?;
     let evm = model::load_to_decide(console, &arguments.model, &arguments.threshold)?;
+    #[cfg(feature = "plot")]
+    if arguments.plot.is_some() && evm.calibration().is_none() {
+        return Err(CalibrateError::NotCalibrated.into());
+    }
     let mut data = arguments.columns.read_labelled(console, &arguments.data, Some(&evm))?;
     warn_of_other_classes(console, &evm, &data);
     let progress = console.progress();
@@ -87,11 +99,10 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
             &data.features.select(&unknown),
         )?;
         lines.extend(reliability(&seen)?);
+        #[cfg(feature = "plot")]
         if let Some(path) = &arguments.plot {
             picture::save(console, &diagram(&seen)?, path)?;
         }
-    } else if arguments.plot.is_some() {
-        return Err(CalibrateError::NotCalibrated.into());
     }
     let thresholds = thresholds(&evm, &answers);
     if arguments.json {
@@ -251,8 +262,10 @@ fn standings(
         truth: &rivals::truth(&train.labels, &test.labels),
         linear: Some(Linear { weights: &weights, intercepts: &intercepts }),
     };
-    let found =
-        rivals::rivals(&contest, &Rival::ALL).map_err(|error| Failure::new(Kind::Data, error.to_string()))?;
+    let found = rivals::rivals_with(run, &contest, &Rival::ALL).map_err(|error| match error.run_error() {
+        Some(run) => Failure::from(run.clone()),
+        None => Failure::new(Kind::Data, error.to_string()),
+    })?;
     let classes = train.labels.names().len();
     let line = |name: String, found: &Evaluation| {
         let mut line = vec![name];

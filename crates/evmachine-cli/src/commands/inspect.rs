@@ -6,10 +6,14 @@ use clap::Args;
 use evmachine::{Evm, Params, Shares, StatusCounts};
 use evmachine_console::console::{Console, print, print_json, table};
 use evmachine_console::failure::{Failure, Kind};
+#[cfg(feature = "plot")]
 use evmachine_plot::{Histograms, Panel, histograms};
 
+#[cfg(feature = "plot")]
 use crate::failure::OrFail;
-use crate::{model, picture};
+use crate::model;
+#[cfg(feature = "plot")]
+use crate::picture;
 
 /// Show what is inside a model: classes, extreme vectors, shapes and scales, fits, parameters
 ///
@@ -20,6 +24,7 @@ pub(crate) struct Arguments {
     model: PathBuf,
 
     /// Draw the distributions of shape and scale to this file, .png or .svg.
+    #[cfg(feature = "plot")]
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
 
@@ -29,6 +34,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failure> {
+    #[cfg(feature = "plot")]
     picture::check(arguments.plot.as_deref())?;
     let evm = model::load(&arguments.model)?;
     if arguments.json {
@@ -37,6 +43,7 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
         print_tables(&evm)?;
         console.warn_if(evm.promise().doubt());
     }
+    #[cfg(feature = "plot")]
     if let Some(path) = &arguments.plot {
         let shapes: Vec<f64> = evm.extreme_vectors().map(|vector| vector.psi.shape).collect();
         let scales: Vec<f64> = evm.extreme_vectors().map(|vector| vector.psi.scale).collect();
@@ -46,6 +53,7 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
 }
 
 /// The supplement's Fig. 5.
+#[cfg(feature = "plot")]
 pub(crate) fn parameter_histograms(
     shapes: &[f64],
     scales: &[f64],

@@ -58,7 +58,7 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
         arguments.refuse_idle()?;
         (model::load(&arguments.input)?, None)
     } else {
-        let params = arguments.parameters.build()?;
+        let params = arguments.parameters.build(console)?;
         let columns = arguments.columns.learned_with(&params);
         let data = columns.read_labelled(console, from_ref(&arguments.input), None)?;
         let progress = console.progress();

@@ -24,10 +24,10 @@ use crate::unknown::UnknownLabel;
 
 /// Name the class of each row, or call it unknown
 ///
-/// Streams, so that files larger than memory work. Writes a row for each input row, in the same order: its number
-/// or identifier, the label, and `support`, the number to act on: how far the best class lies above the threshold, so that 0 and
-/// above is known; psi, the paper's probability; and the best class, whether accepted or not. For a calibrated model also `p_value`,
-/// the share of known rows that score no higher, P(known) and P(best class | known).
+/// Streams, so that files larger than memory work. Writes a row for each input row, in the same order: its number or identifier,
+/// the `class` or "unknown", whether it is `known`, and `support`, the number to act on: how far the best class lies above the
+/// threshold, so that 0 and above is known; psi, the paper's probability; and the best class, whether accepted or not. For a
+/// calibrated model also `p_value`, the share of known rows that score no higher, P(known) and P(best class | known).
 ///
 /// Example: evmachine predict letters.safetensors new.csv -o predictions.csv
 #[derive(Debug, Args)]
@@ -177,12 +177,12 @@ struct Answered {
     decisions: Vec<Decision>,
     /// As they are written.
     columns: Vec<ColumnValues>,
-    /// Which of them is the label.
-    label: usize,
+    /// Which of them is the class; the next says whether it is known.
+    class: usize,
 }
 
-/// What is said of a row.
-struct Answer {
+/// What a row's output is made of.
+struct RowScores {
     decision: Decision,
     /// Of every class, where they are asked for.
     probabilities: Vec<f64>,
@@ -207,7 +207,8 @@ impl Arguments {
         let file = several.then(|| OutputColumn::new("file", ColumnType::Text));
         let mut columns: Vec<OutputColumn> = file.into_iter().chain([id]).collect();
         columns.extend([
-            OutputColumn::new("label", ColumnType::Text),
+            OutputColumn::new("class", ColumnType::Text),
+            OutputColumn::new("known", ColumnType::Boolean),
             OutputColumn::new("support", ColumnType::Float),
         ]);
         if evm.calibration().is_some() {
@@ -233,10 +234,10 @@ impl Arguments {
     }
 
     /// Asks the model about a batch. Where nothing but the best class is written, the others are not measured to the end.
-    fn ask(&self, run: &Run<'_>, evm: &Evm, features: &Features<'_>) -> Result<Vec<Answer>, RunError> {
+    fn ask(&self, run: &Run<'_>, evm: &Evm, features: &Features<'_>) -> Result<Vec<RowScores>, RunError> {
         if !self.proba && evm.calibration().is_none() {
             let decisions = evm.decide_with(run, features)?;
-            let answer = |decision| Answer { decision, probabilities: Vec::new(), calibrated: None };
+            let answer = |decision| RowScores { decision, probabilities: Vec::new(), calibrated: None };
             return Ok(decisions.into_iter().map(answer).collect());
         }
         evm.map_queries(run, features, |_, scores| {
@@ -245,7 +246,7 @@ impl Arguments {
             let decision = evm.decision(scores);
             let known = evm.probability_known(decision.score(), self.prior);
             let class = evm.class_probabilities(scores).map(|classes| classes[decision.best()]);
-            Answer { decision, probabilities, calibrated: known.zip(class) }
+            RowScores { decision, probabilities, calibrated: known.zip(class) }
         })
     }
 
@@ -256,7 +257,7 @@ impl Arguments {
         evm: &Evm,
         asked: &mut Asked<'_>,
         left_out: &mut Skipped,
-    ) -> Result<Vec<Answer>, Failure> {
+    ) -> Result<Vec<RowScores>, Failure> {
         loop {
             let batch = &asked.batch;
             let features = Features::new(&batch.features[..], batch.columns)?;
@@ -293,15 +294,14 @@ impl Arguments {
             held.iter().flat_map(|batch| &batch.decisions).filter_map(Decision::p_value).collect();
         let discoveries = evm.discover(&p_values, rate)?;
         let mut unknown = discoveries.unknown.iter();
-        for Answered { decisions, columns, label } in held {
-            let labels = decisions.iter().zip(unknown.by_ref()).map(|(decision, &is_unknown)| {
-                if is_unknown {
-                    self.unknown.unknown_label.clone()
-                } else {
-                    evm.class_name(decision.best()).to_owned()
-                }
+        for Answered { decisions, columns, class } in held {
+            let said = decisions.iter().zip(unknown.by_ref()).map(|(decision, &is_unknown)| {
+                let name = evm.class_name(decision.best());
+                (if is_unknown { self.unknown.unknown_label.clone() } else { name.to_owned() }, !is_unknown)
             });
-            columns[*label] = ColumnValues::Text(labels.collect());
+            let (classes, known) = said.unzip();
+            columns[*class] = ColumnValues::Text(classes);
+            columns[*class + 1] = ColumnValues::Boolean(known);
         }
         let found = discoveries.unknown.iter().filter(|unknown| **unknown).count();
         console.say(format!(
@@ -326,9 +326,8 @@ impl Arguments {
         let Asked { path, several, batch } = asked;
         let features = Features::new(batch.features, batch.columns)?;
         let decisions = || answers.iter().map(|answer| &answer.decision);
-        let label = |decision: &Decision| match decision.class() {
-            Some(class) => evm.class_name(class).to_owned(),
-            None => self.unknown.unknown_label.clone(),
+        let class = |decision: &Decision| {
+            evm.name_of(decision).map_or_else(|| self.unknown.unknown_label.clone(), str::to_owned)
         };
         let number = |&row: &u64| i64::try_from(row).expect("no file has 2^63 rows");
         let ids = match batch.ids {
@@ -337,9 +336,10 @@ impl Arguments {
         };
         let file = several.then(|| ColumnValues::Text(vec![path.display().to_string(); batch.rows]));
         let mut columns: Vec<ColumnValues> = file.into_iter().chain([ids]).collect();
-        let place_of_label = columns.len();
+        let place_of_class = columns.len();
         columns.extend([
-            ColumnValues::Text(decisions().map(label).collect()),
+            ColumnValues::Text(decisions().map(class).collect()),
+            ColumnValues::Boolean(decisions().map(|decision| decision.class().is_some()).collect()),
             ColumnValues::Float(decisions().map(|decision| finite(decision.support())).collect()),
         ]);
         if evm.calibration().is_some() {
@@ -368,7 +368,7 @@ impl Arguments {
             columns.push(ColumnValues::Text(explained(run, evm, &features, self.prior)?));
         }
         let decisions = decisions().copied().collect();
-        Ok(Answered { decisions, columns, label: place_of_label })
+        Ok(Answered { decisions, columns, class: place_of_class })
     }
 }
 

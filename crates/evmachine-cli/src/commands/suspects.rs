@@ -49,7 +49,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failure> {
-    let params = arguments.parameters.build_from(Preset::Robust)?;
+    let params = arguments.parameters.build_from(console, Preset::Robust)?;
     let columns = DataArguments { fill: arguments.fill.rule, ..arguments.columns.learned_with(&params) };
     let data = columns.read_labelled(console, &arguments.data, None)?;
     arguments.unknown.check(&data.origin, &data.labels)?;

@@ -65,11 +65,8 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
     let inputs = arguments.data.iter().chain(&arguments.unknown_data).chain(&arguments.ignore_data);
     files::refuse_over(&arguments.output, inputs)?;
     files::refuse_nowhere(&arguments.output)?;
-    let mut params = arguments.parameters.build()?;
-    if let Some(rule) = arguments.rejection.rule() {
-        params.rejection_threshold = rule;
-    }
-    params.confidence = arguments.rejection.confidence.unwrap_or(params.confidence);
+    let mut params = arguments.parameters.build(console)?;
+    arguments.rejection.set(&mut params);
     params.check()?;
     let (rule, confidence) = (params.rejection_threshold, params.confidence);
     if let (Some(_), Rejection::FalseKnown(_)) = (&arguments.unknown_data, rule) {

@@ -14,7 +14,7 @@ use evmachine_console::interrupt;
 use evmachine_console::large::ScratchArguments;
 use evmachine_eval::folds::FoldSizes;
 use evmachine_eval::tune::Delta;
-use evmachine_eval::{Objective, Space, Trial, TrialSearch, TuneOptions, TuneProgress, Tuned, tune};
+use evmachine_eval::{Objective, Space, Trial, TrialSearch, TuneOptions, TuneProgress, Tuned, tune_with};
 
 use crate::failure::Ends;
 use crate::files;
@@ -135,10 +135,7 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failure> {
     files::refuse_over(&arguments.output, arguments.data.iter().chain(&arguments.unknown_data))?;
     files::refuse_nowhere(&arguments.output)?;
-    if console.device().is_some() {
-        console.warn("trials of `evmachine tune` run on the processor; --device is for what comes after");
-    }
-    let mut options = arguments.options()?;
+    let mut options = arguments.options(console)?;
     let mut columns = arguments.columns.learned_with(&options.base);
     columns.fill = arguments.fill.rule;
     columns.directed |= options.space.metric.contains(&Metric::Cosine) && arguments.columns.skip_bad_rows;
@@ -151,7 +148,7 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
     }
     arguments.unknown.check(&data.origin, &data.labels)?;
     let bar = console.bar(Some(1), "tuning");
-    let tuned = tune(&data.features, &data.labels, &options, &mut |at| {
+    let tuned = tune_with(&console.quiet_run(), &data.features, &data.labels, &options, &mut |at| {
         bar.set_length(at.total as u64);
         bar.set_position(at.done as u64);
         bar.set_message(standing(at));
@@ -174,7 +171,7 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
 }
 
 impl Arguments {
-    fn options(&self) -> Result<TuneOptions, Failure> {
+    fn options(&self, console: &Console) -> Result<TuneOptions, Failure> {
         for (flag, rate) in
             [("--max-false-unknown", self.max_false_unknown), ("--max-false-known", self.max_false_known)]
         {
@@ -210,7 +207,7 @@ impl Arguments {
             SpaceName::Paper => Space::paper(),
             SpaceName::Full => Space::full(),
         };
-        let mut base = self.parameters.build()?;
+        let mut base = self.parameters.build(console)?;
         base.confidence = self.confidence.unwrap_or(base.confidence);
         base.check()?;
         if self.space == SpaceName::Full && !self.parameters.names_metric() {
@@ -381,8 +378,8 @@ fn line(trial: &Trial) -> Vec<String> {
 
 fn weight(weight: Weight) -> String {
     match weight {
-        Weight::Auto => "auto".to_owned(),
         Weight::Fixed(weight) => weight.to_string(),
+        _ => "auto".to_owned(),
     }
 }
 

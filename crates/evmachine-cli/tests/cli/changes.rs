@@ -34,7 +34,10 @@ fn calibrating_sets_the_threshold_and_says_what_it_gives() {
     assert_eq!(json["calibration_rows"], 58);
     let predictions =
         place.ok(&["predict", "c.safetensors", "fresh.csv", "--label", "class", "--prior", "0.9"]);
-    assert!(predictions.starts_with("row,label,support,p_value,psi,best,p_known,p_class\n"), "{predictions}");
+    assert!(
+        predictions.starts_with("row,class,known,support,p_value,psi,best,p_known,p_class\n"),
+        "{predictions}"
+    );
     let said = place.fails(2, &[&predict[..], &["--prior", "1"]].concat());
     assert!(
         said.contains(

@@ -17,7 +17,7 @@ fn predictions_are_the_same_whether_all_classes_are_measured_or_the_best_alone()
         let predict = ["predict", "m.safetensors", &letters, "--drop", "class"];
         let best = place.ok(&predict);
         let all = place.ok(&[&predict[..], &["--proba"]].concat());
-        assert!(best.starts_with("row,label,support,psi,best\n"), "{best}");
+        assert!(best.starts_with("row,class,known,support,psi,best\n"), "{best}");
         let first_five = |line: &str| line.split(',').take(5).collect::<Vec<_>>().join(",") + "\n";
         assert_eq!(best, all.lines().map(first_five).collect::<String>());
     }
@@ -38,7 +38,7 @@ fn what_is_called_best_is_the_class_of_highest_support() {
     place.ok(&["train", "blobs.csv", "--label", "class", "-o", "m"]);
     place.ok(&["predict", "m", "far.csv", "--proba", "-o", "far.jsonl"]);
     let row: serde_json::Value = serde_json::from_str(&place.read("far.jsonl")).unwrap();
-    assert_eq!(row["label"], "unknown");
+    assert_eq!(row["class"], "unknown");
     assert!(row["nearest"].is_null() && row["best"].is_string(), "{row}");
 }
 

@@ -39,7 +39,7 @@ fn every_format_gives_the_same_model_and_predictions() {
     assert!(models[5] == models[6] && named[5] < named[0], "{named:?}");
     assert!(predictions.iter().all(|text| *text == predictions[0]));
     let lines: Vec<&str> = predictions[0].lines().collect();
-    assert_eq!(lines[0], "row,label,support,p_value,psi,best,p_known,p_class");
+    assert_eq!(lines[0], "row,class,known,support,p_value,psi,best,p_known,p_class");
     assert_eq!(lines.len(), 161);
     assert!(lines[1].starts_with("1,D,"), "{}", lines[1]);
 }
@@ -72,13 +72,13 @@ fn predictions_can_be_written_in_every_format_and_keep_identifiers() {
     }
     let text = place.read("out.csv");
     let lines: Vec<&str> = text.lines().collect();
-    assert_eq!(lines[0], "name,label,support,p_value,psi,best,p_known,p_class");
+    assert_eq!(lines[0], "name,class,known,support,p_value,psi,best,p_known,p_class");
     assert!(lines[1].starts_with("first,A,"), "{text}");
     assert!(lines[2].starts_with("\"a, b\",unknown,-"), "{text}");
     let json: Vec<serde_json::Value> =
         place.read("out.jsonl").lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(json[1]["name"], "a, b");
-    assert_eq!(json[1]["label"], "unknown");
+    assert_eq!(json[1]["class"], "unknown");
     assert_eq!(&std::fs::read(place.path("out.parquet")).unwrap()[..4], b"PAR1");
 }
 

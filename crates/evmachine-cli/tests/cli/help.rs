@@ -119,8 +119,7 @@ fn the_version_is_that_of_the_package() {
 #[test]
 fn every_example_runs() {
     let place = Place::new();
-    let letters = include_str!("../../../../data/letter/letter-recognition.data");
-    let rows: Vec<&str> = letters.lines().collect();
+    let rows: Vec<&str> = evmachine_console::letter::TEXT.lines().collect();
     place.write("letters.csv", rows[..900].join("\n"));
     place.write("test.csv", rows[900..1200].join("\n"));
     place.write("labelled.csv", rows[1200..1400].join("\n"));

@@ -211,7 +211,7 @@ fn several_files_and_patterns_are_read_as_one() {
     assert!(train(&["part-1.csv", "part-2.csv"]) == whole && train(&["part-?.csv"]) == whole);
     let predicted = place.ok(&["predict", "m.safetensors", "part-*.csv"]);
     let rows: Vec<&str> = predicted.lines().collect();
-    assert!(rows[0].starts_with("file,row,label,"), "{}", rows[0]);
+    assert!(rows[0].starts_with("file,row,class,"), "{}", rows[0]);
     assert!(rows[60].starts_with("part-1.csv,60,") && rows[61].starts_with("part-2.csv,1,"), "{}", rows[61]);
     place.write("part-3.csv", part(&lines[1..3]).replace("f3,", "other,"));
     let error = place.fails(3, &["train", "part-*.csv", "--label", "class", "-o", "o.safetensors"]);
@@ -243,7 +243,7 @@ fn names_that_are_not_utf_8_can_be_written() {
     let output = command.arg(name).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let folder = place.path("");
-    assert!(std::fs::read_to_string(folder.join(name)).unwrap().starts_with("row,label,"));
+    assert!(std::fs::read_to_string(folder.join(name)).unwrap().starts_with("row,class,"));
 }
 
 /// A file of some kilobytes that says it has more than the process may take ends in an error, not in an abort.

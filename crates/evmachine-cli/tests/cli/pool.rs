@@ -106,7 +106,7 @@ fn answers_are_listed_undone_and_exported() {
     assert!(lines[1].starts_with("letter ") && lines[1].contains(",C,"), "{}", lines[1]);
     place.ok(&["train", "labelled.csv", "--label", "label", "--id", "id", "-o", "own.safetensors"]);
     let header = place.ok(&["pool", "export", "pool"]);
-    assert!(header.starts_with("sample,id,state,label,nearest,support,psi,model,group,text,link,"));
+    assert!(header.starts_with("sample,id,state,label,best,support,psi,model,group,text,link,"));
     let all = place.ok(&["pool", "export", "pool", "--output-format", "jsonl"]);
     let rows: Vec<Value> = all.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!((&rows[3]["state"], &rows[4]["state"]), (&"ignored".into(), &"discarded".into()));

@@ -36,7 +36,7 @@ fn predicted(place: &Place, model: &str, data: &str, flags: &[&str]) -> Vec<(Str
     let lines = place.ok(&[&command[..], flags].concat());
     let row = |line: &str| {
         let row: serde_json::Value = serde_json::from_str(line).unwrap();
-        (row["label"].as_str().unwrap().to_owned(), row["support"].as_f64().unwrap(), row["p_value"].as_f64())
+        (row["class"].as_str().unwrap().to_owned(), row["support"].as_f64().unwrap(), row["p_value"].as_f64())
     };
     lines.lines().map(row).collect()
 }
@@ -56,8 +56,9 @@ fn the_sign_of_support_is_the_label() {
         let mut unknown = 0;
         for line in found.lines().skip(1) {
             let cells: Vec<&str> = line.split(',').collect();
-            let support: f64 = cells[2].parse().unwrap();
+            let support: f64 = cells[3].parse().unwrap();
             assert_eq!(support >= 0.0, cells[1] != "unknown", "{line}");
+            assert_eq!((support >= 0.0).to_string(), cells[2], "{line}");
             unknown += usize::from(support < 0.0);
             if is_calibrated {
                 let p_value: f64 = cells[3].parse().unwrap();

@@ -42,7 +42,7 @@ fn a_reader_that_had_enough_is_no_error() {
         .unwrap();
     let mut first = String::new();
     BufReader::new(child.stdout.take().unwrap()).read_line(&mut first).unwrap();
-    assert_eq!(first, "row,label,support,p_value,psi,best,p_known,p_class\n");
+    assert_eq!(first, "row,class,known,support,p_value,psi,best,p_known,p_class\n");
     let mut said = String::new();
     child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(0), "{said}");

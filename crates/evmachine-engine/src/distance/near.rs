@@ -3,7 +3,7 @@
 
 use super::kernel::{GROUP, PANEL};
 use super::pairs::{Below, End, Pairs};
-use super::panels::{Kind, Panels};
+use super::panels::{PanelKind, Panels};
 use super::{Columns, RowBlock};
 use crate::metric::Metric;
 use crate::points::Points;
@@ -13,7 +13,7 @@ pub(crate) struct Near(Panels);
 impl Near {
     /// Lays out the points at `order`, in that order. The metric [suits](is_in_registers).
     pub(crate) fn new(metric: &Metric, points: &Points<'_>, order: &[usize]) -> Self {
-        let kind = if *metric == Metric::Manhattan { Kind::Manhattan } else { Kind::Euclidean };
+        let kind = if *metric == Metric::Manhattan { PanelKind::Manhattan } else { PanelKind::Euclidean };
         Self(Panels::new(kind, points, order))
     }
 
@@ -42,8 +42,8 @@ impl Near {
 /// Whether the rank of a pair is a sum of differences over so few dimensions that it stays in a register.
 pub fn is_in_registers(metric: &Metric, dimensions: usize) -> bool {
     match metric {
-        Metric::Euclidean => Kind::Euclidean.is_in_registers(dimensions),
-        Metric::Manhattan => Kind::Manhattan.is_in_registers(dimensions),
+        Metric::Euclidean => PanelKind::Euclidean.is_in_registers(dimensions),
+        Metric::Manhattan => PanelKind::Manhattan.is_in_registers(dimensions),
         Metric::Cosine | Metric::Custom(_) => false,
     }
 }

@@ -24,13 +24,13 @@ const DIMENSIONS: usize = 32;
 const LOST: f32 = 1.0 / 32.0;
 
 #[derive(Clone, Copy, PartialEq)]
-pub(super) enum Kind {
+pub(super) enum PanelKind {
     Euclidean,
     Cosine,
     Manhattan,
 }
 
-impl Kind {
+impl PanelKind {
     /// Whether the sum of a pair over so many dimensions is its rank, and is never stored half-way.
     pub(super) fn is_in_registers(self, dimensions: usize) -> bool {
         self != Self::Cosine && dimensions <= CHUNK && !by_products(self, dimensions)
@@ -39,7 +39,7 @@ impl Kind {
 
 /// Vectors packed `PANEL` at a time, padded with zeros to whole panels. Takes as much memory as the vectors.
 pub(super) struct Panels {
-    kind: Kind,
+    kind: PanelKind,
     count: usize,
     dimensions: usize,
     values: Lines,
@@ -48,7 +48,7 @@ pub(super) struct Panels {
 }
 
 impl Panels {
-    pub(super) fn new(kind: Kind, points: &Points<'_>, order: &[usize]) -> Self {
+    pub(super) fn new(kind: PanelKind, points: &Points<'_>, order: &[usize]) -> Self {
         let (count, dimensions) = (order.len(), points.dimensions());
         let (values, squares) = pack::<PANEL>(points, order, by_products(kind, dimensions));
         Self { kind, count, dimensions, values, squares }
@@ -59,7 +59,9 @@ impl Panels {
         let d = self.dimensions;
         let packed = &self.values[first * PANEL * d..(first + below.panels()) * PANEL * d];
         match self.kind {
-            Kind::Manhattan => kernel::sums::<AbsoluteDifference, _>(d, 0..d, &block.values, packed, below),
+            PanelKind::Manhattan => {
+                kernel::sums::<AbsoluteDifference, _>(d, 0..d, &block.values, packed, below);
+            }
             _ => kernel::sums::<SquaredDifference, _>(d, 0..d, &block.values, packed, below),
         }
     }
@@ -138,13 +140,17 @@ impl Columns for Panels {
         tile.shape(padded_rows, panels.len() * PANEL, columns.start - first, columns.len());
         let packed = &self.values[panels.start * PANEL * d..panels.end * PANEL * d];
         match self.kind {
-            Kind::Euclidean if by_products(self.kind, d) => {
+            PanelKind::Euclidean if by_products(self.kind, d) => {
                 kernel::tile::<Product>(d, &block.values, packed, &mut tile.values);
                 self.finish_euclidean(block, first, packed, tile);
             }
-            Kind::Euclidean => kernel::tile::<SquaredDifference>(d, &block.values, packed, &mut tile.values),
-            Kind::Manhattan => kernel::tile::<AbsoluteDifference>(d, &block.values, packed, &mut tile.values),
-            Kind::Cosine => {
+            PanelKind::Euclidean => {
+                kernel::tile::<SquaredDifference>(d, &block.values, packed, &mut tile.values);
+            }
+            PanelKind::Manhattan => {
+                kernel::tile::<AbsoluteDifference>(d, &block.values, packed, &mut tile.values);
+            }
+            PanelKind::Cosine => {
                 kernel::tile::<Product>(d, &block.values, packed, &mut tile.values);
                 for (row, products) in tile.values.chunks_exact_mut(tile.stride).take(block.rows).enumerate()
                 {
@@ -163,8 +169,8 @@ impl Columns for Panels {
     }
 }
 
-fn by_products(kind: Kind, dimensions: usize) -> bool {
-    kind == Kind::Euclidean && dimensions >= DIMENSIONS
+fn by_products(kind: PanelKind, dimensions: usize) -> bool {
+    kind == PanelKind::Euclidean && dimensions >= DIMENSIONS
 }
 
 /// Rows of `points` in groups of `WIDTH`, dimension by dimension within a group, the last one padded with zeros; and the

@@ -153,13 +153,13 @@ impl Scratch for ScratchFolder {
     }
 
     fn room(&self) -> io::Result<Box<dyn ScratchRoom>> {
-        Ok(Box::new(Room(Spool::create(&self.path)?)))
+        Ok(Box::new(SpoolRoom(Spool::create(&self.path)?)))
     }
 }
 
-struct Room(Spool);
+struct SpoolRoom(Spool);
 
-impl ScratchRoom for Room {
+impl ScratchRoom for SpoolRoom {
     fn write(&mut self, first: usize, values: &[f32]) -> io::Result<()> {
         self.0.write(first, values)
     }

@@ -12,7 +12,8 @@ use crate::error::{RunError, TailError};
 use crate::plan::{Executor, Plan};
 use crate::psi::weibull::fit_tail;
 use crate::psi::{FitRule, PsiModel};
-use crate::search::TailRecall;
+use crate::scratch::Scratch;
+use crate::search::{Search, TailRecall};
 
 /// A fit, and what is remembered of its tail.
 pub type Fit = (PsiModel, Arc<[f32]>);
@@ -56,8 +57,10 @@ impl Problem<'_> {
     /// Plans, finds and fits the tails of all rows, each of which has one.
     pub fn fitted(&self, wish: &Wish<'_>) -> Result<Fitted, TailError> {
         let itself = Problem { against: &self.against[self.against.len() - 1..], ..*self };
-        if let Some(fitted) = self.fitted_in_blocks(&itself, wish)? {
-            return Ok(fitted);
+        if let (plan @ Plan { executor: Executor::Blocks { .. }, .. }, Some(scratch)) =
+            (itself.plan(), self.run.store())
+        {
+            return Ok(self.fitted_in_blocks(scratch, plan, wish)?);
         }
         let problem = if wish.exchanged.is_some() { itself } else { *self };
         let memory = match wish.memory {
@@ -95,17 +98,17 @@ impl Problem<'_> {
         }
     }
 
-    /// As [`fitted`](Self::fitted), block by block in the scratch of the run; `None` if there is none, or another device does it.
-    fn fitted_in_blocks(&self, itself: &Problem<'_>, wish: &Wish<'_>) -> Result<Option<Fitted>, RunError> {
-        let Some(scratch) = self.run.store() else { return Ok(None) };
-        let plan = itself.searched(crate::search::Search::Exact).plan();
-        if plan.executor == Executor::Device {
-            return Ok(None);
-        }
-        let problem = self.searched(crate::search::Search::Exact);
+    /// As [`fitted`](Self::fitted), block by block in the scratch of the run, which has whatever there is: the search is exact.
+    fn fitted_in_blocks(
+        &self,
+        scratch: &dyn Scratch,
+        plan: Plan,
+        wish: &Wish<'_>,
+    ) -> Result<Fitted, RunError> {
+        let problem = self.searched(Search::Exact);
         let work = Work { scratch, problem: &problem, rule: &wish.rule, memory: wish.memory };
         let mut stored = work.fits(&plan)?;
         let fits = std::mem::take(&mut stored.fits);
-        Ok(Some(Fitted { plan, fits, tails: Whole::Stored(stored), recall: None }))
+        Ok(Fitted { plan, fits, tails: Whole::Stored(stored), recall: None })
     }
 }

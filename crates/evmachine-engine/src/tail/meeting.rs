@@ -8,13 +8,12 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use super::bounds::SampledColumns;
-use super::executors::tournament;
 use super::select::keep_smallest;
 use super::{Against, OtherEnd, Problem, Rows, execute, own_columns};
 use crate::distance::{self, Tile};
 use crate::error::RunError;
 use crate::metric::Metric;
-use crate::plan::{Bounds, Executor, LARGEST_SAMPLE, Plan, TILE_ROWS, WantedTails, place_of_bound};
+use crate::plan::{LARGEST_SAMPLE, TILE_ROWS, WantedTails, place_of_bound};
 use crate::points::Points;
 use crate::run::{Run, Stage};
 
@@ -190,9 +189,8 @@ pub(crate) fn between(
         &open
     };
     let problem = Problem::new((run, Stage::Tails), metric, first.rows(), &against, sizes)
-        .with_other_end(OtherEnd { classes: second.classes, bounds });
-    let plan = Plan { executor: Executor::Exchange, bounds: Bounds::Given, ..problem.plan_without_device() };
-    let mut found = tournament::exchange(&plan, &problem, |_, tail, (): &mut ()| tail.to_vec())?;
+        .with_other_block(OtherEnd { classes: second.classes, bounds });
+    let mut found = execute(&problem.plan_without_device(), &problem, |_, tail, (): &mut ()| tail.to_vec())?;
     let second = found.split_off(first.indices.len());
     Ok((Found::of(&found), Found::of(&second)))
 }

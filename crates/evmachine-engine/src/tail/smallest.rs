@@ -14,7 +14,7 @@ use super::select::keep_smallest;
 #[derive(Default)]
 pub(super) struct Smallest {
     sizes: Vec<usize>,
-    rooms: Vec<Room>,
+    rooms: Vec<RowRoom>,
     bounds: Vec<f32>,
     values: Vec<f32>,
     /// Where rooms end, and another could begin.
@@ -23,7 +23,7 @@ pub(super) struct Smallest {
 
 /// Where the values of a row lie.
 #[derive(Clone, Copy)]
-struct Room {
+struct RowRoom {
     start: usize,
     /// Where the next one goes.
     end: usize,
@@ -78,7 +78,7 @@ impl Smallest {
         self.rooms.extend(self.sizes.iter().zip(&self.bounds).map(|(&size, &bound)| {
             let start = end;
             end += room(size);
-            Room { start, end: start, full: end - SLACK, bound }
+            RowRoom { start, end: start, full: end - SLACK, bound }
         }));
         self.used = end;
         if end > self.values.len() {
@@ -150,10 +150,10 @@ impl Smallest {
         &mut self,
         _: S,
         row: usize,
-        mut room: Room,
+        mut room: RowRoom,
         values: S::f32s,
         below: S::mask32s,
-    ) -> Room {
+    ) -> RowRoom {
         values.compress(below).store_slice(&mut self.values[room.end..room.end + S::f32s::LEN]);
         room.end += below.to_bitmask().count_ones() as usize;
         if room.end > room.full {
@@ -244,7 +244,7 @@ impl Smallest {
             self.values.resize(end, 0.0);
         }
         self.values.copy_within(old.start..old.end, start);
-        self.rooms[row] = Room { start, end: start + length, full: end - SLACK, bound: old.bound };
+        self.rooms[row] = RowRoom { start, end: start + length, full: end - SLACK, bound: old.bound };
         self.used = end;
     }
 

@@ -246,11 +246,11 @@ impl Task {
         second: Option<Block<'_>>,
     ) -> Result<(Found, Option<Found>), StepError> {
         let sizes = &self.rule.sizes;
-        let one = Room::new(self, first)?;
+        let one = StepRoom::new(self, first)?;
         let Some(second) = second else {
             return Ok((tail::among(run, &self.metric, &one.side(), sizes)?, None));
         };
-        let other = Room::new(self, second)?;
+        let other = StepRoom::new(self, second)?;
         let (found, of_second) = tail::between(run, &self.metric, &one.side(), &other.side(), sizes)?;
         Ok((found, Some(of_second)))
     }
@@ -259,7 +259,7 @@ impl Task {
     /// of [`NO_CLASS`] last.
     pub fn gather(&self, run: &Run<'_>, rows: Block<'_>, columns: Vectors<'_>) -> Result<Found, StepError> {
         self.check(columns, true)?;
-        let rows = Room::new(self, rows)?;
+        let rows = StepRoom::new(self, rows)?;
         let (points, indices) = self.points(columns);
         let columns = Side { points: &points, indices: &indices, classes: columns.classes, bounds: None };
         Ok(tail::gather(run, &self.metric, &rows.side(), &columns, &self.rule.sizes)?)
@@ -339,14 +339,14 @@ impl Task {
 }
 
 /// Rows of a step, checked and laid out.
-struct Room<'a> {
+struct StepRoom<'a> {
     points: Points<'a>,
     indices: Vec<usize>,
     classes: &'a [u32],
     bounds: Option<Vec<f32>>,
 }
 
-impl<'a> Room<'a> {
+impl<'a> StepRoom<'a> {
     fn new(task: &Task, (rows, bounds): Block<'a>) -> Result<Self, StepError> {
         task.check(rows, false)?;
         if let Some(bounds) = bounds.filter(|bounds| bounds.len() != rows.classes.len()) {

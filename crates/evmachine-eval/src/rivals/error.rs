@@ -1,6 +1,6 @@
 //! What can be wrong with what rivals are given.
 
-use evmachine::{FeatureError, MetricError};
+use evmachine::{FeatureError, MetricError, RunError};
 use evmachine_forest::ForestError;
 use thiserror::Error;
 
@@ -56,4 +56,14 @@ pub enum RivalError {
 /// Refuses a size other than the expected one.
 pub(crate) fn same_size(what: &'static str, expected: usize, found: usize) -> Result<(), RivalError> {
     if expected == found { Ok(()) } else { Err(RivalError::Size { what, expected, found }) }
+}
+
+impl RivalError {
+    /// What ended a run early, if that is what it was.
+    pub fn run_error(&self) -> Option<&RunError> {
+        match self {
+            Self::Forest(ForestError::Run(error)) => Some(error),
+            _ => None,
+        }
+    }
 }

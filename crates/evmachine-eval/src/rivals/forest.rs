@@ -11,24 +11,26 @@ const TREES: usize = 300;
 
 /// Extra trees or a random forest.
 pub(crate) fn independent(
+    run: &Run<'_>,
     options: &ForestOptions,
     (train, labels): (&Rows<'_>, &Labels),
     queries: &Rows<'_>,
 ) -> Result<Vec<(usize, f64)>, RivalError> {
     let options = ForestOptions { trees: TREES, ..options.clone() };
     let classes = labels.names().len();
-    let forest = Forest::fit(&Run::new(), &train.features(), labels.ids(), classes, &options)?;
+    let forest = Forest::fit(run, &train.features(), labels.ids(), classes, &options)?;
     Ok(likeliest(&forest.probabilities(&queries.features())?, classes))
 }
 
 /// Gradient-boosted trees.
 pub(crate) fn boosted(
+    run: &Run<'_>,
     (train, labels): (&Rows<'_>, &Labels),
     queries: &Rows<'_>,
 ) -> Result<Vec<(usize, f64)>, RivalError> {
     let options = BoostedOptions::default();
     let classes = labels.names().len();
-    let boosted = Boosted::fit(&Run::new(), &train.features(), labels.ids(), classes, &options)?;
+    let boosted = Boosted::fit(run, &train.features(), labels.ids(), classes, &options)?;
     Ok(likeliest(&boosted.probabilities(&queries.features())?, classes))
 }
 

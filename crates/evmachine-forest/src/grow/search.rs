@@ -14,7 +14,7 @@ pub(super) struct Split {
 }
 
 /// Searches the nodes of one tree, parents before children and one child's kin before the other's.
-pub(super) struct Search<'a> {
+pub(super) struct SplitSearch<'a> {
     table: &'a Table,
     options: &'a ForestOptions,
     tried: usize,
@@ -29,7 +29,7 @@ pub(super) struct Search<'a> {
     sorter: best::Sorter,
 }
 
-impl<'a> Search<'a> {
+impl<'a> SplitSearch<'a> {
     pub(super) fn new(table: &'a Table, options: &'a ForestOptions, random: Random) -> Self {
         let columns: Vec<u32> = (0..).take(table.columns()).collect();
         Self {

@@ -53,11 +53,11 @@ impl Rule {
 pub(crate) struct Entry {
     /// Its name.
     pub(crate) name: String,
-    kind: Kind,
+    kind: SystemKind,
 }
 
 #[derive(Debug, Clone)]
-enum Kind {
+enum SystemKind {
     Evm(Box<Params>),
     WeibullSvm(SvmChoice),
     PlattSvm(SvmChoice),
@@ -94,38 +94,40 @@ const NEIGHBOURS_WHITENING: f64 = 0.5;
 
 impl Entry {
     pub(crate) fn evm(name: &str, params: Params) -> Self {
-        Self { name: name.to_owned(), kind: Kind::Evm(Box::new(params)) }
+        Self { name: name.to_owned(), kind: SystemKind::Evm(Box::new(params)) }
     }
 
     /// Whether its threshold is validated. For the Platt SVM that of the same machines' decision values is, which costs a
     /// quarter of it.
     pub(super) fn is_validated(&self) -> bool {
-        !matches!(self.kind, Kind::PlattSvm(_))
+        !matches!(self.kind, SystemKind::PlattSvm(_))
     }
 
     /// A fresh one. Thresholds of their own are open where cross-class validation sets them.
     pub(crate) fn build(&self) -> Box<dyn System> {
         match &self.kind {
-            Kind::Evm(params) => Box::new(ExtremeValueMachine::new(&self.name, Params::clone(params))),
-            Kind::WeibullSvm(svm) => Box::new(WeibullSvm::new(svm.rbf(), svm.one_class_gamma, svm.nu)),
-            Kind::PlattSvm(svm) => Box::new(PlattSvm::new(svm.rbf())),
-            Kind::DecisionSvm(svm) => Box::new(DecisionSvm::new(svm.rbf())),
-            Kind::NearestCap => Box::new(NearestCap::new(Metric::Euclidean)),
-            Kind::NearestThreshold(whitening) => {
+            SystemKind::Evm(params) => Box::new(ExtremeValueMachine::new(&self.name, Params::clone(params))),
+            SystemKind::WeibullSvm(svm) => Box::new(WeibullSvm::new(svm.rbf(), svm.one_class_gamma, svm.nu)),
+            SystemKind::PlattSvm(svm) => Box::new(PlattSvm::new(svm.rbf())),
+            SystemKind::DecisionSvm(svm) => Box::new(DecisionSvm::new(svm.rbf())),
+            SystemKind::NearestCap => Box::new(NearestCap::new(Metric::Euclidean)),
+            SystemKind::NearestThreshold(whitening) => {
                 let plain = NearestThreshold::new(Metric::Euclidean, 1).with_whitening(*whitening);
                 Box::new(plain.with_threshold(f64::NEG_INFINITY))
             }
-            Kind::OpenSetNearestNeighbor => {
+            SystemKind::OpenSetNearestNeighbor => {
                 Box::new(OpenSetNearestNeighbor::new(Metric::Euclidean).with_ratio(1.0))
             }
-            Kind::KernelDensity => Box::new(KernelDensity::new(KERNELS).with_threshold(f64::NEG_INFINITY)),
-            Kind::NearestNonOutlier(MetricLearning::With) => {
+            SystemKind::KernelDensity => {
+                Box::new(KernelDensity::new(KERNELS).with_threshold(f64::NEG_INFINITY))
+            }
+            SystemKind::NearestNonOutlier(MetricLearning::With) => {
                 Box::new(NearestNonOutlier::new(16).with_tau(1.0))
             }
-            Kind::NearestNonOutlier(MetricLearning::Without) => {
+            SystemKind::NearestNonOutlier(MetricLearning::Without) => {
                 Box::new(NearestNonOutlier::euclidean().with_tau(1.0))
             }
-            Kind::OneVsSet(svm) => Box::new(OneVsSet::new(svm.linear_cost)),
+            SystemKind::OneVsSet(svm) => Box::new(OneVsSet::new(svm.linear_cost)),
         }
     }
 }
@@ -156,17 +158,17 @@ pub(super) fn entries(tuned: &Params, svm: Option<SvmChoice>) -> Vec<Entry> {
     entries.push(Entry::evm(TUNED_WHOLE, whole));
     if let Some(svm) = svm {
         let others = [
-            Kind::WeibullSvm(svm),
-            Kind::PlattSvm(svm),
-            Kind::DecisionSvm(svm),
-            Kind::NearestCap,
-            Kind::NearestThreshold(0.0),
-            Kind::NearestThreshold(NEIGHBOURS_WHITENING),
-            Kind::OpenSetNearestNeighbor,
-            Kind::KernelDensity,
-            Kind::NearestNonOutlier(MetricLearning::With),
-            Kind::NearestNonOutlier(MetricLearning::Without),
-            Kind::OneVsSet(svm),
+            SystemKind::WeibullSvm(svm),
+            SystemKind::PlattSvm(svm),
+            SystemKind::DecisionSvm(svm),
+            SystemKind::NearestCap,
+            SystemKind::NearestThreshold(0.0),
+            SystemKind::NearestThreshold(NEIGHBOURS_WHITENING),
+            SystemKind::OpenSetNearestNeighbor,
+            SystemKind::KernelDensity,
+            SystemKind::NearestNonOutlier(MetricLearning::With),
+            SystemKind::NearestNonOutlier(MetricLearning::Without),
+            SystemKind::OneVsSet(svm),
         ];
         entries.extend(others.map(|kind| {
             let unnamed = Entry { name: String::new(), kind };

@@ -82,13 +82,13 @@ async fn correct(
         None => None,
     };
     let person = caller.person(meant.person.clone())?;
-    let shared = service.clone();
+    let (asked, shared) = (service.clone(), service.clone());
     let (source, class) = service
         .blocking(move || {
             let carrier = match values {
                 Some(values) => {
                     let features = Features::new(values, live.model.dimensions())?;
-                    Some(live.model.doubt(&features)?.remove(0).because.source)
+                    Some(live.model.doubt_with(&asked.run(), &features)?.remove(0).because.source)
                 }
                 None => None,
             };

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
-use evmachine::{Answer, Evm, Features, NamedSpeaker, Prior, Reasons};
+use evmachine::{Answer, Evm, Features, NamedSpeaker, Prior, Reasons, Run};
 use evmachine_openworld::SampleId;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -78,12 +78,13 @@ pub(crate) async fn explain(
 ) -> Result<Json<Explained>, Problem> {
     let values = row(&service, features, decision, sample).await?;
     let live = service.live.get();
-    service.blocking(move || explained(&live.hash, &live.model, values)).await.map(Json)
+    let shared = service.clone();
+    service.blocking(move || explained(&shared.run(), &live.hash, &live.model, values)).await.map(Json)
 }
 
-fn explained(hash: &str, model: &Evm, values: Vec<f32>) -> Result<Explained, Problem> {
+fn explained(run: &Run<'_>, hash: &str, model: &Evm, values: Vec<f32>) -> Result<Explained, Problem> {
     let features = Features::new(values, model.dimensions())?;
-    let reasons = model.reasons(&features, CLASSES, Prior::EVEN)?.remove(0);
-    let doubt = model.named_doubt(&features, Prior::EVEN)?.remove(0);
+    let reasons = model.reasons_with(run, &features, CLASSES, Prior::EVEN)?.remove(0);
+    let doubt = model.named_doubt_with(run, &features, Prior::EVEN)?.remove(0);
     Ok(Explained { reasons, because: doubt.because, without: doubt.without, model: hash.to_owned() })
 }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::Json;
 use axum::extract::State;
-use evmachine::{Evm, Features, finite};
+use evmachine::{Evm, Features, Run, finite};
 use evmachine_openworld::SampleId;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -61,14 +61,14 @@ struct Rate {
 pub(crate) struct Pairs(Mutex<HashMap<String, Option<ClassPair>>>);
 
 /// Looked for from up to [`LOOKED_FROM`] extreme vectors, evenly from all.
-fn closest_pair(model: &Evm) -> Result<Option<ClassPair>, Problem> {
+fn closest_pair(run: &Run<'_>, model: &Evm) -> Result<Option<ClassPair>, Problem> {
     let step = model.extreme_vector_count().div_ceil(LOOKED_FROM).max(1);
     let (mut own, mut values) = (Vec::new(), Vec::new());
     for vector in model.extreme_vectors().step_by(step) {
         own.push(vector.class);
         values.extend(model.in_feature_space(vector.vector));
     }
-    let reasons = model.explain(&Features::new(values, model.dimensions())?, 2)?;
+    let reasons = model.explain_with(run, &Features::new(values, model.dimensions())?, 2)?;
     let mut closest: Option<ClassPair> = None;
     for (class, reasons) in own.into_iter().zip(reasons) {
         let other = reasons.classes.iter().find(|evidence| evidence.class != class);
@@ -95,7 +95,8 @@ pub(crate) async fn health(State(service): State<Arc<Service>>) -> Result<Json<H
         pair
     } else {
         let (model, shared) = (live.model.clone(), service.clone());
-        let found = service.blocking(move || shared.learning.install(|| closest_pair(&model))).await?;
+        let look = move || shared.learning.install(|| closest_pair(&shared.run(), &model));
+        let found = service.blocking(look).await?;
         lock().insert(live.hash.clone(), found.clone());
         found
     };

@@ -93,8 +93,8 @@ pub(crate) struct Inference {
 
 /// Decide on the rows of a tensor, and keep those that are unknown
 ///
-/// Outputs are `label` (empty for what is unknown), `known`, `nearest`, `support` (how far the best class lies above the threshold: known
-/// at 0 and above), `p_value` (the share of known queries that score no higher; NaN, in JSON
+/// Outputs are `class` (empty for what is unknown), `known`, `best`, `support` (how far the best class lies above the threshold: known
+/// at 0 and above), `p_value` (the share of known queries that score no higher), `p_known` (P(known); both NaN, in JSON
 /// null, without calibration), `psi` and `sample` (the number in the pool, or -1).
 /// The parameter `keep` of the request says which rows go into the pool: `unknown`, `all` or `none`.
 #[utoipa::path(
@@ -209,7 +209,7 @@ fn rows(request: &Request, tensors: &[u8]) -> Result<Matrix, Problem> {
 fn column(name: &str, decided: &Decisions) -> Option<Column> {
     let rows = decided.decisions.iter();
     Some(match name {
-        "label" => Column::Text(rows.map(|row| row.answer.class.clone().unwrap_or_default()).collect()),
+        "class" => Column::Text(rows.map(|row| row.answer.class.clone().unwrap_or_default()).collect()),
         "known" => Column::Truth(rows.map(|row| row.answer.known).collect()),
         "best" => Column::Text(rows.map(|row| row.answer.best.clone()).collect()),
         "support" => Column::Float(rows.map(|row| row.answer.support as f32).collect()),

@@ -14,7 +14,7 @@ use crate::service::Service;
 /// The input and the outputs, by name and datatype.
 pub(crate) const INPUT: &str = "features";
 pub(crate) const OUTPUTS: [(&str, &str); 8] = [
-    ("label", "BYTES"),
+    ("class", "BYTES"),
     ("known", "BOOL"),
     ("best", "BYTES"),
     ("support", "FP32"),

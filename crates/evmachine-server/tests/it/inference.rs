@@ -28,9 +28,9 @@ fn the_protocol_is_answered_in_json() {
         let input = json!({ "name": "features", "shape": [2, 2], "datatype": "FP64", "data": data });
         let reply = client.post(INFER, &json!({ "id": "7", "inputs": [input] })).ok();
         assert_eq!((&reply["id"], &reply["model_version"]), (&json!("7"), &json!(version)));
-        assert_eq!(output(&reply, "label")["data"], json!(["a", ""]));
+        assert_eq!(output(&reply, "class")["data"], json!(["a", ""]));
         assert_eq!(output(&reply, "known")["data"], json!([true, false]));
-        assert_eq!(output(&reply, "label")["shape"], json!([2]));
+        assert_eq!(output(&reply, "class")["shape"], json!([2]));
         let supports = output(&reply, "support")["data"].clone();
         assert!(supports[1].as_f64() < Some(0.0), "{supports}");
         assert_eq!(output(&reply, "p_value")["data"], json!([null, null]), "the model is not calibrated");
@@ -58,7 +58,7 @@ fn tensors_may_be_bytes() {
         let head = json!({
             "inputs": [{ "name": "features", "shape": [2, 2], "datatype": datatype,
                          "parameters": { "binary_data_size": tensor.len() } }],
-            "outputs": [{ "name": "label", "parameters": { "binary_data": true } }, { "name": "known" }],
+            "outputs": [{ "name": "class", "parameters": { "binary_data": true } }, { "name": "known" }],
             "parameters": { "keep": "none" },
         })
         .to_string();
@@ -70,7 +70,7 @@ fn tensors_may_be_bytes() {
         assert_eq!(reply.status, 200, "{}", String::from_utf8_lossy(&reply.body));
         let length: usize = reply.header("inference-header-content-length").unwrap().parse().unwrap();
         let json: Value = serde_json::from_slice(&reply.body[..length]).unwrap();
-        assert_eq!(output(&json, "label")["parameters"]["binary_data_size"], 9);
+        assert_eq!(output(&json, "class")["parameters"]["binary_data_size"], 9);
         assert_eq!(reply.body[length..], *b"\x01\0\0\0a\0\0\0\0");
         assert_eq!(output(&json, "known")["data"], json!([true, false]));
     }

@@ -6,7 +6,9 @@ use evmachine::{Features, Labels};
 
 /// All 20,000 letters: 16 numbers from 0 to 15 each.
 pub(crate) fn read() -> Result<(Features<'static>, Labels), Box<dyn Error>> {
-    let text = include_str!("../../../../data/letter/letter-recognition.data");
+    // Read when it runs: the package does not hold it, and builds.
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../data/letter/letter-recognition.data");
+    let text = std::fs::read_to_string(path).map_err(|error| format!("{path}: {error}"))?;
     let mut values = Vec::new();
     let mut names = Vec::new();
     for line in text.lines() {

@@ -319,6 +319,10 @@ impl Evm {
 
     /// Supports of all classes as a decision shows them, from the scores of one query: the largest is that of the decision, 0 is at the
     /// threshold, so that the sign of the largest is the decision.
+    ///
+    /// # Panics
+    ///
+    /// If the scores are of another model.
     pub fn supports_of(&self, scores: &[ClassScore]) -> Vec<f64> {
         let decision = self.decision(scores);
         let (best, lead) = (scores[decision.best()].support, decision.support());

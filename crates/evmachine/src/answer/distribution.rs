@@ -21,6 +21,10 @@ impl Evm {
     /// assert!((found[1][1] - 0.5).abs() < 0.1, "nothing supports it");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    ///
+    /// # Panics
+    ///
+    /// If the scores are of another model.
     pub fn distribution(&self, scores: &[ClassScore], prior: Prior) -> Vec<f64> {
         let decision = self.decision(scores);
         let known = self.probability_known(decision.score(), prior);
@@ -39,6 +43,10 @@ impl Evm {
 
     /// P(class | known) of the scores of a query: [`class_probabilities`](Self::class_probabilities), or without calibration psi of
     /// each class divided by their sum; if every ln psi has underflowed, the best class has all.
+    ///
+    /// # Panics
+    ///
+    /// If the scores are of another model.
     pub fn distribution_if_known(&self, scores: &[ClassScore]) -> Vec<f64> {
         if let Some(calibrated) = self.class_probabilities(scores) {
             return calibrated;

@@ -163,6 +163,10 @@ impl Evm {
     /// assert_eq!(serde_json::from_str::<evmachine::Answer>(&serde_json::to_string(&answer)?)?, answer);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    ///
+    /// # Panics
+    ///
+    /// If the decision is of another model.
     pub fn answer(&self, decision: &Decision, prior: Prior) -> Answer {
         Answer {
             class: self.name_of(decision).map(str::to_owned),

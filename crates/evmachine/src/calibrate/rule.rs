@@ -52,6 +52,37 @@ impl Evm {
         Ok(())
     }
 
+    /// Moves the threshold by so much support, as decisions show it; 0 changes nothing. A threshold that was moved is a number
+    /// ([`Rejection::Support`]), which updates do not set again.
+    ///
+    /// ```
+    /// # use evmachine::{Evm, Features, Labels, Params};
+    /// let features = Features::new(vec![0.0, 0.1, 0.2, 5.0, 5.1, 5.2], 1)?;
+    /// let labels = Labels::new(["low", "low", "low", "high", "high", "high"])?;
+    /// let (mut evm, _) = Evm::fit(&Params::paper(), &features, &labels)?;
+    /// let query = Features::new(vec![0.6], 1)?;
+    /// let before = evm.decide(&query)?[0].support();
+    /// evm.move_threshold(0.5)?;
+    /// assert!((evm.decide(&query)?[0].support() - (before - 0.5)).abs() < 1e-9);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn move_threshold(&mut self, support: f64) -> Result<(), CalibrateError> {
+        if support == 0.0 {
+            return Ok(());
+        }
+        let threshold = self.threshold();
+        if (1..self.machine.classes.len()).any(|class| self.threshold_of(class) != threshold) {
+            return Err(CalibrateError::SeveralThresholds);
+        }
+        if !support.is_finite() {
+            return Err(CalibrateError::NotFinite { support });
+        }
+        if !threshold.is_finite() {
+            return Err(CalibrateError::NotMovable { threshold });
+        }
+        self.set_rejection(Rejection::Support(threshold + support))
+    }
+
     pub(crate) fn set_thresholds(&mut self) {
         self.machine.cache.forget_near();
         let rule = Rule {

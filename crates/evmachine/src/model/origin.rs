@@ -158,7 +158,8 @@ impl Evm {
         let batch = behind.checked_sub(1).map(|at| (at, &origins.batches[at]));
         let batch = batch.filter(|(_, batch)| source - batch.first < batch.rows);
         let called = origins.rows.get(&source);
-        let counted = source - batch.map_or(0, |(_, batch)| batch.first) + 1;
+        // The last source there can be has no number after it.
+        let counted = (source - batch.map_or(0, |(_, batch)| batch.first)).saturating_add(1);
         RowOrigin {
             source,
             number: called.map_or(counted, |called| called.number),

@@ -30,12 +30,12 @@ pub(super) struct Exemplar {
 
 /// The exemplar that a sample is nearest to, of those within whose radius it lies.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Found {
+pub(super) struct FoundGroup {
     pub(super) group: u64,
     pub(super) rank: f32,
 }
 
-impl Found {
+impl FoundGroup {
     fn is_before(&self, other: Option<Self>) -> bool {
         other.is_none_or(|other| (self.rank, self.group) < (other.rank, other.group))
     }
@@ -77,7 +77,11 @@ impl Cells {
     }
 
     /// For each of the rows, the nearest exemplar within whose radius it lies.
-    pub(super) fn find(&self, points: &Points<'_>, rows: &[usize]) -> Result<Vec<Option<Found>>, RunError> {
+    pub(super) fn find(
+        &self,
+        points: &Points<'_>,
+        rows: &[usize],
+    ) -> Result<Vec<Option<FoundGroup>>, RunError> {
         let nearest = self.nearest_cells(points, rows)?;
         let mut visitors: Vec<Vec<usize>> = vec![Vec::new(); self.all.len()];
         for (position, cells) in nearest.iter().enumerate() {
@@ -85,14 +89,14 @@ impl Cells {
                 visitors[cell as usize].push(position);
             }
         }
-        let found: Result<Vec<Vec<(usize, Found)>>, RunError> = self
+        let found: Result<Vec<Vec<(usize, FoundGroup)>>, RunError> = self
             .all
             .par_iter()
             .zip(&visitors)
             .filter(|(_, visitors)| !visitors.is_empty())
             .map_init(Tile::default, |tile, (cell, visitors)| cell.receive(points, rows, visitors, tile))
             .collect();
-        let mut best: Vec<Option<Found>> = vec![None; rows.len()];
+        let mut best: Vec<Option<FoundGroup>> = vec![None; rows.len()];
         for (position, found) in found?.into_iter().flatten() {
             if found.is_before(best[position]) {
                 best[position] = Some(found);
@@ -224,7 +228,7 @@ impl Cell {
         rows: &[usize],
         visitors: &[usize],
         tile: &mut Tile,
-    ) -> Result<Vec<(usize, Found)>, RunError> {
+    ) -> Result<Vec<(usize, FoundGroup)>, RunError> {
         let indices: Vec<usize> = visitors.iter().map(|&position| rows[position]).collect();
         let block: RowBlock = self.columns.block(points, &indices);
         self.columns.ranks(&block, 0..self.exemplars.len(), tile)?;
@@ -232,7 +236,7 @@ impl Cell {
         for (row, &position) in visitors.iter().enumerate() {
             let mut best = None;
             for (exemplar, &rank) in self.exemplars.iter().zip(tile.row(row)) {
-                let candidate = Found { group: exemplar.group, rank };
+                let candidate = FoundGroup { group: exemplar.group, rank };
                 if rank <= exemplar.bound && candidate.is_before(best) {
                     best = Some(candidate);
                 }
@@ -335,6 +339,6 @@ mod tests {
         let exemplars: Vec<Exemplar> = rows.iter().map(|&row| cells.exemplar(row as u64, 0.0)).collect();
         cells.insert(&points, &rows, &exemplars).unwrap();
         assert_eq!(cells.all.len(), 1);
-        assert_eq!(cells.find(&points, &[3]).unwrap(), [Some(Found { group: 0, rank: 0.0 })]);
+        assert_eq!(cells.find(&points, &[3]).unwrap(), [Some(FoundGroup { group: 0, rank: 0.0 })]);
     }
 }

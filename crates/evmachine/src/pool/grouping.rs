@@ -109,7 +109,8 @@ impl Grouping {
         self.next
     }
 
-    /// Takes up groups that were founded earlier, by number, exemplar and radius.
+    /// Takes up groups that were founded earlier, by number, exemplar and radius. The exemplars are sorted in, not compared with
+    /// anything: there is nothing to watch, and so no form with a run.
     ///
     /// # Panics
     ///
@@ -122,13 +123,22 @@ impl Grouping {
         radii: &[f32],
     ) -> Result<(), PoolError> {
         assert_eq!((groups.len(), radii.len()), (exemplars.rows(), exemplars.rows()), "one for each");
+        self.check_dimensions(model)?;
+        let after: Option<Vec<u64>> = groups.iter().map(|group| group.checked_add(1)).collect();
+        let next = after.ok_or(PoolError::NumbersEnd)?.into_iter().fold(self.next, u64::max);
         let points = model.machine.query_points(exemplars)?;
         let rows: Vec<usize> = (0..points.len()).collect();
         let taken: Vec<Exemplar> =
             groups.iter().zip(radii).map(|(&group, &radius)| self.cells.exemplar(group, radius)).collect();
         self.cells.insert(&points, &rows, &taken)?;
-        self.next = groups.iter().map(|group| group + 1).fold(self.next, u64::max);
+        self.next = next;
         Ok(())
+    }
+
+    /// Groups of other dimensions than a model's are not its own.
+    fn check_dimensions(&self, model: &Evm) -> Result<(), PoolError> {
+        let (expected, found) = (self.cells.dimensions(), model.machine.dimensions);
+        if expected == found { Ok(()) } else { Err(FeatureError::Dimensions { expected, found }.into()) }
     }
 
     /// Puts each sample into one group, founding groups where there are none to join. Costs the distances to the
@@ -144,10 +154,7 @@ impl Grouping {
         model: &Evm,
         samples: &Features<'_>,
     ) -> Result<Vec<Membership>, PoolError> {
-        let (expected, found) = (self.cells.dimensions(), model.machine.dimensions);
-        if expected != found {
-            return Err(FeatureError::Dimensions { expected, found }.into());
-        }
+        self.check_dimensions(model)?;
         let metric = &model.machine.params.metric;
         let mut memberships = Vec::with_capacity(samples.rows());
         for first in (0..samples.rows()).step_by(TOGETHER) {

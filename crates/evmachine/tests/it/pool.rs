@@ -253,4 +253,9 @@ fn numbers_that_end_and_models_of_another_shape_are_errors() {
     let far = Features::new(vec![900.0; 4], 4).unwrap();
     assert_eq!(groups.add_with(&run, &four, &far), Err(PoolError::NumbersEnd));
     assert!(groups.is_empty());
+    let wanted = PoolError::Run(RunError::Features(FeatureError::Dimensions { expected: 4, found: 1 }));
+    assert_eq!(groups.resume(&one, &samples, &[1, 2], &[1.0, 1.0]), Err(wanted));
+    assert_eq!(groups.resume(&four, &far, &[u64::MAX], &[1.0]), Err(PoolError::NumbersEnd));
+    assert!(groups.is_empty(), "nothing was taken up");
+    assert_eq!(four.origin(u64::MAX).number, u64::MAX);
 }

@@ -147,7 +147,7 @@ const OWN: [(&str, ColumnType); 11] = [
     ("id", ColumnType::Text),
     ("state", ColumnType::Text),
     ("label", ColumnType::Text),
-    ("nearest", ColumnType::Text),
+    ("best", ColumnType::Text),
     ("support", ColumnType::Float),
     ("psi", ColumnType::Float),
     ("model", ColumnType::Text),

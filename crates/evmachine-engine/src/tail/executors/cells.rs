@@ -97,7 +97,7 @@ impl<'a> Near<'a> {
         let finished: Result<Vec<Vec<(usize, R)>>, RunError> = blocks
             .par_iter()
             .map_init(
-                || Room::new(self),
+                || GatheringRoom::new(self),
                 |room, positions| {
                     let mut smallest = self.gather(&meter, positions, room)?;
                     let mut workspace = W::default();
@@ -121,7 +121,7 @@ impl<'a> Near<'a> {
         &self,
         meter: &Meter<'_>,
         positions: &[u32],
-        room: &mut Room<'_>,
+        room: &mut GatheringRoom<'_>,
     ) -> Result<Smallest, RunError> {
         let (problem, rows) = (self.problem, &self.problem.rows);
         let indices: Vec<usize> = positions.iter().map(|&at| rows.indices[at as usize]).collect();
@@ -130,7 +130,7 @@ impl<'a> Near<'a> {
         let loose = LooseRows::new(columns, rows.points, &indices);
         self.visit(&loose, classes.clone(), room)?;
         let mut smallest = Smallest::new(classes.map(|class| (problem.size(class), f32::INFINITY)));
-        let Room { tile, visits, block, .. } = room;
+        let GatheringRoom { tile, visits, block, .. } = room;
         for (cell, visitors) in visits.iter() {
             let range = self.cells.range(cell);
             for visitors in visitors.chunks(problem.run.tile_rows) {
@@ -155,10 +155,10 @@ impl<'a> Near<'a> {
         &self,
         rows: &LooseRows,
         classes: impl Iterator<Item = u32>,
-        room: &mut Room<'_>,
+        room: &mut GatheringRoom<'_>,
     ) -> Result<(), RunError> {
         self.cells.centres().ranks(rows.all(), 0..self.cells.len(), &mut room.tile)?;
-        let Room { others, tile, visits, .. } = room;
+        let GatheringRoom { others, tile, visits, .. } = room;
         visits.clear();
         for (row, class) in (0..).zip(classes) {
             others.turn_to(class);
@@ -193,14 +193,14 @@ impl Visitor {
 }
 
 /// Memory that one block leaves to the next.
-struct Room<'a> {
+struct GatheringRoom<'a> {
     others: Others<'a>,
     tile: Tile,
     block: RowBlock,
     visits: Visits<Visitor>,
 }
 
-impl<'a> Room<'a> {
+impl<'a> GatheringRoom<'a> {
     fn new(near: &'a Near<'_>) -> Self {
         Self {
             others: Others::new(near),

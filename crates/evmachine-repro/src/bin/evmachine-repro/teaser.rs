@@ -9,8 +9,8 @@ use evmachine_repro::teaser::{self, Scene};
 
 use crate::{OutputArguments, tell};
 
-const POINTS: &str = include_str!("../../../../../data/plane/points.csv");
-const QUERIES: &str = include_str!("../../../../../data/plane/queries.csv");
+const POINTS: &str = include_str!("../../../data/plane/points.csv");
+const QUERIES: &str = include_str!("../../../data/plane/queries.csv");
 
 /// Four classes in the plane, the contours of psi, three rejected queries (Fig. 1)
 ///

@@ -28,12 +28,12 @@ pub(super) struct Sampled {
     pub(super) position: usize,
     pub(super) tail: Vec<f32>,
     /// For each number of points that is tried.
-    found: Vec<Found>,
+    found: Vec<MeanSearch>,
 }
 
 /// What a row finds when it meets so many points.
 #[derive(Clone, Copy, Default)]
-struct Found {
+struct MeanSearch {
     /// Share of its tail.
     recall: f64,
     /// Columns that are measured, and cells they are in.
@@ -59,7 +59,7 @@ impl<'a> Near<'a> {
         let reaches = reaches(longest.0, count);
         near.sample = near.sampled(&reaches)?;
         let rows = near.sample.len();
-        let means: Vec<Found> =
+        let means: Vec<MeanSearch> =
             (0..reaches.len()).map(|at| mean(near.sample.iter().map(|row| row.found[at]))).collect();
         let bound = |at: usize| {
             let recalls: Vec<f64> = near.sample.iter().map(|row| row.found[at].recall).collect();
@@ -67,7 +67,7 @@ impl<'a> Near<'a> {
         };
         let chosen = (0..reaches.len()).rev().find(|&at| bound(at) < asked).map_or(0, |failed| failed + 1);
         // Centres are met twice: when cells are made, and when they are chosen.
-        let pays = |mean: &Found| mean.columns + 2.0 * near.cells.len() as f64 <= MOST * count as f64;
+        let pays = |mean: &MeanSearch| mean.columns + 2.0 * near.cells.len() as f64 <= MOST * count as f64;
         if !means.get(chosen).is_some_and(pays) {
             let reached = means.iter().rposition(pays).map_or(0.0, bound);
             return Err(TailError::RecallNotReached { asked, reached });
@@ -180,13 +180,19 @@ impl<'a> Near<'a> {
     }
 
     /// What a row finds of its tail for each number of points, when it looks into cells in this order.
-    fn found(&self, counts: &[u32], order: &[usize], tail: &[(f32, usize)], reaches: &[usize]) -> Vec<Found> {
+    fn found(
+        &self,
+        counts: &[u32],
+        order: &[usize],
+        tail: &[(f32, usize)],
+        reaches: &[usize],
+    ) -> Vec<MeanSearch> {
         let mut members = vec![0u32; counts.len()];
         for &(_, column) in tail {
             members[self.cells.cell_of(column)] += 1;
         }
         let mut found = Vec::with_capacity(reaches.len());
-        let (mut met, mut here) = (0, Found::default());
+        let (mut met, mut here) = (0, MeanSearch::default());
         let mut cells = order.iter();
         for &reach in reaches {
             while met < reach.max(tail.len())
@@ -199,7 +205,7 @@ impl<'a> Near<'a> {
             }
             // Of a tail without values nothing is missed.
             let recall = if tail.is_empty() { 1.0 } else { here.recall / tail.len() as f64 };
-            found.push(Found { recall, ..here });
+            found.push(MeanSearch { recall, ..here });
         }
         found
     }
@@ -216,14 +222,14 @@ fn reaches(longest: usize, count: usize) -> Vec<usize> {
     reaches
 }
 
-fn mean(rows: impl Iterator<Item = Found>) -> Found {
+fn mean(rows: impl Iterator<Item = MeanSearch>) -> MeanSearch {
     let mut count = 0.0;
-    let mut sum = Found::default();
+    let mut sum = MeanSearch::default();
     for row in rows {
         count += 1.0;
         sum.recall += row.recall;
         sum.columns += row.columns;
         sum.cells += row.cells;
     }
-    Found { recall: sum.recall / count, columns: sum.columns / count, cells: sum.cells / count }
+    MeanSearch { recall: sum.recall / count, columns: sum.columns / count, cells: sum.cells / count }
 }

@@ -1,0 +1,22 @@
+//! Class names, by the library's rules.
+
+use evmachine::labels::{from_double, from_single, key};
+use pyo3::prelude::*;
+
+/// What two names of one class have in common.
+#[pyfunction]
+pub(crate) fn label_key(name: &str) -> String {
+    key(name).into_owned()
+}
+
+/// The name of a label that is a double.
+#[pyfunction]
+pub(crate) fn label_of_double(value: f64) -> String {
+    from_double(value)
+}
+
+/// The name of a label that is of single precision, which Python hands over as a double.
+#[pyfunction]
+pub(crate) fn label_of_single(value: f64) -> String {
+    from_single(value as f32)
+}

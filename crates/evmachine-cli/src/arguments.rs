@@ -6,8 +6,8 @@ use clap::{Parser, Subcommand};
 use evmachine_console::program::CommonArguments;
 
 use crate::commands::{
-    calibrate, demo, doubt, edit, evaluate, export, forget, inspect, plot, pool, predict, reduce, rows, set,
-    suspects, train, tune, update,
+    calibrate, demo, doubt, drift, edit, evaluate, export, forget, inspect, plot, pool, predict, reduce,
+    rows, set, suspects, train, tune, update,
 };
 
 #[cfg(feature = "serve")]
@@ -45,6 +45,7 @@ pub(crate) enum Command {
     Forget(forget::Arguments),
     Edit(edit::Arguments),
     Doubt(doubt::Arguments),
+    Drift(drift::Arguments),
     Suspects(suspects::Arguments),
     Rows(rows::Arguments),
     Set(set::Arguments),

@@ -6,7 +6,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use evmachine::{Decision, UnknownShare};
+use evmachine::{CauseKind, Decision, DriftCause, UnknownShare};
+
+use crate::drift::Standing;
 
 /// Upper bounds of latencies, in seconds.
 const LATENCIES: [f64; 12] = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0, 30.0];
@@ -78,6 +80,9 @@ pub(crate) struct Gauges<'a> {
     /// The share of unknowns among them, as their p-values estimate it.
     pub(crate) estimated: Option<UnknownShare>,
     pub(crate) learning: bool,
+    /// Of the live version, if it is watched.
+    pub(crate) drift: Option<Standing>,
+    pub(crate) drift_cause: Option<DriftCause>,
 }
 
 impl Metrics {
@@ -122,7 +127,8 @@ impl Metrics {
             histogram.write(&mut text, "evmachine_request_seconds", &labels, &LATENCIES);
         }
         let rate = (gauges.recent_rows > 0).then(|| gauges.recent_unknown as f64 / gauges.recent_rows as f64);
-        let values: [(&str, &str, Option<f64>); 12] = [
+        let drift = gauges.drift.as_ref();
+        let values: [(&str, &str, Option<f64>); 15] = [
             ("evmachine_pool_waiting", "Samples that wait for an answer.", Some(gauges.waiting as f64)),
             (
                 "evmachine_pool_unknown",
@@ -162,12 +168,44 @@ impl Metrics {
                 "Decisions that the recent rate is of.",
                 Some(gauges.recent_rows as f64),
             ),
+            (
+                "evmachine_drift_rows",
+                "Rows of the live version that were watched for drift.",
+                drift.map(|standing| standing.rows as f64),
+            ),
+            (
+                "evmachine_drift_evidence",
+                "Evidence of drift since the live version decides, by what an alarm takes: 1 and above is an alarm.",
+                drift.map(|standing| standing.evidence),
+            ),
+            (
+                "evmachine_drift_alarm",
+                "1 from the first alarm of drift on, until another version is live.",
+                drift.map(|standing| f64::from(u8::from(standing.alarm.is_some()))),
+            ),
             ("evmachine_learning", "1 while a version is being learned.", Some(f64::from(gauges.learning))),
         ];
         for (name, help, value) in values {
             if let Some(value) = value {
                 head(&mut text, name, "gauge", help);
                 let _ = writeln!(text, "{name} {value}");
+            }
+        }
+        if gauges.drift.is_some() {
+            head(
+                &mut text,
+                "evmachine_drift_cause",
+                "gauge",
+                "1 for the cause of drift that the last rows tell.",
+            );
+            for kind in CauseKind::ALL {
+                let is_cause = gauges.drift_cause.as_ref().is_some_and(|cause| cause.kind == kind);
+                let _ = writeln!(
+                    text,
+                    "evmachine_drift_cause{{kind=\"{}\"}} {}",
+                    kind.name(),
+                    u8::from(is_cause)
+                );
             }
         }
         head(&mut text, "evmachine_model_info", "gauge", "The live version.");

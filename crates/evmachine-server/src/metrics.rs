@@ -85,6 +85,44 @@ pub(crate) struct Gauges<'a> {
     pub(crate) drift_cause: Option<DriftCause>,
 }
 
+fn head(text: &mut String, name: &str, kind: &str, help: &str) {
+    let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}");
+}
+
+impl Gauges<'_> {
+    /// What is known of drift; nothing while the live version is not watched.
+    fn write_drift(&self, text: &mut String) {
+        let Some(drift) = &self.drift else { return };
+        let values = [
+            (
+                "evmachine_drift_rows",
+                "Rows of the live version that were watched for drift.",
+                drift.rows as f64,
+            ),
+            (
+                "evmachine_drift_evidence",
+                "Evidence of drift since the live version decides, by what an alarm takes: 1 and above is an alarm.",
+                drift.evidence,
+            ),
+            (
+                "evmachine_drift_alarm",
+                "1 from the first alarm of drift on, until another version is live.",
+                f64::from(u8::from(drift.alarm.is_some())),
+            ),
+        ];
+        for (name, help, value) in values {
+            head(text, name, "gauge", help);
+            let _ = writeln!(text, "{name} {value}");
+        }
+        let name = "evmachine_drift_cause";
+        head(text, name, "gauge", "1 for the cause of drift that the last rows tell.");
+        for kind in CauseKind::ALL {
+            let is_cause = self.drift_cause.as_ref().is_some_and(|cause| cause.kind == kind);
+            let _ = writeln!(text, "{name}{{kind=\"{}\"}} {}", kind.name(), u8::from(is_cause));
+        }
+    }
+}
+
 impl Metrics {
     pub(crate) fn decided(&self, decisions: &[Decision]) {
         let mut supports = self.supports.lock().unwrap_or_else(PoisonError::into_inner);
@@ -104,9 +142,6 @@ impl Metrics {
 
     pub(crate) fn text(&self, gauges: &Gauges<'_>) -> String {
         let mut text = String::new();
-        let head = |text: &mut String, name: &str, kind: &str, help: &str| {
-            let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}");
-        };
         head(&mut text, "evmachine_decisions_total", "counter", "Rows decided, by outcome.");
         for (outcome, counter) in [("known", &self.known), ("unknown", &self.unknown)] {
             let count = counter.load(Ordering::Relaxed);
@@ -127,8 +162,7 @@ impl Metrics {
             histogram.write(&mut text, "evmachine_request_seconds", &labels, &LATENCIES);
         }
         let rate = (gauges.recent_rows > 0).then(|| gauges.recent_unknown as f64 / gauges.recent_rows as f64);
-        let drift = gauges.drift.as_ref();
-        let values: [(&str, &str, Option<f64>); 15] = [
+        let values: [(&str, &str, Option<f64>); 12] = [
             ("evmachine_pool_waiting", "Samples that wait for an answer.", Some(gauges.waiting as f64)),
             (
                 "evmachine_pool_unknown",
@@ -168,21 +202,6 @@ impl Metrics {
                 "Decisions that the recent rate is of.",
                 Some(gauges.recent_rows as f64),
             ),
-            (
-                "evmachine_drift_rows",
-                "Rows of the live version that were watched for drift.",
-                drift.map(|standing| standing.rows as f64),
-            ),
-            (
-                "evmachine_drift_evidence",
-                "Evidence of drift since the live version decides, by what an alarm takes: 1 and above is an alarm.",
-                drift.map(|standing| standing.evidence),
-            ),
-            (
-                "evmachine_drift_alarm",
-                "1 from the first alarm of drift on, until another version is live.",
-                drift.map(|standing| f64::from(u8::from(standing.alarm.is_some()))),
-            ),
             ("evmachine_learning", "1 while a version is being learned.", Some(f64::from(gauges.learning))),
         ];
         for (name, help, value) in values {
@@ -191,23 +210,7 @@ impl Metrics {
                 let _ = writeln!(text, "{name} {value}");
             }
         }
-        if gauges.drift.is_some() {
-            head(
-                &mut text,
-                "evmachine_drift_cause",
-                "gauge",
-                "1 for the cause of drift that the last rows tell.",
-            );
-            for kind in CauseKind::ALL {
-                let is_cause = gauges.drift_cause.as_ref().is_some_and(|cause| cause.kind == kind);
-                let _ = writeln!(
-                    text,
-                    "evmachine_drift_cause{{kind=\"{}\"}} {}",
-                    kind.name(),
-                    u8::from(is_cause)
-                );
-            }
-        }
+        gauges.write_drift(&mut text);
         head(&mut text, "evmachine_model_info", "gauge", "The live version.");
         let _ = writeln!(text, "evmachine_model_info{{version=\"{}\"}} 1", gauges.version);
         text

@@ -58,7 +58,9 @@ fn quiet(streams: usize, queries: usize) -> Result<(), Box<dyn Error>> {
         100.0 * alarms.len() as f64 / streams as f64,
         start.elapsed().as_secs_f64()
     );
-    alarms.iter().for_each(|alarm| println!("  {alarm}"));
+    for alarm in &alarms {
+        println!("  {alarm}");
+    }
     Ok(())
 }
 

@@ -59,6 +59,9 @@ fn letters() -> Result<Data, Box<dyn Error>> {
     Ok(Data { name: "Letter", classes, known: 15, learned: 6_000, deviations: deviations.collect() })
 }
 
+/// Rows of a class that calibrate, and that are tested.
+type Halves<'a> = (&'a [Vec<f32>], &'a [Vec<f32>]);
+
 /// A track: its class, if it is known, and its rows.
 struct Drawn {
     class: Option<usize>,
@@ -98,16 +101,13 @@ struct Tally {
 impl Tally {
     fn add(&mut self, track: &Drawn, best: usize, score: f64, answers: &[Option<usize>]) {
         let last = answers.last().copied().flatten();
-        match track.class {
-            Some(class) => {
-                self.known.push((score, best == class));
-                self.rejected += usize::from(last.is_none());
-                self.wrong += usize::from(last.is_some_and(|answer| answer != class));
-            }
-            None => {
-                self.strangers.push(score);
-                self.accepted += usize::from(last.is_some());
-            }
+        if let Some(class) = track.class {
+            self.known.push((score, best == class));
+            self.rejected += usize::from(last.is_none());
+            self.wrong += usize::from(last.is_some_and(|answer| answer != class));
+        } else {
+            self.strangers.push(score);
+            self.accepted += usize::from(last.is_some());
         }
         self.changes += answers.windows(2).filter(|pair| pair[0] != pair[1]).count();
     }
@@ -161,7 +161,9 @@ fn main() -> Result<(), Box<dyn Error>> {
                 "\n{}, shared disturbance {shared}\n\n| answer | OSCR | known rejected | known wrong | strangers accepted | changes a track | sure before its end |\n|---|---|---|---|---|---|---|",
                 data.name
             );
-            tallies.iter().for_each(|(name, tally)| tally.line(&name[2..]));
+            for (name, tally) in &tallies {
+                tally.line(&name[2..]);
+            }
         }
     }
     Ok(())
@@ -193,8 +195,7 @@ fn compare(
     let (evm, _) =
         Evm::fit(&Params::default(), &Features::new(values, data.deviations.len())?, &Labels::new(&names)?)?;
     // Rows that calibrate and rows that are tested are not the same.
-    let halves: Vec<(&[Vec<f32>], &[Vec<f32>])> =
-        left.iter().map(|rows| rows.split_at(rows.len() / 2)).collect();
+    let halves: Vec<Halves<'_>> = left.iter().map(|rows| rows.split_at(rows.len() / 2)).collect();
     let calibrating: Vec<Drawn> = (0..CALIBRATING)
         .map(|at| track(&mut random, data, at % data.known, halves[at % data.known].0, shared))
         .collect();
@@ -266,14 +267,16 @@ fn compare(
 /// What most rows say, unknown among it, and how many of them.
 fn majority(answers: &[Option<usize>]) -> (Option<usize>, f64) {
     let mut votes: BTreeMap<Option<usize>, usize> = BTreeMap::new();
-    answers.iter().for_each(|answer| *votes.entry(*answer).or_default() += 1);
+    for answer in answers {
+        *votes.entry(*answer).or_default() += 1;
+    }
     let most = votes.into_iter().max_by_key(|(_, votes)| *votes);
     most.map_or((None, 0.0), |(answer, votes)| (answer, votes as f64 / answers.len() as f64))
 }
 
 /// The class that most rows name, and the share of rows that do.
 fn majority_known(answers: &[Option<usize>]) -> Option<(usize, f64)> {
-    let known: Vec<Option<usize>> = answers.iter().copied().filter(Option::is_some).collect();
+    let known: Vec<Option<usize>> = answers.iter().flatten().map(|class| Some(*class)).collect();
     let (most, share) = majority(&known);
     most.map(|class| (class, share * known.len() as f64 / answers.len() as f64))
 }

@@ -103,6 +103,7 @@ pub(crate) struct OneDecision {
 
 /// Decisions, one for each row.
 #[derive(Debug, Serialize, ToSchema)]
+#[expect(clippy::struct_field_names, reason = "clients know both by these names")]
 pub(crate) struct Decisions {
     /// The version that decided.
     pub(crate) model: String,

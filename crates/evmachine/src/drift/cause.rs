@@ -246,7 +246,8 @@ impl Last<'_> {
         let low = self.share(|rank| rank <= LOW);
         let is_low = self.is_more(low, LOW);
         // Where some rows lie low and others do not, more rows will tell. Where none does, vectors alone have changed.
-        if self.is_partial() && (is_low || !by_vectors) || !is_low && !by_vectors {
+        let is_open = if self.is_partial() { is_low || !by_vectors } else { !is_low && !by_vectors };
+        if is_open {
             return None;
         }
         let text = format!(
@@ -278,7 +279,9 @@ fn compared(rows: &KeptRows, unit: bool) -> Features<'static> {
         for row in values.chunks_exact_mut(columns) {
             let length = row.iter().map(|value| f64::from(*value).powi(2)).sum::<f64>().sqrt();
             if length > 0.0 {
-                row.iter_mut().for_each(|value| *value = (f64::from(*value) / length) as f32);
+                for value in row {
+                    *value = (f64::from(*value) / length) as f32;
+                }
             }
         }
     }

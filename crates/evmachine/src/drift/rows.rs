@@ -80,7 +80,9 @@ impl KeptRows {
         let mut kept = Self::new(self.columns);
         let mut order: Vec<usize> = (0..self.len()).filter(|&at| self.seen[at].row >= row).collect();
         order.sort_by_key(|&at| self.seen[at].row);
-        order.into_iter().for_each(|at| kept.push(self.seen[at], self.row(at)));
+        for at in order {
+            kept.push(self.seen[at], self.row(at));
+        }
         kept
     }
 

@@ -140,7 +140,9 @@ impl Evm {
         let members = members(tracks);
         let mut places = vec![0; tracks.len()];
         for (place, (_, rows)) in members.iter().enumerate() {
-            rows.iter().for_each(|&row| places[row] = place);
+            for &row in rows {
+                places[row] = place;
+            }
         }
         let mut decided = vec![rule.begin(self); members.len()];
         for first in (0..queries.rows()).step_by(TOGETHER) {

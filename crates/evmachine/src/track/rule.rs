@@ -164,7 +164,9 @@ impl TrackRule {
                 return Err(TrackError::Mixed { track: (*track).to_owned(), one, other });
             }
             let known = evm.class_index(class(rows[0]));
-            rows.iter().for_each(|&row| truth[row] = known.unwrap_or(usize::MAX));
+            for &row in rows {
+                truth[row] = known.unwrap_or(usize::MAX);
+            }
         }
         let bounds = bounds_of(evm);
         let mut scores = evm.map_queries(run, features, |_, scores| bounded(scores, bounds))?;

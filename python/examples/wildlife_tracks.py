@@ -34,7 +34,8 @@ def bursts(pool: np.ndarray, names: np.ndarray, classes: np.ndarray, count: int)
     """Six photos each, the class of each photo, and its burst."""
     chosen = classes[rng.integers(len(classes), size=count)]
     rows = np.concatenate([rng.choice(np.flatnonzero(names == name), LENGTH) for name in chosen])
-    return photos(pool[rows], np.repeat(light(count), LENGTH, axis=0)), np.repeat(chosen, LENGTH), np.repeat(np.arange(count), LENGTH)
+    shared = np.repeat(light(count), LENGTH, axis=0)
+    return photos(pool[rows], shared), np.repeat(chosen, LENGTH), np.repeat(np.arange(count), LENGTH)
 
 
 learned = np.isin(y, known)
@@ -50,7 +51,9 @@ strange = ~np.isin(names[::LENGTH], known)
 single = machine.predict(queries).reshape(-1, LENGTH)
 changes = np.mean(np.sum(single[:, 1:] != single[:, :-1], axis=1))
 one_row = (np.mean(single[~strange] == "unknown"), np.mean(single[strange] != "unknown"))
-print(f"each photo:              false rejects {one_row[0]:5.1%}, false accepts {one_row[1]:5.1%}, {changes:.2f} changes a burst")
+print(
+    f"{'each photo:':25}false rejects {one_row[0]:5.1%}, false accepts {one_row[1]:5.1%}, {changes:.2f} changes a burst"
+)
 shares = [one_row]
 for name, tracks in {"bursts": None, "bursts, calibrated": calibration}.items():
     answers = machine.predict_tracks(queries, groups, calibration=tracks)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from evmachine import metrics, plot
     from evmachine._client import Client
     from evmachine._cv import ExtremeValueMachineCV
+    from evmachine._drift import DriftAlarm, DriftCause, DriftMonitor, DriftReport, DriftWatch
     from evmachine._edits import EditReport
     from evmachine._estimator import ExtremeValueMachine
     from evmachine._explanation import (
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from evmachine._served import Learned, ServedAnswer
     from evmachine._stored_pool import Group, Neighbor, StoredPool
     from evmachine._suspects import Suspect, suspects
+    from evmachine._tracks import TrackAnswer
     from evmachine._warnings import DataWarning, FallbackWarning, PrecisionWarning, RetuneWarning
 
 __all__ = [
@@ -50,6 +52,11 @@ __all__ = [
     "DataWarning",
     "Difference",
     "Doubt",
+    "DriftAlarm",
+    "DriftCause",
+    "DriftMonitor",
+    "DriftReport",
+    "DriftWatch",
     "EditReport",
     "Explanation",
     "ExtremeValueMachine",
@@ -71,6 +78,7 @@ __all__ = [
     "Suggestion",
     "Suspect",
     "Testimony",
+    "TrackAnswer",
     "UnknownPool",
     "__version__",
     "metrics",
@@ -85,6 +93,11 @@ _HOMES = {
     "DataWarning": "_warnings",
     "Difference": "_explanation",
     "Doubt": "_explanation",
+    "DriftAlarm": "_drift",
+    "DriftCause": "_drift",
+    "DriftMonitor": "_drift",
+    "DriftReport": "_drift",
+    "DriftWatch": "_drift",
     "EditReport": "_edits",
     "Explanation": "_explanation",
     "ExtremeValueMachine": "_estimator",
@@ -106,6 +119,7 @@ _HOMES = {
     "Suggestion": "_pool",
     "Suspect": "_suspects",
     "Testimony": "_explanation",
+    "TrackAnswer": "_tracks",
     "UnknownPool": "_pool",
     "suspects": "_suspects",
 }

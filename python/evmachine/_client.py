@@ -135,6 +135,17 @@ class Client(ServedVersions):
         found: list[dict[str, Any]] = self._get("/v1/decisions", count=count)["decisions"]
         return found
 
+    def drift(self) -> dict[str, Any]:
+        """Whether rows still come as the calibrating rows of the live version did, since when not, and why.
+
+        Returns
+        -------
+        dict
+            As :class:`DriftReport`, classes by name; ``text`` is the same in a sentence.
+        """
+        found: dict[str, Any] = self._get("/v1/drift")
+        return found
+
     def set_aside(self, *, decision: int | None = None, source: int | None = None) -> dict[str, Any]:
         """Set the training row aside that carried a decision, in a new version that is live at once.
 

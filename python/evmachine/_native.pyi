@@ -16,6 +16,7 @@ _Numbers = npt.NDArray[np.float64]
 _Decisions = tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_], _Numbers, _Numbers, _Numbers]
 
 __all__ = [
+    "Drift",
     "Model",
     "Pool",
     "Store",
@@ -23,6 +24,7 @@ __all__ = [
     "VERSION",
     "bad_value",
     "check",
+    "decide_tracks",
     "defaults",
     "device_name",
     "doubt",
@@ -50,6 +52,14 @@ VERSION: Final[str]
 
 def bad_value(features: _Matrix) -> tuple[int, int, str] | None: ...
 def check(params: str) -> None: ...
+def decide_tracks(
+    model: Model,
+    features: _Matrix,
+    tracks: Sequence[str],
+    calibrating: tuple[_Matrix, npt.NDArray[np.int64], Sequence[str], Sequence[str]] | None,
+    means: _Means,
+    progress: _Progress = None,
+) -> str: ...
 def defaults(robust: bool, metric: str) -> str: ...
 def device_name(device: str) -> tuple[str, str | None]: ...
 def doubt(model: Model, features: _Matrix, means: _Means, progress: _Progress = None) -> str: ...
@@ -113,6 +123,15 @@ def tune(
     means: _Means,
     progress: _Progress = None,
 ) -> str: ...
+
+@final
+class Drift:
+    def __init__(self, model: Model, reference: _Matrix | None, rate: float, seed: int, means: _Means) -> None: ...
+    @staticmethod
+    def resume(state: str) -> Drift: ...
+    def observe(self, model: Model, features: _Matrix, means: _Means, progress: _Progress = None) -> None: ...
+    def report(self, model: Model, means: _Means) -> str: ...
+    def state(self) -> str: ...
 
 @final
 class Model:

@@ -15,6 +15,7 @@ from evmachine import _explanation, _inputs, _labels, _native, _rows
 from evmachine._lock import OneAtATime
 from evmachine._parameters import means
 from evmachine._progress import Progress
+from evmachine._tracks import AnswersTracks
 from evmachine._warnings import FallbackWarning
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ class Fitted(NamedTuple):
         return rows if np.array_equal(order, np.arange(len(order))) else rows[:, order]
 
 
-class OpenSetClassifier(OneAtATime, ClassifierMixin, BaseEstimator):
+class OpenSetClassifier(AnswersTracks, OneAtATime, ClassifierMixin, BaseEstimator):
     """Predictions of a model with classes that are known and a label for what is not."""
 
     classes_: npt.NDArray[Any]

@@ -8,6 +8,7 @@ mod arrays;
 mod cluster;
 mod curves;
 mod device;
+mod drift;
 mod edit;
 mod failure;
 mod fill;
@@ -23,6 +24,7 @@ mod store;
 mod suspects;
 mod tensors;
 mod threads;
+mod tracks;
 mod tune;
 mod watch;
 
@@ -35,6 +37,8 @@ mod _native {
     use super::curves::{evaluate, oscr_curve};
     #[pymodule_export]
     use super::device::device_name;
+    #[pymodule_export]
+    use super::drift::Drift;
     #[pymodule_export]
     use super::edit::{edit, ignore};
     #[pymodule_export]
@@ -61,6 +65,8 @@ mod _native {
     use super::suspects::suspects;
     #[pymodule_export]
     use super::tensors::{read_tensor, reading_stream};
+    #[pymodule_export]
+    use super::tracks::decide_tracks;
     #[pymodule_export]
     use super::tune::tune;
 

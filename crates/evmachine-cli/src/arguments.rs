@@ -8,8 +8,8 @@ use evmachine_console::program::CommonArguments;
 #[cfg(feature = "plot")]
 use crate::commands::plot;
 use crate::commands::{
-    calibrate, demo, doubt, edit, evaluate, export, forget, inspect, pool, predict, reduce, rows, set,
-    suspects, train, tune, update,
+    calibrate, demo, doubt, drift, edit, evaluate, export, forget, inspect, pool, predict, reduce, rows,
+    set, suspects, train, tune, update,
 };
 
 #[cfg(feature = "serve")]
@@ -47,6 +47,7 @@ pub(crate) enum Command {
     Forget(forget::Arguments),
     Edit(edit::Arguments),
     Doubt(doubt::Arguments),
+    Drift(drift::Arguments),
     Suspects(suspects::Arguments),
     Rows(rows::Arguments),
     Set(set::Arguments),

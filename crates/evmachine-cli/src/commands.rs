@@ -3,6 +3,7 @@
 pub(crate) mod calibrate;
 pub(crate) mod demo;
 pub(crate) mod doubt;
+pub(crate) mod drift;
 pub(crate) mod edit;
 pub(crate) mod evaluate;
 pub(crate) mod export;
@@ -40,6 +41,7 @@ pub(crate) fn run(command: &Command, console: &Console) -> Result<(), Failure> {
         Command::Forget(arguments) => forget::run(arguments, console),
         Command::Edit(arguments) => edit::run(arguments, console),
         Command::Doubt(arguments) => doubt::run(arguments, console),
+        Command::Drift(arguments) => drift::run(arguments, console),
         Command::Rows(arguments) => rows::run(arguments),
         Command::Set(arguments) => set::run(arguments, console),
         Command::Suspects(arguments) => suspects::run(arguments, console),

@@ -17,6 +17,7 @@ mod rejection;
 mod report;
 mod rows;
 mod search;
+mod tracks;
 mod unknown;
 
 use std::process::ExitCode;

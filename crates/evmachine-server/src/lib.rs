@@ -16,6 +16,7 @@
 //! ```
 
 mod description;
+mod drift;
 mod extract;
 mod guard;
 mod keys;

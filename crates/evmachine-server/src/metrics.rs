@@ -6,7 +6,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use evmachine::{Decision, UnknownShare};
+use evmachine::{CauseKind, Decision, DriftCause, UnknownShare};
+
+use crate::drift::Standing;
 
 /// Upper bounds of latencies, in seconds.
 const LATENCIES: [f64; 12] = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0, 30.0];
@@ -78,6 +80,47 @@ pub(crate) struct Gauges<'a> {
     /// The share of unknowns among them, as their p-values estimate it.
     pub(crate) estimated: Option<UnknownShare>,
     pub(crate) learning: bool,
+    /// Of the live version, if it is watched.
+    pub(crate) drift: Option<Standing>,
+    pub(crate) drift_cause: Option<DriftCause>,
+}
+
+fn head(text: &mut String, name: &str, kind: &str, help: &str) {
+    let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}");
+}
+
+impl Gauges<'_> {
+    /// What is known of drift; nothing while the live version is not watched.
+    fn write_drift(&self, text: &mut String) {
+        let Some(drift) = &self.drift else { return };
+        let values = [
+            (
+                "evmachine_drift_rows",
+                "Rows of the live version that were watched for drift.",
+                drift.rows as f64,
+            ),
+            (
+                "evmachine_drift_evidence",
+                "Evidence of drift since the live version decides, by what an alarm takes: 1 and above is an alarm.",
+                drift.evidence,
+            ),
+            (
+                "evmachine_drift_alarm",
+                "1 from the first alarm of drift on, until another version is live.",
+                f64::from(u8::from(drift.alarm.is_some())),
+            ),
+        ];
+        for (name, help, value) in values {
+            head(text, name, "gauge", help);
+            let _ = writeln!(text, "{name} {value}");
+        }
+        let name = "evmachine_drift_cause";
+        head(text, name, "gauge", "1 for the cause of drift that the last rows tell.");
+        for kind in CauseKind::ALL {
+            let is_cause = self.drift_cause.as_ref().is_some_and(|cause| cause.kind == kind);
+            let _ = writeln!(text, "{name}{{kind=\"{}\"}} {}", kind.name(), u8::from(is_cause));
+        }
+    }
 }
 
 impl Metrics {
@@ -99,9 +142,6 @@ impl Metrics {
 
     pub(crate) fn text(&self, gauges: &Gauges<'_>) -> String {
         let mut text = String::new();
-        let head = |text: &mut String, name: &str, kind: &str, help: &str| {
-            let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}");
-        };
         head(&mut text, "evmachine_decisions_total", "counter", "Rows decided, by outcome.");
         for (outcome, counter) in [("known", &self.known), ("unknown", &self.unknown)] {
             let count = counter.load(Ordering::Relaxed);
@@ -170,6 +210,7 @@ impl Metrics {
                 let _ = writeln!(text, "{name} {value}");
             }
         }
+        gauges.write_drift(&mut text);
         head(&mut text, "evmachine_model_info", "gauge", "The live version.");
         let _ = writeln!(text, "evmachine_model_info{{version=\"{}\"}} 1", gauges.version);
         text

@@ -19,7 +19,7 @@ use crate::keys::Role;
 use crate::problem::Problem;
 use crate::service::Service;
 use crate::v1::{
-    answers, copies, corrections, decisions, events, explain, groups, health, map, measures, predict,
+    answers, copies, corrections, decisions, drift, events, explain, groups, health, map, measures, predict,
     samples, status, update, versions,
 };
 use crate::v2::{infer, metadata};
@@ -53,6 +53,7 @@ fn ask() -> Routes {
 fn read() -> Routes {
     Routes::new()
         .routes(routes!(status::status))
+        .routes(routes!(drift::drift))
         .routes(routes!(decisions::list))
         .routes(routes!(groups::list))
         .routes(routes!(groups::one))

@@ -9,6 +9,7 @@ use evmachine::device::Device;
 use evmachine::{Features, Run, RunError};
 use evmachine_openworld::Pool;
 
+use crate::drift::DriftWatch;
 use crate::guard::Guard;
 use crate::learner::Learner;
 use crate::live::LiveModel;
@@ -30,6 +31,7 @@ pub(crate) struct Service {
     pub(crate) live: Arc<LiveModel>,
     pub(crate) predictor: Predictor,
     pub(crate) recent: Recent,
+    pub(crate) drift: Arc<DriftWatch>,
     pub(crate) learner: Learner,
     /// The threads that learn, which give way to those that predict.
     pub(crate) learning: rayon::ThreadPool,
@@ -76,12 +78,14 @@ impl Service {
             .start_handler(|_| give_way())
             .build()
             .map_err(|error| StartError::Threads(std::io::Error::other(error)))?;
+        let drift = Arc::new(DriftWatch::open(&settings.pool, &live.get()));
         let service = Self {
             writer,
             reader,
             live,
             predictor,
             recent: Recent::new(dimensions),
+            drift,
             learner: Learner::default(),
             learning,
             device,
@@ -118,6 +122,7 @@ impl Service {
     /// Ends the threads when they have done what waits. What is being learned is dropped; its samples stay to be learned.
     pub(crate) fn end(&self, threads: Threads) {
         self.learner.stop();
+        self.drift.write();
         // One after the other: who closes a database last brings its log into it and removes it, and of two that close it at the
         // same moment neither is the last.
         for (store, thread) in [(&self.reader, threads.reading), (&self.writer, threads.writing)] {

@@ -4,6 +4,7 @@ pub(crate) mod answers;
 pub(crate) mod copies;
 pub(crate) mod corrections;
 pub(crate) mod decisions;
+pub(crate) mod drift;
 pub(crate) mod events;
 pub(crate) mod explain;
 pub(crate) mod groups;

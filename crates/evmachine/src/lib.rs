@@ -28,11 +28,13 @@
 //! 5. The cover chooses the extreme vectors, by threshold or [`Budget`].
 //! 6. [`Evm`] holds them; [`Report`] says how it went. A linear [`Probe`] and a machine over its logits may be heard beside it,
 //!    and rows that were held out say how much, and where a query becomes unknown ([`Rejection`]); [`Promise`] says how sure that is.
-//! 7. [`Decision`] is what it says of a query, [`Explanation`] why.
+//! 7. [`Decision`] is what it says of a query, [`Explanation`] why; [`TrackDecision`] is one answer for queries that belong together.
 //! 8. [`UnknownPool`] gathers the unknowns, [`Strategy`] chooses what to label; [`Grouping`] keeps groups of them up as they come.
 //! 9. [`Evm::update`] learns the labels, and the road begins again. [`Evm::edit`] corrects what was learned, [`Evm::ignore`]
 //!    takes samples that stay strangers, [`Evm::doubt`] asks what a decision rests on, and [`suspects`](suspects()) which labels of the
 //!    training rows are in doubt.
+//!
+//! 10. [`DriftMonitor`] watches a stream of queries, raises an alarm at a stated rate of false ones, and names the [`DriftCause`].
 //!
 //! Models are written to and read from safetensors files ([`Evm::save`], [`Evm::load`]). What takes long comes in two forms:
 //! plain, and `..._with` a [`Run`] that can watch it and stop it. What only a tuner needs is in the module `tuning` (feature `unstable`).
@@ -53,6 +55,8 @@
 //! | [`Evm::name_rows`] | [`NamesError`] |
 //! | [`Evm::save`], [`Evm::load`] | [`FormatError`] |
 //! | [`UnknownPool`], [`Grouping`] | [`PoolError`] |
+//! | [`DriftMonitor`] | [`DriftError`] |
+//! | [`TrackRule`], [`Evm::decide_tracks`] | [`TrackError`] |
 //! | [`PsiModel::fit`] | [`MarginError`] |
 //!
 //! # Cargo features
@@ -82,6 +86,7 @@ mod calibrate;
 mod clock;
 mod correct;
 mod cover;
+mod drift;
 mod error;
 mod heldout;
 mod input;
@@ -93,6 +98,7 @@ mod machine;
 mod model;
 mod params;
 mod pool;
+mod track;
 #[cfg(feature = "unstable")]
 pub mod tuning;
 mod witness;
@@ -118,6 +124,10 @@ pub use calibrate::discovery::{Discoveries, UnknownShare};
 pub use calibrate::promise::{Basis, Promise};
 pub use correct::edit::{Edit, EditReport};
 pub use correct::suspects::{Claim, CoverPlace, Suspect, suspects, suspects_with};
+pub use drift::monitor::{DriftError, DriftMonitor};
+pub use drift::report::{
+    CauseKind, DriftAlarm, DriftBasis, DriftCause, DriftReport, DriftWatch, NewGroup, Shift, ShiftedColumn,
+};
 pub use error::{
     CalibrateError, EditError, FeatureError, FitError, ForgetError, LabelError, ParamsError, ReduceError,
     RunError,
@@ -151,6 +161,9 @@ pub use params::{
     Weight,
 };
 pub use pool::{Grouping, Membership, PoolError, SampleId, Strategy, Suggestion, UnknownPool};
+pub use track::decision::{Track, TrackDecision};
+pub use track::named::TrackAnswer;
+pub use track::rule::{TrackBasis, TrackError, TrackRule};
 pub use witness::mixture::Testimony;
 pub use witness::probe::Probe;
 

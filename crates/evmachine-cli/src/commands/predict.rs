@@ -20,6 +20,7 @@ use crate::files;
 use crate::model;
 use crate::rejection::ThresholdArguments;
 use crate::search::SearchArguments;
+use crate::tracks::{self, TrackArguments};
 use crate::unknown::UnknownLabel;
 
 /// Name the class of each row, or call it unknown
@@ -72,6 +73,9 @@ pub(crate) struct Arguments {
     fdr: Option<f64>,
 
     #[command(flatten)]
+    tracks: TrackArguments,
+
+    #[command(flatten)]
     search: SearchArguments,
 
     /// The share of known rows to be expected, which P(known) in the column `p_known` takes for granted.
@@ -95,6 +99,9 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
     arguments.unknown.check_model(&evm)?;
     if let Some(rate) = arguments.fdr {
         evm.discover(&[], rate)?;
+    }
+    if arguments.tracks.column().is_some() {
+        return arguments.answer_tracks(console, &evm);
     }
     let mut series = arguments.columns.open(console, &arguments.data, Some(&evm))?;
     let columns = series.schema().feature_names.len();
@@ -191,6 +198,17 @@ struct RowScores {
 }
 
 impl Arguments {
+    fn answer_tracks(&self, console: &Console, evm: &Evm) -> Result<(), Failure> {
+        let answers = self.tracks.answer(console, evm, &self.data, &self.columns)?;
+        let calibrated = evm.calibration().is_some();
+        let header = tracks::header("track", calibrated);
+        let writer = Writer::create(&self.output, self.format()?, &header).map_err(not_written)?;
+        match tracks::write(console, writer, &answers, &self.unknown, calibrated) {
+            Err(error) if !error.is_broken_pipe() => Err(not_written(error)),
+            _ => Ok(()),
+        }
+    }
+
     fn format(&self) -> Result<OutputFormat, Failure> {
         match (self.output_format, &self.output) {
             (Some(format), _) => Ok(format),

@@ -2,7 +2,7 @@
 
 use crate::Place;
 
-const COMMANDS: [&str; 21] = [
+const COMMANDS: [&str; 22] = [
     "demo",
     "calibrate",
     "train",
@@ -12,6 +12,7 @@ const COMMANDS: [&str; 21] = [
     "forget",
     "edit",
     "doubt",
+    "drift",
     "suspects",
     "rows",
     "set",
@@ -142,6 +143,7 @@ fn every_example_runs() {
         "forget",
         "edit",
         "doubt",
+        "drift",
         "suspects",
         "rows",
         "set",

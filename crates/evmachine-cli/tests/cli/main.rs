@@ -11,6 +11,7 @@
 //! - `promises`: what decisions are made by and what they promise;
 //! - `edit`: corrections of a model, and the names of its rows;
 //! - `suspects`: rows whose labels are in doubt;
+//! - `drift`: drift of a stream, and answers for tracks;
 //! - `pool`: unknowns that wait on disk, answers, versions;
 //! - `serve`: what a server says before it serves;
 //! - `files`: what becomes of the files that commands write;
@@ -22,6 +23,7 @@
 #![allow(clippy::unwrap_used, reason = "a test ends where something unexpected happens")]
 
 mod changes;
+mod drift;
 mod edit;
 mod errors;
 mod evaluate;

@@ -25,6 +25,8 @@ pub(crate) async fn metrics(State(service): State<Arc<Service>>) -> Result<Respo
         .call(|pool| Ok((pool.waiting()?, pool.groups_left()?, pool.samples(Some("waiting"), 0, 1)?.pop())))
         .await?;
     let live = service.live.get();
+    let (watch, watched) = (service.drift.clone(), live.clone());
+    let report = service.blocking(move || Ok(watch.report(&watched).ok().flatten())).await?;
     let (recent_rows, recent_unknown) = service.recent.unknown();
     let text = service.metrics.text(&Gauges {
         waiting,
@@ -39,6 +41,8 @@ pub(crate) async fn metrics(State(service): State<Arc<Service>>) -> Result<Respo
         recent_unknown,
         estimated: share_unknown(&service, &live.model),
         learning: service.learner.progress().is_some(),
+        drift: service.drift.standing(&live),
+        drift_cause: report.and_then(|report| report.cause),
     });
     Ok(([(header::CONTENT_TYPE, "text/plain; version=0.0.4")], text).into_response())
 }

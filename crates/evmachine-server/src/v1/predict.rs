@@ -6,16 +6,17 @@ use axum::extract::{FromRequest as _, State};
 use axum::http::header;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use evmachine::{Answer, Features, Prior};
+use evmachine::{Answer, Features, Prior, TrackAnswer, TrackError, TrackRule};
 use evmachine_openworld::{NewSample, Picture, SampleId};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use crate::extract::{self, Query};
+use crate::predictor::Decided;
 use crate::problem::Problem;
 use crate::recent::Answered;
 use crate::rows::Matrix;
-use crate::service::Service;
+use crate::service::{Service, run_here};
 use crate::table;
 
 /// Kinds of pictures that are kept: those that a browser shows and that hold no script.
@@ -64,6 +65,9 @@ pub(crate) struct Request {
     /// Pictures to show.
     #[serde(default)]
     pub(crate) pictures: Option<Vec<Option<NewPicture>>>,
+    /// The track of each row: rows of one track get one answer together, in `tracks`, besides their own.
+    #[serde(default)]
+    pub(crate) tracks: Option<Vec<String>>,
     /// Which rows go into the pool.
     #[serde(default)]
     pub(crate) keep: Keep,
@@ -79,6 +83,7 @@ impl Request {
             texts: None,
             links: None,
             pictures: None,
+            tracks: None,
             keep: Keep::Unknown,
         }
     }
@@ -98,11 +103,15 @@ pub(crate) struct OneDecision {
 
 /// Decisions, one for each row.
 #[derive(Debug, Serialize, ToSchema)]
+#[expect(clippy::struct_field_names, reason = "clients know both by these names")]
 pub(crate) struct Decisions {
     /// The version that decided.
     pub(crate) model: String,
     /// In the order of the rows.
     pub(crate) decisions: Vec<OneDecision>,
+    /// In the order in which they first come, if the request names tracks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) tracks: Option<Vec<TrackAnswer>>,
 }
 
 fn column<T>(
@@ -157,8 +166,14 @@ pub(crate) async fn decide(service: &Service, mut request: Request) -> Result<De
     let matrix = std::mem::take(&mut request.features);
     let matrix = matrix.checked(&service.live.get().model, service.limits.rows)?;
     let mut details = details(&mut request, matrix.rows)?;
+    let tracks = request.tracks.take();
+    if let Some(tracks) = tracks.as_ref().filter(|tracks| tracks.len() != matrix.rows) {
+        let detail = format!("{} tracks for {} rows; give one for each row", tracks.len(), matrix.rows);
+        return Err(Problem::unsuitable(detail));
+    }
     if matrix.rows == 0 {
-        return Ok(Decisions { model: service.live.get().hash.clone(), decisions: Vec::new() });
+        let tracks = tracks.map(|_| Vec::new());
+        return Ok(Decisions { model: service.live.get().hash.clone(), decisions: Vec::new(), tracks });
     }
     let decided = service.predictor.decide(matrix.values, matrix.rows).await?;
     let (live, columns) = (&decided.live, matrix.columns);
@@ -184,6 +199,7 @@ pub(crate) async fn decide(service: &Service, mut request: Request) -> Result<De
     }
     let answer = |decision| live.model.answer(decision, Prior::EVEN);
     service.metrics.decided(&decided.decisions);
+    service.drift.observe(live, &decided.values, &decided.decisions);
     let first = service.recent.push((0..matrix.rows).map(|row| {
         let shown = std::mem::take(&mut details[row]);
         Answered {
@@ -203,7 +219,24 @@ pub(crate) async fn decide(service: &Service, mut request: Request) -> Result<De
         answer: answer(decision),
         sample: *sample,
     });
-    Ok(Decisions { model: live.hash.clone(), decisions: decisions.collect() })
+    let (model, decisions) = (live.hash.clone(), decisions.collect());
+    let tracks = match tracks {
+        Some(tracks) => Some(service.blocking(move || answer_tracks(&decided, &tracks)).await?),
+        None => None,
+    };
+    Ok(Decisions { model, decisions, tracks })
+}
+
+/// One answer for each track, by the model that decided on its rows.
+fn answer_tracks(decided: &Decided, tracks: &[String]) -> Result<Vec<TrackAnswer>, Problem> {
+    let model = &decided.live.model;
+    let rows = Features::new(&decided.values, model.dimensions())?;
+    let answers = model.decide_tracks_with(&run_here(), &TrackRule::of(model), &rows, tracks);
+    let answers = answers.map_err(|error| match error {
+        TrackError::Run(error) => error.into(),
+        other => Problem::unsuitable(other.to_string()),
+    })?;
+    Ok(answers.iter().map(|(track, decision)| model.track_answer(track, decision)).collect())
 }
 
 /// For bodies that are files, which cannot say so themselves.
@@ -250,7 +283,7 @@ pub(crate) async fn predict(
             let (live, limit) = (service.live.get(), service.limits.rows);
             let features = service.blocking(move || table::read(&live.model, format, &body, limit)).await?;
             let keep = keep.unwrap_or_default();
-            Request { features, ids: None, texts: None, links: None, pictures: None, keep }
+            Request { features, ids: None, texts: None, links: None, pictures: None, tracks: None, keep }
         }
     };
     decide(&service, asked).await.map(axum::Json)

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::{Extension, Json};
-use evmachine::{Evm, Promise, Rejection, UnknownShare};
+use evmachine::{DriftAlarm, Evm, Promise, Rejection, UnknownShare};
 use evmachine_openworld::Version;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -55,6 +55,8 @@ pub(crate) struct Status {
     #[schema(value_type = Object)]
     promised: Promise,
     unknown_rate: UnknownRate,
+    /// The first alarm of drift since the live version decides; `/v1/drift` says more.
+    drift: Option<DriftAlarm>,
     /// How far learning is, while it goes on.
     learning: Option<Learning>,
     /// What came of it the last time.
@@ -162,6 +164,7 @@ pub(crate) async fn status(
             estimated: estimated.map(|found| found.share),
             estimated_error: estimated.map(|found| found.error),
         },
+        drift: service.drift.standing(&live).and_then(|standing| standing.alarm),
         learning: service.learner.progress(),
         last_learning: service.learner.last(),
         settled,

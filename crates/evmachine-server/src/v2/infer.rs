@@ -153,6 +153,7 @@ async fn answer(
             ids: None,
             texts: None,
             links: None,
+            tracks: None,
             pictures: None,
             keep: parameters.keep,
         };

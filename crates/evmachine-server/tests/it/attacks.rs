@@ -37,6 +37,7 @@ const TABLE: &[(&str, &str, Who)] = &[
     ("POST", "/v2/models/{model}/versions/{version}/infer", Ask),
     ("GET", "/metrics", Read),
     ("GET", "/v1/decisions", Read),
+    ("GET", "/v1/drift", Read),
     ("GET", "/v1/events", Read),
     ("GET", "/v1/groups", Read),
     ("GET", "/v1/groups/{number}", Read),

@@ -8,6 +8,7 @@
 //! - `attacks`: every route with every method, host, origin, site, content type and key, against a table of what is allowed;
 //! - `killed`: what was acknowledged survives servers that are killed;
 //! - `faults`: disks that cannot be written;
+//! - `drift`: drift of what is asked, and answers for tracks;
 //! - `device`: a device that decides, and one that fails.
 
 #![allow(clippy::disallowed_methods, reason = "no flags say where this is to run")]
@@ -17,6 +18,7 @@ mod attacks;
 mod bodies;
 mod client;
 mod device;
+mod drift;
 mod faults;
 mod inference;
 mod killed;
@@ -89,6 +91,18 @@ impl Drop for Running {
 impl Running {
     pub(crate) fn folder(&self) -> PathBuf {
         self.place.path().join("pool")
+    }
+
+    /// Ends the server, and starts another over the same pool.
+    pub(crate) fn restart(&mut self) {
+        if let Some(server) = self.server.take() {
+            server.stop();
+        }
+        let mut settings = Settings::new(self.folder());
+        settings.listen.set_port(0);
+        let server = Server::start(&settings).unwrap();
+        self.client = Client::new(server.address());
+        self.server = Some(server);
     }
 
     /// Ends the server, and finds its pool sound.

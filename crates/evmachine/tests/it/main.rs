@@ -9,6 +9,8 @@
 //! - `witness`: what is heard beside the features, how it is kept and learned further, and how far a model reaches;
 //! - `threshold`: promises about mistakes, and what probabilities mean;
 //! - `pool`: the open-world loop;
+//! - `drift`: alarms of quiet streams, and causes of others;
+//! - `track`: one answer for rows that belong together;
 //! - `explain`: the reasons of a decision;
 //! - `file`: the model file, sound and broken;
 //! - `table`: derived models and measured distances;
@@ -24,6 +26,7 @@ mod data;
 
 mod common;
 mod device;
+mod drift;
 mod edit;
 mod explain;
 mod file;
@@ -34,11 +37,16 @@ mod parameters;
 mod pool;
 mod probe;
 mod promise;
+#[path = "../../examples/random/mod.rs"]
+mod random;
 mod run;
 mod scratch;
 mod steps;
+#[path = "../../examples/streams/mod.rs"]
+mod streams;
 mod table;
 mod threshold;
+mod track;
 mod update;
 mod whitening;
 mod witness;

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from evmachine._explanation import (
         Answer,
         ClassEvidence,
+        DeniedNearby,
         Difference,
         Doubt,
         Explanation,
@@ -48,6 +49,7 @@ __all__ = [
     "ClassEvidence",
     "Client",
     "DataWarning",
+    "DeniedNearby",
     "Difference",
     "Doubt",
     "EditReport",
@@ -83,6 +85,7 @@ _HOMES = {
     "ClassEvidence": "_explanation",
     "Client": "_client",
     "DataWarning": "_warnings",
+    "DeniedNearby": "_explanation",
     "Difference": "_explanation",
     "Doubt": "_explanation",
     "EditReport": "_edits",

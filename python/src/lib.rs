@@ -35,7 +35,7 @@ mod _native {
     #[pymodule_export]
     use super::device::device_name;
     #[pymodule_export]
-    use super::edit::{edit, ignore};
+    use super::edit::{deny, edit, ignore};
     #[pymodule_export]
     use super::fill::{filled, learn_fill};
     #[pymodule_export]

@@ -6,8 +6,8 @@ use clap::{Parser, Subcommand};
 use evmachine_console::program::CommonArguments;
 
 use crate::commands::{
-    calibrate, demo, doubt, edit, evaluate, export, forget, inspect, plot, pool, predict, reduce, rows, set,
-    suspects, train, tune, update,
+    calibrate, demo, doubt, edit, evaluate, export, forget, inspect, migrate, plot, pool, predict, reduce,
+    rows, set, suspects, train, tune, update,
 };
 
 #[cfg(feature = "serve")]
@@ -44,6 +44,7 @@ pub(crate) enum Command {
     Reduce(reduce::Arguments),
     Forget(forget::Arguments),
     Edit(edit::Arguments),
+    Migrate(migrate::Arguments),
     Doubt(doubt::Arguments),
     Suspects(suspects::Arguments),
     Rows(rows::Arguments),

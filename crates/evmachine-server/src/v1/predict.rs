@@ -6,7 +6,7 @@ use axum::extract::{FromRequest as _, State};
 use axum::http::header;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use evmachine::{Answer, Features, Prior};
+use evmachine::{Answer, EncoderError, Features, Prior};
 use evmachine_openworld::{NewSample, Picture, SampleId};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
@@ -67,6 +67,9 @@ pub(crate) struct Request {
     /// Which rows go into the pool.
     #[serde(default)]
     pub(crate) keep: Keep,
+    /// The encoder of the rows, NAME or NAME@VERSION; refused if the live version has another one.
+    #[serde(default)]
+    pub(crate) encoder: Option<String>,
 }
 
 impl Request {
@@ -80,6 +83,7 @@ impl Request {
             links: None,
             pictures: None,
             keep: Keep::Unknown,
+            encoder: None,
         }
     }
 }
@@ -103,6 +107,9 @@ pub(crate) struct Decisions {
     pub(crate) model: String,
     /// In the order of the rows.
     pub(crate) decisions: Vec<OneDecision>,
+    /// What about the rows is unlike those of the live version's encoder, if anything is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) encoder_doubt: Option<String>,
 }
 
 fn column<T>(
@@ -155,10 +162,20 @@ fn details(request: &mut Request, rows: usize) -> Result<Vec<NewSample>, Problem
 /// Decides, keeps, and remembers.
 pub(crate) async fn decide(service: &Service, mut request: Request) -> Result<Decisions, Problem> {
     let matrix = std::mem::take(&mut request.features);
+    if let Some(encoder) = &request.encoder {
+        let encoder =
+            encoder.parse().map_err(|error: EncoderError| Problem::unsuitable(error.to_string()))?;
+        let checked = service.live.get().model.check_encoder(&encoder);
+        checked.map_err(|error| Problem::unsuitable(error.to_string()))?;
+    }
     let matrix = matrix.checked(&service.live.get().model, service.limits.rows)?;
     let mut details = details(&mut request, matrix.rows)?;
     if matrix.rows == 0 {
-        return Ok(Decisions { model: service.live.get().hash.clone(), decisions: Vec::new() });
+        return Ok(Decisions {
+            model: service.live.get().hash.clone(),
+            decisions: Vec::new(),
+            encoder_doubt: None,
+        });
     }
     let decided = service.predictor.decide(matrix.values, matrix.rows).await?;
     let (live, columns) = (&decided.live, matrix.columns);
@@ -203,7 +220,9 @@ pub(crate) async fn decide(service: &Service, mut request: Request) -> Result<De
         answer: answer(decision),
         sample: *sample,
     });
-    Ok(Decisions { model: live.hash.clone(), decisions: decisions.collect() })
+    let features = Features::new(&decided.values[..], columns)?;
+    let encoder_doubt = live.model.encoder_doubt(&features).map(|doubt| doubt.to_string());
+    Ok(Decisions { model: live.hash.clone(), decisions: decisions.collect(), encoder_doubt })
 }
 
 /// For bodies that are files, which cannot say so themselves.

@@ -9,6 +9,8 @@
 //! - `witness`: what is heard beside the features, how it is kept and learned further, and how far a model reaches;
 //! - `threshold`: promises about mistakes, and what probabilities mean;
 //! - `pool`: the open-world loop;
+//! - `edit`, `deny`: corrections;
+//! - `encoder`: the encoder of a model, and the way to another one;
 //! - `explain`: the reasons of a decision;
 //! - `file`: the model file, sound and broken;
 //! - `table`: derived models and measured distances;
@@ -23,8 +25,10 @@
 mod data;
 
 mod common;
+mod deny;
 mod device;
 mod edit;
+mod encoder;
 mod explain;
 mod file;
 mod golden;

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from evmachine._explanation import (
         Answer,
         ClassEvidence,
+        DeniedNearby,
         Difference,
         Doubt,
         Explanation,
@@ -50,6 +51,7 @@ __all__ = [
     "ClassEvidence",
     "Client",
     "DataWarning",
+    "DeniedNearby",
     "Difference",
     "Doubt",
     "DriftAlarm",
@@ -91,6 +93,7 @@ _HOMES = {
     "ClassEvidence": "_explanation",
     "Client": "_client",
     "DataWarning": "_warnings",
+    "DeniedNearby": "_explanation",
     "Difference": "_explanation",
     "Doubt": "_explanation",
     "DriftAlarm": "_drift",

@@ -179,6 +179,31 @@ class Client(ServedVersions):
         """
         return self._tell("/v1/rows/restore", source=int(source))
 
+    def not_class(
+        self, label: Any = None, *, decision: int | None = None, sample: int | None = None
+    ) -> dict[str, Any]:
+        """Say that a row is not of a class, in a new version that is live at once; ``undo`` takes it back.
+
+        Parameters
+        ----------
+        label : default=None
+            The class that it is not of; unless given, the class that it is taken for now.
+        decision : int, default=None
+        sample : int, default=None
+            A sample of the pool, instead of a decision.
+
+        Returns
+        -------
+        dict
+        """
+        given = {"decision": decision, "sample": sample}
+        which: dict[str, Any] = {name: int(number) for name, number in given.items() if number is not None}
+        if len(which) != 1:
+            raise ValueError("give one of decision and sample")
+        if label is not None:
+            which["class"] = str(label)
+        return self._tell("/v1/rows/not", **which)
+
     def suggest(self, n: int = 10) -> list[Group]:
         """Hand the next groups out, the largest gain first; those that were handed out stay as they are.
 

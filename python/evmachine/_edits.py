@@ -54,7 +54,7 @@ _Batch = str | int | None
 
 
 class Corrections(ModelFiles):
-    """Classes renamed, merged and split; rows relabelled, unlearned, ignored, set aside and brought back.
+    """Classes renamed, merged and split; rows relabelled, unlearned, ignored, set aside and brought back; what a row is not.
 
     With every row kept (``cover_threshold=1``), an int as ``tail_size`` and no whitening, standardizing or smoothing,
     a corrected model has the very Psi-models of a fit to the corrected rows. Otherwise it is exact as far as the model
@@ -226,6 +226,34 @@ class Corrections(ModelFiles):
             names = _rows.names(len(rows), ids, batch, time)
             with Progress(self.verbose) as progress:
                 model, text = _native.ignore(fitted.model, rows, names, _parameters.means(self), progress.callback)
+            return self._adopt_edit(model, text, fitted.classes)
+
+    def not_class(
+        self, X: npt.ArrayLike, label: Any, *, ids: Any = None, batch: str | None = None, time: _rows.Time = None
+    ) -> EditReport:
+        """Say of rows that they are not of a class, whatever else they are.
+
+        They are negatives of that class alone. A query that is no farther from one of them than from every extreme
+        vector is never answered with the class, whatever witnesses say, but as the other classes have it.
+        :meth:`unlearn` of the last ones gives the model before, exactly. The threshold stays where it is until the
+        model next learns or is calibrated.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features)
+        label
+            The class that they are not of.
+        ids, batch, time
+            What they are called, as for :meth:`fit`.
+
+        Returns
+        -------
+        EditReport
+        """
+        with self._changing():
+            rows, fitted = self._check_queries(X), self._fitted()
+            names = _rows.names(len(rows), ids, batch, time)
+            model, text = _native.deny(fitted.model, rows, fitted.class_name(label), names)
             return self._adopt_edit(model, text, fitted.classes)
 
     def _edit_rows(self, edit: str, rows: _Rows, ids: Any, batch: _Batch, *, aside: bool = False) -> EditReport:

@@ -86,6 +86,27 @@ class IgnoredNearby(Row):
 
 
 @dataclass(frozen=True)
+class DeniedNearby(Row):
+    """The row that is not of a class (``not_class``) and nearest to a query.
+
+    Attributes
+    ----------
+    index, number, id, batch, batch_name, time
+        As for :class:`Row`.
+    label
+        The class that it is not of.
+    distance : float
+        Its distance to the query.
+    decides : bool
+        Whether no extreme vector is nearer, so that the query is not answered with the class.
+    """
+
+    label: Any
+    distance: float
+    decides: bool
+
+
+@dataclass(frozen=True)
 class Testimony:
     """What each witness says of a class, in the unit of support; the class has the sum of it.
 
@@ -147,11 +168,15 @@ class Explanation(Answer):
         The best classes, best first.
     ignored : IgnoredNearby or None
         The nearest ignored sample, if the model has any.
+    denied : list of DeniedNearby
+        For each class that the query cannot be because it was said so (``not_class``), the row that it was said of; if
+        there is none, the nearest of such rows, if the model has any.
     """
 
     distance_to_boundary: float
     classes: list[ClassEvidence]
     ignored: IgnoredNearby | None
+    denied: list[DeniedNearby]
 
 
 @dataclass(frozen=True)
@@ -232,6 +257,10 @@ class Names:
             [_speaker(speaker) for speaker in found["extreme_vectors"]],
         )
 
+    def _denied(self, found: Mapping[str, Any]) -> DeniedNearby:
+        more = (self.labels[found["class"]], found["distance"], found["decides"])
+        return DeniedNearby(*origin(list(found["row"].values()), *more))
+
     def explanations(self, text: str) -> list[Explanation]:
         """What the library's reasons are here."""
         return [
@@ -240,6 +269,7 @@ class Names:
                 distance_to_boundary=_number(found["distance_to_boundary"]),
                 classes=[self._evidence(evidence) for evidence in found["classes"]],
                 ignored=_nearby(found.get("ignored")),
+                denied=[self._denied(near) for near in found.get("denied", ())],
             )
             for found in json.loads(text)
         ]

@@ -74,6 +74,7 @@ class Learning(ModelFiles):
         ignored: npt.ArrayLike | None = None,
         batch: str | None = None,
         time: _rows.Time = None,
+        encoder: str | None = None,
     ) -> Self:
         """Learn the classes of ``y``.
 
@@ -95,6 +96,9 @@ class Learning(ModelFiles):
             What the rows are called together, such as the name of their file.
         time : datetime, float or None, default=None
             When they were learned; a float is seconds since 1970, a datetime without a time zone is local.
+        encoder : str or None, default=None
+            What the rows were made by, ``"name"`` or ``"name@version"``. The model keeps it, with what its vectors have
+            in common: rows of another one are refused by name, and warned of by what they look like.
 
         Returns
         -------
@@ -109,7 +113,7 @@ class Learning(ModelFiles):
         DataWarning
             Where the data look wrong.
         """
-        return self._fit(X, y, ids=ids, ignored=ignored, batch=batch, time=time)
+        return self._fit(X, y, ids=ids, ignored=ignored, batch=batch, time=time, encoder=encoder)
 
     def _fit(
         self,
@@ -120,6 +124,7 @@ class Learning(ModelFiles):
         ignored: Any,
         batch: str | None,
         time: _rows.Time,
+        encoder: str | None = None,
         columns: list[str] | None = None,
         driver: Driver | None = None,
         stacklevel: int = 3,
@@ -135,7 +140,15 @@ class Learning(ModelFiles):
             strangers = None if ignored is None else _inputs.filled(self._check_columns(ignored), fill)
             X = _inputs.filled(X, fill)
             return self._learn(
-                X, y, None, names=names, ignored=strangers, fill=fill, driver=driver, stacklevel=stacklevel + 1
+                X,
+                y,
+                None,
+                names=names,
+                ignored=strangers,
+                fill=fill,
+                driver=driver,
+                encoder=encoder,
+                stacklevel=stacklevel + 1,
             )
 
     def partial_fit(
@@ -147,6 +160,7 @@ class Learning(ModelFiles):
         ids: Any = None,
         batch: str | None = None,
         time: _rows.Time = None,
+        encoder: str | None = None,
     ) -> Self:
         """Learn more rows, of known classes or new ones, at the cost of their distances alone.
 
@@ -161,6 +175,8 @@ class Learning(ModelFiles):
             Classes that ``y`` may hold. Not needed: ``classes_`` grows as classes come.
         ids, batch, time
             What the rows are called, as for :meth:`fit`.
+        encoder : str or None, default=None
+            What the rows were made by; refused if the model has another one.
 
         Returns
         -------
@@ -184,7 +200,10 @@ class Learning(ModelFiles):
                     raise ValueError(f"y has classes that are not in `classes`: {strange.tolist()}")
             names = _rows.names(len(X), ids, batch, time)
             fill = _inputs.fill_numbers(self.fill, X) if known is None else known.fill_values
-            return self._learn(_inputs.filled(X, fill), y, known, names=names, fill=fill)
+            X = _inputs.filled(X, fill)
+            if known is not None:
+                self._check_encoder(X, encoder, stacklevel=3)
+            return self._learn(X, y, known, names=names, fill=fill, encoder=encoder)
 
     def _learn(
         self,
@@ -196,6 +215,7 @@ class Learning(ModelFiles):
         ignored: Features | None = None,
         fill: Features | None = None,
         driver: Driver | None = None,
+        encoder: str | None = None,
         stacklevel: int = 3,
     ) -> Self:
         """Learns checked rows: from nothing, or, where there is a model, in addition to what it is by now."""
@@ -234,6 +254,8 @@ class Learning(ModelFiles):
                 else:
                     own = _labels.names_for(known, found)
                     model, text = known.update(X, codes, own, kind, names, means, progress.callback)
+            if known is None and encoder is not None:
+                model = model.with_encoder(encoder, X, codes, _labels.names(found))
             report: dict[str, Any] = json.loads(text)
             report["device"] = device
             concerns = report.pop("concerns")

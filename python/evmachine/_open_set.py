@@ -16,7 +16,7 @@ from evmachine._lock import OneAtATime
 from evmachine._parameters import means
 from evmachine._progress import Progress
 from evmachine._tracks import AnswersTracks
-from evmachine._warnings import FallbackWarning
+from evmachine._warnings import DataWarning, FallbackWarning
 
 if TYPE_CHECKING:
     from evmachine._native import Model
@@ -79,7 +79,27 @@ class OpenSetClassifier(AnswersTracks, OneAtATime, ClassifierMixin, BaseEstimato
     def _check_queries(self, X: Any) -> Features:
         """float32, C-contiguous, the columns of the training data; an array that is so already is not copied."""
         check_is_fitted(self)
-        return _inputs.filled(self._check_columns(X), self._native_model().fill_values)
+        checked = _inputs.filled(self._check_columns(X), self._native_model().fill_values)
+        self._check_encoder(checked, None, stacklevel=5)
+        return checked
+
+    def _check_encoder(self, X: Features, encoder: str | None, stacklevel: int) -> None:
+        """Refuses another encoder, and warns of rows that do not look like those of the model's."""
+        model = self._native_model()
+        if encoder is not None:
+            model.check_encoder(encoder)
+        doubt = model.encoder_doubt(X)
+        if doubt is not None:
+            warnings.warn(
+                f"these rows do not look like those of the encoder {model.encoder}: {doubt}",
+                DataWarning,
+                stacklevel=stacklevel,
+            )
+
+    @property
+    def encoder_(self) -> str | None:
+        """What the training rows were made by, where ``fit`` was told."""
+        return self._native_model().encoder
 
     def _check_columns(self, X: Any) -> Features:
         """As queries, of an estimator that need not be fitted yet, and with what is missing as it is."""
@@ -116,7 +136,9 @@ class OpenSetClassifier(AnswersTracks, OneAtATime, ClassifierMixin, BaseEstimato
             best, *others = fitted.model.decide(checked, means(self), progress.callback)
         return fitted.positions()[best], *others, fitted
 
-    def predict(self, X: npt.ArrayLike, *, fdr: float | None = None) -> npt.NDArray[Any]:
+    def predict(
+        self, X: npt.ArrayLike, *, fdr: float | None = None, encoder: str | None = None
+    ) -> npt.NDArray[Any]:
         """The class of each query, or ``unknown_label_``.
 
         Parameters
@@ -126,6 +148,8 @@ class OpenSetClassifier(AnswersTracks, OneAtATime, ClassifierMixin, BaseEstimato
             The false discovery rate, above 0 and below 1. If it is given, the threshold is not used: the queries are
             judged together, by their ``p_values``, so that of those called unknown at most this share is known, on
             average over batches (Benjamini and Hochberg). All others get their best class.
+        encoder : str or None, default=None
+            What the rows were made by, ``"name"`` or ``"name@version"``; refused if the model has another one.
 
         Returns
         -------
@@ -135,7 +159,12 @@ class OpenSetClassifier(AnswersTracks, OneAtATime, ClassifierMixin, BaseEstimato
         -----
         FallbackWarning
             If the calibrating rows are too few to call any of these queries unknown at this rate.
+        DataWarning
+            If the rows do not look like those of the model's encoder.
         """
+        if encoder is not None:
+            check_is_fitted(self)
+            self._native_model().check_encoder(encoder)
         if fdr is None:
             best, accepted, *_, fitted = self._decide_with(X)
         else:

@@ -60,8 +60,9 @@ class HeldRow(Row):
     index, number, id, batch, batch_name, time
         As for :class:`Row`.
     label
-        Its class; ``None`` for an ignored sample. A row that is set aside comes back to it.
-    part : {"extreme vector", "held out", "ignored", "set aside"}
+        Its class; ``None`` for an ignored sample. A row that is set aside comes back to it; of one that is "not of it",
+        the class that it is not.
+    part : {"extreme vector", "held out", "ignored", "not of it", "set aside"}
         What it is in the model. A row that is held out was never learned: the threshold is set on it.
     """
 

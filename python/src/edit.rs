@@ -37,6 +37,26 @@ pub(crate) fn edit(
     Ok((Model { evm }, done))
 }
 
+/// Says of vectors that they are not of the class of a name.
+#[pyfunction]
+pub(crate) fn deny(
+    py: Python<'_>,
+    model: &Model,
+    features: Matrix<'_>,
+    name: &str,
+    names: Names,
+) -> PyResult<(Model, String)> {
+    let data = arrays::features(&features)?;
+    let denied = py.detach(|| {
+        let mut evm = model.evm.clone();
+        evm.deny(&data, name).map(|done| (evm, done))
+    });
+    let (mut evm, done) = denied.map_err(failure::value)?;
+    rows::name(&mut evm, model.evm.points_seen(), data.rows(), names)?;
+    let done = report(&model.evm, &evm, &done)?;
+    Ok((Model { evm }, done))
+}
+
 /// Adds samples that are no class.
 #[pyfunction]
 #[pyo3(signature = (model, features, names, means, progress=None))]

@@ -40,7 +40,7 @@ mod _native {
     #[pymodule_export]
     use super::drift::Drift;
     #[pymodule_export]
-    use super::edit::{edit, ignore};
+    use super::edit::{deny, edit, ignore};
     #[pymodule_export]
     use super::fill::{filled, learn_fill};
     #[pymodule_export]

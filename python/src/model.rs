@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use evmachine::{
-    CalibrateError, ClassScore, Decision, Evm, ExtremeVector, Params, Prior, Report, Run, TailMemory,
+    CalibrateError, ClassScore, Decision, Encoder, Evm, ExtremeVector, Params, Prior, Report, Run, TailMemory,
 };
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1};
 use pyo3::prelude::*;
@@ -494,6 +494,39 @@ impl Model {
     #[getter]
     fn fill_values<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyArray1<f32>>> {
         self.evm.fill_values().map(|numbers| numbers.to_vec().into_pyarray(py))
+    }
+
+    /// With the encoder that its training rows come from, and what they have in common.
+    fn with_encoder(
+        &self,
+        py: Python<'_>,
+        encoder: &str,
+        features: Matrix<'_>,
+        codes: PyReadonlyArray1<'_, i64>,
+        names: Vec<String>,
+    ) -> PyResult<Self> {
+        let encoder: Encoder = encoder.parse().map_err(failure::value)?;
+        let (data, labels) = (arrays::features(&features)?, arrays::labels(&codes, &names)?);
+        let mut evm = self.evm.clone();
+        py.detach(|| evm.set_encoder(encoder, &data, &labels));
+        Ok(Self { evm })
+    }
+
+    #[getter]
+    fn encoder(&self) -> Option<String> {
+        self.evm.encoder().map(ToString::to_string)
+    }
+
+    /// Refuses another encoder.
+    fn check_encoder(&self, encoder: &str) -> PyResult<()> {
+        let encoder: Encoder = encoder.parse().map_err(failure::value)?;
+        self.evm.check_encoder(&encoder).map_err(failure::value)
+    }
+
+    /// What about rows is unlike those of the encoder, in words.
+    fn encoder_doubt(&self, py: Python<'_>, features: Matrix<'_>) -> PyResult<Option<String>> {
+        let data = arrays::features(&features)?;
+        Ok(py.detach(|| self.evm.encoder_doubt(&data)).map(|doubt| doubt.to_string()))
     }
 
     /// Labels of another type, from now on.

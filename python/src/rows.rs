@@ -38,7 +38,8 @@ fn held(evm: &Evm) -> impl Iterator<Item = (u64, Option<&str>, &'static str)> {
     let held_out = evm.rows_held_out().map(|row| (row.source, Some(row.class), "held out"));
     let ignored = evm.ignored_sources().iter().map(|&source| (source, None, "ignored"));
     let aside = evm.rows_aside().map(|row| (row.source, Some(row.class), ASIDE));
-    extreme.chain(held_out).chain(ignored).chain(aside)
+    let denied = evm.denials().map(|denial| (denial.source, Some(evm.class_name(denial.class)), "not of it"));
+    extreme.chain(held_out).chain(ignored).chain(denied).chain(aside)
 }
 
 const ASIDE: &str = "set aside";

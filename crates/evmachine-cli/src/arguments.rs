@@ -8,8 +8,8 @@ use evmachine_console::program::CommonArguments;
 #[cfg(feature = "plot")]
 use crate::commands::plot;
 use crate::commands::{
-    calibrate, demo, doubt, drift, edit, evaluate, export, forget, inspect, pool, predict, reduce, rows,
-    set, suspects, train, tune, update,
+    calibrate, demo, doubt, drift, edit, evaluate, export, forget, inspect, migrate, pool, predict, reduce,
+    rows, set, suspects, train, tune, update,
 };
 
 #[cfg(feature = "serve")]
@@ -46,6 +46,7 @@ pub(crate) enum Command {
     Reduce(reduce::Arguments),
     Forget(forget::Arguments),
     Edit(edit::Arguments),
+    Migrate(migrate::Arguments),
     Doubt(doubt::Arguments),
     Drift(drift::Arguments),
     Suspects(suspects::Arguments),

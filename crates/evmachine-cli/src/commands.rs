@@ -9,6 +9,7 @@ pub(crate) mod evaluate;
 pub(crate) mod export;
 pub(crate) mod forget;
 pub(crate) mod inspect;
+pub(crate) mod migrate;
 #[cfg(feature = "plot")]
 pub(crate) mod plot;
 pub(crate) mod pool;
@@ -40,6 +41,7 @@ pub(crate) fn run(command: &Command, console: &Console) -> Result<(), Failure> {
         Command::Reduce(arguments) => reduce::run(arguments, console),
         Command::Forget(arguments) => forget::run(arguments, console),
         Command::Edit(arguments) => edit::run(arguments, console),
+        Command::Migrate(arguments) => migrate::run(arguments, console),
         Command::Doubt(arguments) => doubt::run(arguments, console),
         Command::Drift(arguments) => drift::run(arguments, console),
         Command::Rows(arguments) => rows::run(arguments),

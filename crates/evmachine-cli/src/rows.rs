@@ -102,7 +102,8 @@ fn missing_id(evm: &Evm, id: &str) -> Failure {
 
 /// Rows that are still there, learned or not.
 fn held(evm: &Evm) -> usize {
-    evm.extreme_vector_count() + evm.ignored_count() + evm.rows_aside().len() + evm.rows_held_out().count()
+    let learned = evm.extreme_vector_count() + evm.ignored_count() + evm.denied_count();
+    learned + evm.rows_aside().len() + evm.rows_held_out().count()
 }
 
 const DROPPED: &str =

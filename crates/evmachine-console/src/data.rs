@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::slice::from_ref;
 
 use clap::Args;
-use evmachine::{Evm, Features, Fill, Labels, Metric, Params};
+use evmachine::{Encoder, Evm, Features, Fill, Labels, Metric, Params};
 use evmachine_data::{ColumnRef, Format, Header, Missing, Notice, ReadOptions, Schema, Series, Skipped};
 
 use crate::console::Console;
@@ -55,6 +55,11 @@ pub struct DataArguments {
     /// at the first; they are counted, and the others keep their numbers.
     #[arg(long)]
     pub skip_bad_rows: bool,
+
+    /// The encoder that the vectors come from, NAME or NAME@VERSION. `train` keeps it, with what its vectors have in common; where the
+    /// model has another one, the vectors are refused. Vectors that do not look like those of the model's encoder are warned of.
+    #[arg(long, value_name = "NAME")]
+    pub encoder: Option<Encoder>,
 
     /// Whether rows must have a direction, as the cosine asks.
     #[arg(skip)]
@@ -151,6 +156,9 @@ impl DataArguments {
 
     /// Opens files, for a model where there is one: its features by name, where both have names.
     pub fn open(&self, console: &Console, paths: &[PathBuf], evm: Option<&Evm>) -> Result<Series, Failure> {
+        if let (Some(encoder), Some(evm)) = (&self.encoder, evm) {
+            evm.check_encoder(encoder)?;
+        }
         let labels = self.labels_file.as_ref().map_or(Ok(Vec::new()), |path| expand(from_ref(path)))?;
         let series = Series::open_labelled(&expand(paths)?, &labels, &self.options(evm))?;
         let shown = series.paths()[0].display();
@@ -212,6 +220,7 @@ impl DataArguments {
         };
         let sink = Sink::new(&arguments.options(evm), None);
         let (rows, origin, _) = collect(console, series, sink, None)?;
+        doubt_encoder(console, evm, &rows.features, &origin);
         let labels = rows.labels.map(|labels| labels.iter().map(str::to_owned).collect());
         Ok(Unlabelled { origin, features: rows.features, labels })
     }
@@ -252,6 +261,7 @@ impl DataArguments {
         }
         let sink = Sink::new(&self.options(evm), store);
         let (rows, origin, schema) = collect(console, series, sink, self.fill.filter(|_| evm.is_none()))?;
+        doubt_encoder(console, evm, &rows.features, &origin);
         let SpooledRows { features, labels, fill, .. } = rows;
         let labels = Labels::new(labels.iter().flat_map(Texts::iter))?;
         console.detail(format!(
@@ -291,6 +301,17 @@ impl DataArguments {
             reasons.iter().take(Skipped::KEPT).for_each(|reason| console.say(format!("  {reason}")));
         }
         Ok(done)
+    }
+}
+
+/// Warns of vectors that do not look like those of the model's encoder.
+pub fn doubt_encoder(console: &Console, evm: Option<&Evm>, features: &Features<'_>, origin: &Origin) {
+    if let Some(evm) = evm
+        && let (Some(encoder), Some(doubt)) = (evm.encoder(), evm.encoder_doubt(features))
+    {
+        let name = origin.name();
+        console
+            .warn(format!("{name}: these vectors do not look like those of the encoder {encoder}: {doubt}"));
     }
 }
 

@@ -6,8 +6,8 @@ use std::process::ExitCode;
 
 use evmachine::scratch::FolderError;
 use evmachine::{
-    CalibrateError, EditError, FeatureError, FitError, ForgetError, FormatError, ParamsError, PoolError,
-    ReduceError, RunError,
+    CalibrateError, EditError, EncoderError, FeatureError, FitError, ForgetError, FormatError, ParamsError,
+    PoolError, ReduceError, RunError,
 };
 
 use crate::hint::Hint;
@@ -84,6 +84,20 @@ impl Failure {
 
     pub(crate) fn exit_code(&self) -> ExitCode {
         ExitCode::from(self.kind as u8)
+    }
+}
+
+impl From<EncoderError> for Failure {
+    fn from(error: EncoderError) -> Self {
+        let hint = match &error {
+            EncoderError::NotNamed { .. } => {
+                "`evmachine train --encoder NAME` keeps it; leave --encoder out to go on without"
+            }
+            _ => {
+                "`evmachine inspect MODEL` says which encoder it has, `evmachine migrate` takes a model to another"
+            }
+        };
+        Failure::new(Kind::Data, error.to_string()).hint(hint)
     }
 }
 

@@ -63,6 +63,20 @@ impl Origin {
         }
     }
 
+    /// Of some rows of the table, in rising order.
+    pub fn select(&self, rows: &[usize]) -> Self {
+        let files = self.files.iter().map(|file| {
+            let place = |end: usize| rows.partition_point(|&row| row < end);
+            FileRows { rows: place(file.rows.start)..place(file.rows.end), ..file.clone() }
+        });
+        let ids = self.ids.as_ref().map(|ids| rows.iter().map(|&row| ids[row].clone()).collect());
+        Self {
+            files: files.filter(|file| !file.rows.is_empty()).collect(),
+            numbers: rows.iter().map(|&row| self.numbers[row]).collect(),
+            ids,
+        }
+    }
+
     /// The file of a row of the table.
     pub fn file(&self, row: usize) -> &Path {
         let at = self.files.partition_point(|file| file.rows.end <= row);

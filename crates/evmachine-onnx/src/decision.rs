@@ -21,7 +21,13 @@ pub(crate) fn decision(
     let classes = evm.classes().len();
     let thresholds = builder.row("thresholds", (0..classes).map(|class| evm.threshold_of(class)).collect());
     let threshold = builder.apply("Gather", &[&thresholds, &best]);
-    let accepted = builder.apply("GreaterOrEqual", &[&support, &threshold]);
+    let mut accepted = builder.apply("GreaterOrEqual", &[&support, &threshold]);
+    if evm.denied_count() > 0 {
+        // At no threshold is a query of the only class that it cannot be.
+        let least = builder.number(f64::MIN);
+        let supported = builder.apply("GreaterOrEqual", &[&support, &least]);
+        accepted = builder.apply("And", &[&accepted, &supported]);
+    }
     let supports = supports(builder, &scores.support, &support, &threshold, &accepted);
     in_order(builder, "supports", &supports, order);
     if let Some(steps) = evm.p_value_steps() {

@@ -1,4 +1,4 @@
-//! Distances of every query to every extreme vector and then every ignored sample, as `f64` of shape (rows, both).
+//! Distances of every query to every extreme vector, then every ignored sample and every denial, as `f64` of shape (rows, all).
 
 use evmachine::{Machine, Metric};
 
@@ -19,6 +19,7 @@ pub(crate) fn distances(
     features: &str,
 ) -> Result<Name, ExportError> {
     let vectors = machine.extreme_vectors().map(|vector| vector.vector).chain(machine.ignored_vectors());
+    let vectors = vectors.chain(machine.denials().map(|denial| denial.vector));
     let values: Vec<f32> = vectors.flatten().copied().collect();
     let shape = vec![values.len() / machine.dimensions(), machine.dimensions()];
     let metric = &machine.params().metric;
@@ -94,7 +95,10 @@ fn manhattan(builder: &mut Builder, machine: &Machine, queries: &str, vectors: &
         outputs: vec![Value::new(
             sum,
             ElementType::Double,
-            vec![(machine.extreme_vector_count() + machine.ignored_count()).to_string()],
+            vec![
+                (machine.extreme_vector_count() + machine.ignored_count() + machine.denied_count())
+                    .to_string(),
+            ],
         )],
         nodes: step.nodes,
         tensors: step.tensors,

@@ -11,17 +11,25 @@ const FALL: f64 = 1e9;
 /// From where they fall at most.
 const MOST_SUPPORT: f64 = 1e8;
 
-/// Distances to extreme vectors, and to ignored samples where there are any, of those to both.
-pub(crate) fn apart(builder: &mut Builder, machine: &Machine, distances: Name) -> (Name, Option<Name>) {
-    if machine.ignored_count() == 0 {
-        return (distances, None);
+/// Distances to extreme vectors, and to ignored samples and denials where there are any, of those to all of them.
+pub(crate) fn apart(
+    builder: &mut Builder,
+    machine: &Machine,
+    distances: Name,
+) -> (Name, Option<Name>, Option<Name>) {
+    let others = [machine.ignored_count(), machine.denied_count()];
+    let sizes: Vec<usize> = others.iter().copied().filter(|count| *count > 0).collect();
+    if sizes.is_empty() {
+        return (distances, None, None);
     }
-    let sizes = vec![machine.extreme_vector_count(), machine.ignored_count()];
-    let sizes = builder.constant("apart", vec![2], Data::Integers(sizes));
+    let sizes = [&[machine.extreme_vector_count()], &sizes[..]].concat();
+    let count = sizes.len();
+    let sizes = builder.constant("apart", vec![count], Data::Integers(sizes));
     let axis = vec![Attribute::Integer("axis", 1)];
-    let mut parts = builder.apply_many("Split", &[&distances, &sizes], axis, 2);
-    let ignored = parts.pop();
-    (parts.swap_remove(0), ignored)
+    let mut parts = builder.apply_many("Split", &[&distances, &sizes], axis, count).into_iter();
+    let known = parts.next().unwrap_or_default();
+    let [ignored, denied] = others.map(|count| if count > 0 { parts.next() } else { None });
+    (known, ignored, denied)
 }
 
 /// The scores, fallen where no extreme vector is nearer than an ignored sample.

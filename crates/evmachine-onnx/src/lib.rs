@@ -40,6 +40,7 @@
 
 mod builder;
 mod decision;
+mod denied;
 mod distance;
 mod forest;
 mod ignored;

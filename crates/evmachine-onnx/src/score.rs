@@ -5,7 +5,7 @@ use evmachine::{Machine, PsiModel, TailModel};
 use crate::ExportError;
 use crate::builder::{Builder, Name};
 use crate::message::{Attribute, Data};
-use crate::{distance, ignored, reach};
+use crate::{denied, distance, ignored, reach};
 
 /// Both of shape (rows, classes).
 pub(crate) struct Scores {
@@ -23,10 +23,11 @@ pub(crate) fn machine(
     features: &str,
 ) -> Result<Scores, ExportError> {
     let distances = distance::distances(builder, machine, features)?;
-    let (distances, strangers) = ignored::apart(builder, machine, distances);
+    let (distances, strangers, denied) = ignored::apart(builder, machine, distances);
     let scores = scores(builder, machine, &distances);
     let scores = reach::within(builder, machine, &distances, scores)?;
-    Ok(ignored::beside(builder, machine, &distances, strangers, scores))
+    let scores = ignored::beside(builder, machine, &distances, strangers, scores);
+    Ok(denied::without(builder, machine, &distances, denied, scores))
 }
 
 fn scores(builder: &mut Builder, machine: &Machine, distances: &str) -> Scores {

@@ -126,13 +126,28 @@ pub struct Correction {
     folder: PathBuf,
     before: String,
     live: Arc<Evm>,
-    edit: Edit,
+    change: Change,
+}
+
+/// What is corrected.
+enum Change {
+    Edit(Edit),
+    Denial { class: String, features: Vec<f32>, names: RowNames },
 }
 
 impl Correction {
     /// Makes it: as [`Lesson::learn`]. `description` is kept with the event.
     pub fn make(self, run: &Run<'_>, description: String) -> Result<NewVersion, StoreError> {
-        let (model, _) = self.live.edited_with(run, &self.edit)?;
+        let model = match self.change {
+            Change::Edit(edit) => self.live.edited_with(run, &edit)?.0,
+            Change::Denial { class, features, names } => {
+                let (mut model, first) = (Evm::clone(&self.live), self.live.points_seen());
+                let features = Features::new(features, model.dimensions())?;
+                model.deny(&features, &class)?;
+                model.name_rows(first, features.rows() as u64, names)?;
+                model
+            }
+        };
         let version = versions::write(&self.folder, &model)?;
         let learned = Learned { version, event: 0, report: None, ignored: 0 };
         let origin = Origin::Correction(description);
@@ -192,7 +207,25 @@ impl Pool {
     /// A correction of the live version, for who makes it on another thread.
     pub fn correction(&mut self, edit: Edit) -> Result<Correction, StoreError> {
         let (before, live) = (self.live_hash()?, self.live()?);
-        Ok(Correction { folder: self.folder().to_owned(), before, live, edit })
+        Ok(Correction { folder: self.folder().to_owned(), before, live, change: Change::Edit(edit) })
+    }
+
+    /// As [`correction`](Self::correction): a row is not of a class ([`Evm::deny`]). `id` is what clients call it.
+    pub fn denial(
+        &mut self,
+        class: String,
+        features: Vec<f32>,
+        id: Option<String>,
+    ) -> Result<Correction, StoreError> {
+        let (before, live) = (self.live_hash()?, self.live()?);
+        let names = RowNames {
+            batch: Some("corrections".to_owned()),
+            time: Some(now()),
+            numbers: None,
+            ids: id.map(|id| vec![id]),
+        };
+        let change = Change::Denial { class, features, names };
+        Ok(Correction { folder: self.folder().to_owned(), before, live, change })
     }
 
     /// Makes a new version live, in one step, if nothing that it rests on was changed meanwhile. What waits is decided anew by

@@ -20,17 +20,19 @@ export async function explain(what, after) {
   }
   const carried = found.known && what.decision !== undefined;
   const aside = button("Set this row aside", () => setAside(found.because, dialog, after), { class: "main", disabled: !can("label") });
+  const not = button(`Not ${found.class}`, () => deny(what, found.class, dialog, after), { disabled: !can("label") });
   dialog.replaceChildren(
     make("h2", { id: "explanation-title" }, found.known ? `Why ${found.class}?` : "Why unknown?"),
     verdict(found),
     carrier(found),
     nearby(found.ignored),
+    ...(found.denied ?? []).map(denied),
     table(
       "Classes by their support",
       ["Class", "Support", "Distance"],
       found.classes.slice(0, MOST_CLASSES).map((known) => [known.class, support(known.support), distance(known.extreme_vectors[0]?.distance)]),
     ),
-    make("div", { class: "dialog-buttons" }, carried ? aside : "", button("Close", () => dialog.close(), { autofocus: true })),
+    make("div", { class: "dialog-buttons" }, carried ? not : "", carried ? aside : "", button("Close", () => dialog.close(), { autofocus: true })),
   );
   dialog.showModal();
 }
@@ -57,6 +59,24 @@ function nearby(ignored) {
   if (!ignored) return "";
   const name = ignored.row.id ?? `sample ${ignored.row.number}`;
   return make("p", {}, `An ignored stranger is near: ${name}, at distance ${distance(ignored.distance)}.`);
+}
+
+function denied({ class: name, row, distance: far, decides }) {
+  const what = decides ? `so it is not taken for ${name}` : `which is not ${name}`;
+  return make("p", {}, `A correction is near: ${row.id ?? `row ${row.number}`}, at distance ${distance(far)}, ${what}.`);
+}
+
+async function deny(what, name, dialog, after) {
+  try {
+    await change("/v1/rows/not", { ...what, class: name });
+    dialog.close();
+    say(`It is not ${name}: a new version that is live never takes it for ${name}. Undo takes that back.`);
+  } catch (error) {
+    dialog.close();
+    complain(error);
+  }
+  refresh();
+  after?.();
 }
 
 async function setAside({ row, class: name }, dialog, after) {

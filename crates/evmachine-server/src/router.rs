@@ -85,6 +85,7 @@ fn label() -> Routes {
         .routes(routes!(update::start, update::stop))
         .routes(routes!(corrections::aside))
         .routes(routes!(corrections::restore))
+        .routes(routes!(corrections::not))
         .routes(routes!(labelstudio::webhook))
 }
 

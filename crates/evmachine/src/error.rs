@@ -220,6 +220,12 @@ pub enum EditError {
         /// Sources of the rows.
         rows: Vec<u64>,
     },
+    /// Denials have no class to come back to.
+    #[error("{} of the rows are denials, vectors that are not of a class, {}; relabel, ignore or unlearn them", .rows.len(), numbers(.rows))]
+    Denials {
+        /// Sources of the rows.
+        rows: Vec<u64>,
+    },
     /// Rows that are not set aside cannot be restored.
     #[error("{} of the rows are not set aside, {}", .rows.len(), numbers(.rows))]
     NotAside {
@@ -249,6 +255,7 @@ impl EditError {
             | EditError::NotHeld { missing: rows, .. }
             | EditError::OtherClass { rows, .. }
             | EditError::Strangers { rows }
+            | EditError::Denials { rows }
             | EditError::NotAside { rows } => rows.iter_mut().for_each(|row| *row = number(*row)),
             _ => {}
         }

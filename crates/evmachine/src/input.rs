@@ -2,6 +2,7 @@
 
 pub mod class_name;
 pub(crate) mod fill;
+pub(crate) mod fingerprint;
 pub(crate) mod holdout;
 pub mod labels;
 pub(crate) mod similar;

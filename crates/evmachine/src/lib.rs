@@ -118,11 +118,12 @@ pub use answer::decision::Decision;
 pub use answer::doubt::{Difference, Doubt};
 pub use answer::explain::{ClassEvidence, Explanation, Speaker};
 pub use answer::named::{
-    Answer, NamedDoubt, NamedEvidence, NamedIgnored, NamedSpeaker, Reasons, TrainingRow,
+    Answer, NamedDenied, NamedDoubt, NamedEvidence, NamedIgnored, NamedSpeaker, Reasons, TrainingRow,
 };
 pub use calibrate::discovery::{Discoveries, UnknownShare};
 pub use calibrate::promise::{Basis, Promise};
 pub use correct::edit::{Edit, EditReport};
+pub use correct::migrate::{MigrationReport, NewVectors};
 pub use correct::suspects::{Claim, CoverPlace, Suspect, suspects, suspects_with};
 pub use drift::monitor::{DriftError, DriftMonitor};
 pub use drift::report::{
@@ -137,17 +138,20 @@ pub use heldout::calibration::{CalibrationInfo, PValueSteps};
 pub use heldout::prior::Prior;
 pub use input::class_name::{self, ClassNameError};
 pub use input::fill::{Fill, fill};
+pub use input::fingerprint::{EncoderDoubt, Trait};
 pub use input::labels::{self, Labels, UNKNOWN};
 pub use input::similar::{similar, slip_of};
 pub use json::finite;
 pub use machine::Machine;
 pub use machine::class::{ClassInfo, ExtremeVector};
+pub use machine::denied::{Denial, DeniedNearby};
 pub use machine::ignored::IgnoredNearby;
 pub use machine::report::{Concern, Report, Shares, StageTimes, StatusCounts, TuneAgain};
 pub use machine::score::ClassScore;
 pub use machine::sweep::DecisionRecall;
 pub use model::Evm;
 pub use model::aside::{RowAside, RowHeldOut};
+pub use model::encoder::{Encoder, EncoderError};
 pub use model::format::{FORMAT_VERSION, FormatError};
 pub use model::origin::{NamesError, RowNames, RowOrigin};
 pub use model::witnesses::WitnessInfo;

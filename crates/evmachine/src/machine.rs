@@ -4,6 +4,7 @@ pub(crate) mod alone;
 pub(crate) mod batch;
 pub(crate) mod choose;
 pub(crate) mod class;
+pub(crate) mod denied;
 pub(crate) mod exchange;
 pub(crate) mod fit;
 pub(crate) mod forget;
@@ -14,6 +15,7 @@ pub(crate) mod margins;
 pub(crate) mod reach;
 pub(crate) mod refit;
 pub(crate) mod report;
+pub(crate) mod samples;
 pub(crate) mod score;
 pub(crate) mod smoothing;
 pub(crate) mod space;
@@ -29,8 +31,8 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use self::class::{ClassInfo, ClassModel, ExtremeVector};
-use self::ignored::Ignored;
 use self::lookup::Cache;
+use self::samples::Samples;
 use self::whitening::Whitening;
 use crate::input::labels;
 use crate::input::standard::Standard;
@@ -55,7 +57,7 @@ pub struct Machine {
     pub(crate) standard: Option<Arc<Standard>>,
     /// Estimated from the first batch, where [`Params::whitening`](crate::Params::whitening) is above 0.
     pub(crate) whitening: Option<Arc<Whitening>>,
-    pub(crate) ignored: Arc<Ignored>,
+    pub(crate) ignored: Arc<Samples>,
     pub(crate) cache: Cache,
 }
 
@@ -130,10 +132,11 @@ impl Machine {
     /// All extreme vectors, class by class, in order of choice within a class.
     pub fn extreme_vectors(&self) -> impl Iterator<Item = ExtremeVector<'_>> {
         self.classes.iter().enumerate().flat_map(move |(number, class)| {
+            let psi = self.psi_of(number);
             (0..class.len()).map(move |i| ExtremeVector {
                 class: number,
                 vector: &class.vectors[i * self.dimensions..(i + 1) * self.dimensions],
-                psi: class.psi[i],
+                psi: psi[i],
                 source: class.sources[i],
                 gain: class.gains[i],
             })
@@ -166,6 +169,7 @@ impl Machine {
                 psi: class.psi.clone(),
                 sources: class.sources.clone(),
                 gains: class.gains.clone(),
+                denied: class.denied.clone(),
                 tails: vec![Arc::default(); class.len()],
                 ..*class
             })
@@ -203,7 +207,7 @@ impl Machine {
             .collect()
     }
 
-    /// Sums over all points ever learned from, as far as their fits are known.
+    /// Sums over all points ever learned from, as far as their fits are known, without what denials change.
     pub(crate) fn pool_sums(&self) -> PoolSums {
         let mut sums = PoolSums::default();
         for class in &self.classes {
@@ -215,8 +219,11 @@ impl Machine {
     /// The Psi-models as decisions use them, after pooling, in the order of
     /// [`extreme_vectors`](Self::extreme_vectors).
     pub fn pooled_psi(&self) -> impl Iterator<Item = PsiModel> {
-        let (sums, model, rho) = (self.pool_sums(), self.params.tail_model, self.params.pooling);
-        self.classes.iter().flat_map(|class| &class.psi).map(move |psi| sums.pooled(model, psi, rho))
+        let mut sums = PoolSums::default();
+        let fits = || (0..self.classes.len()).flat_map(|number| self.psi_of(number));
+        fits().for_each(|psi| sums.add(psi));
+        let (sums, model, rho) = (self.dropped.merge(sums), self.params.tail_model, self.params.pooling);
+        fits().map(move |psi| sums.pooled(model, psi, rho))
     }
 }
 

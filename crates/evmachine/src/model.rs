@@ -1,6 +1,7 @@
 //! The model: its machine, with what it held out, its witnesses, and its ledger.
 
 pub(crate) mod aside;
+pub(crate) mod encoder;
 pub(crate) mod format;
 pub(crate) mod job;
 pub(crate) mod ledger;
@@ -13,6 +14,7 @@ use self::ledger::Ledger;
 use crate::heldout::HeldOut;
 use crate::machine::Machine;
 use crate::machine::class::{ClassInfo, ExtremeVector};
+use crate::machine::denied::Denial;
 use crate::params::{CheckedParams, TailMemory};
 use crate::witness::Witnesses;
 use evmachine_engine::metric::MetricError;
@@ -143,7 +145,17 @@ impl Evm {
         self.machine.ignored_vectors()
     }
 
-    /// Whether there is nothing to measure margins against: one class, and no ignored sample.
+    /// Vectors that are not of a class, class by class ([`Evm::deny`](crate::Evm::deny)).
+    pub fn denials(&self) -> impl Iterator<Item = Denial<'_>> {
+        self.machine.denials()
+    }
+
+    /// Number of vectors that are not of a class.
+    pub fn denied_count(&self) -> usize {
+        self.machine.denied_count()
+    }
+
+    /// Whether there is nothing to measure margins against but denials: one class, and no ignored sample.
     pub fn is_alone(&self) -> bool {
         self.machine.is_alone()
     }

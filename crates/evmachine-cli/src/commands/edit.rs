@@ -1,5 +1,7 @@
 //! `evmachine edit`
 
+mod not;
+
 use std::path::PathBuf;
 use std::slice::from_ref;
 
@@ -11,11 +13,12 @@ use evmachine_console::failure::Failure;
 use evmachine_console::text::counted;
 use evmachine_data::ColumnRef;
 
+use self::not::NotArguments;
 use crate::model;
 use crate::rows::RowArguments;
 use crate::unknown;
 
-/// Correct a model: rename, merge and split classes; relabel, unlearn, ignore, set aside and restore rows
+/// Correct a model: rename, merge and split classes; relabel, unlearn, ignore, set aside and restore rows; say what a vector is not
 ///
 /// With every row kept (--cover-threshold 1) and a tail size given as a number, every row has the Psi-model that training on the
 /// corrected data would have given it. The threshold is set anew where one row in a hundred changed, or a class came or went.
@@ -99,6 +102,13 @@ enum Correction {
     ///
     /// Example: evmachine edit restore letters.safetensors --row 17 -o letters.safetensors
     Restore(OfRows),
+    /// Say of vectors that they are not of a class, whatever else they are
+    ///
+    /// They shape the margins of that class alone, and what is nearest to one of them is never answered with it, but as the other
+    /// classes say. `edit unlearn` of their rows takes it back, exactly.
+    ///
+    /// Example: evmachine edit not faces.safetensors Ada --data today.csv --row 17 -o faces.safetensors
+    Not(NotArguments),
 }
 
 #[derive(Debug, Args)]
@@ -152,40 +162,51 @@ struct CompareArguments {
     drop: Vec<ColumnRef>,
 }
 
-pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failure> {
-    let (files, compare) = arguments.correction.parts();
-    let (evm, _held) = model::load_to_change(console, &files.model, &files.output)?;
-    let edit = arguments.correction.edit(&evm)?;
-    let progress = console.progress();
-    let (edited, report) = evm.edited_with(&console.run(&progress), &edit)?;
-    drop(progress);
-    if let Some(path) = &compare.compare {
-        let columns = DataArguments {
-            label: compare.label.clone(),
-            features: compare.features.clone(),
-            drop: compare.drop.clone(),
+impl CompareArguments {
+    fn compared(&self) -> Option<(&PathBuf, DataArguments)> {
+        let columns = || DataArguments {
+            label: self.label.clone(),
+            features: self.features.clone(),
+            drop: self.drop.clone(),
             ..DataArguments::default()
         };
-        let queries = columns.read_unlabelled(console, from_ref(path), Some(&evm))?;
-        let progress = console.progress();
-        let differences = evm
-            .differences_with(&console.run(&progress), &edited, &queries.features)
-            .map_err(|error| queries.failure(error))?;
-        drop(progress);
-        let named = |class: &Option<String>| class.clone().unwrap_or_else(|| "unknown".to_owned());
-        for difference in &differences {
-            let (before, after) = (named(&difference.before), named(&difference.after));
-            print(format!("row {}: {before} -> {after}", queries.origin.numbers[difference.row]));
-        }
-        console.say(format!(
-            "{} of {} rows are decided differently",
-            differences.len(),
-            queries.features.rows()
-        ));
+        self.compare.as_ref().map(|path| (path, columns()))
+    }
+}
+
+pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failure> {
+    let (files, compared) = arguments.correction.parts();
+    let (evm, _held) = model::load_to_change(console, &files.model, &files.output)?;
+    let (edited, report) = arguments.correction.edited(console, &evm)?;
+    if let Some((path, columns)) = compared {
+        compare(console, (&evm, &edited), path, &columns)?;
     }
     model::save(&edited, &files.output)?;
     say(console, &edited, &report);
+    say_threshold(console, &arguments.correction, &edited, &report);
     console.say(format!("model written to {}", files.output.display()));
+    Ok(())
+}
+
+/// Says which rows of a file two models decide differently.
+fn compare(
+    console: &Console,
+    (before, after): (&Evm, &Evm),
+    path: &PathBuf,
+    columns: &DataArguments,
+) -> Result<(), Failure> {
+    let queries = columns.read_unlabelled(console, from_ref(path), Some(before))?;
+    let progress = console.progress();
+    let differences = before
+        .differences_with(&console.run(&progress), after, &queries.features)
+        .map_err(|error| queries.failure(error))?;
+    drop(progress);
+    let named = |class: &Option<String>| class.clone().unwrap_or_else(|| "unknown".to_owned());
+    for difference in &differences {
+        let (before, after) = (named(&difference.before), named(&difference.after));
+        print(format!("row {}: {before} -> {after}", queries.origin.numbers[difference.row]));
+    }
+    console.say(format!("{} of {} rows are decided differently", differences.len(), queries.features.rows()));
     Ok(())
 }
 
@@ -204,18 +225,27 @@ fn say(console: &Console, edited: &Evm, report: &EditReport) {
         counted(report.extreme_vectors as u64, "extreme vector"),
         counted(edited.classes().len() as u64, "class")
     ));
-    if let Some(info) = edited.calibration().filter(|_| report.rows > 0) {
-        console.say(if report.recalibrated {
+}
+
+/// What became of the threshold.
+fn say_threshold(console: &Console, correction: &Correction, edited: &Evm, report: &EditReport) {
+    let Some(info) = edited.calibration().filter(|_| report.rows > 0) else { return };
+    console.say(match correction {
+        _ if report.recalibrated => {
             format!("the threshold was set anew, by {}", counted(info.rows as u64, "row"))
-        } else {
-            "so few rows leave the threshold where it is".to_owned()
-        });
-    }
+        }
+        Correction::Not(_) => {
+            "the threshold stays where it is until the model next learns or is calibrated".to_owned()
+        }
+        _ => "so few rows leave the threshold where it is".to_owned(),
+    });
 }
 
 impl Correction {
-    fn parts(&self) -> (&FileArguments, &CompareArguments) {
-        match self {
+    /// The files, and what is decided before and after.
+    fn parts(&self) -> (&FileArguments, Option<(&PathBuf, DataArguments)>) {
+        let (files, compare) = match self {
+            Self::Not(not) => return (&not.files, not.compared()),
             Self::Rename { files, compare, .. }
             | Self::Merge { files, compare, .. }
             | Self::Split { files, compare, .. }
@@ -223,7 +253,8 @@ impl Correction {
             Self::Unlearn(of) | Self::Ignore(of) | Self::SetAside(of) | Self::Restore(of) => {
                 (&of.files, &of.compare)
             }
-        }
+        };
+        (files, compare.compared())
     }
 
     /// The name that some rows get.
@@ -236,12 +267,13 @@ impl Correction {
         }
     }
 
-    fn edit(&self, evm: &Evm) -> Result<Edit, Failure> {
+    fn edited(&self, console: &Console, evm: &Evm) -> Result<(Evm, EditReport), Failure> {
         // A class of that name that is there already was wanted.
         if let Some(name) = self.named().filter(|name| evm.class_index(name).is_none()) {
             unknown::refuse(name)?;
         }
-        Ok(match self {
+        let edit = match self {
+            Self::Not(not) => return not.edited(console, evm),
             Self::Rename { class, to, .. } => Edit::Rename { class: class.clone(), to: to.clone() },
             Self::Merge { class, into, .. } => Edit::Merge { class: class.clone(), into: into.clone() },
             Self::Split { class, into, rows, .. } => {
@@ -254,6 +286,8 @@ impl Correction {
             Self::Ignore(of) => Edit::Ignore { rows: of.rows.sources(evm)? },
             Self::SetAside(of) => Edit::SetAside { rows: of.rows.sources(evm)? },
             Self::Restore(of) => Edit::Restore { rows: of.rows.sources(evm)? },
-        })
+        };
+        let progress = console.progress();
+        Ok(evm.edited_with(&console.run(&progress), &edit)?)
     }
 }

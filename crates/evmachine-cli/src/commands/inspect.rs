@@ -100,10 +100,12 @@ fn print_tables(evm: &Evm) -> Result<(), Failure> {
     let line = |name: &str, value: String| vec![name.to_owned(), value];
     let rows = [
         line("classes", evm.classes().len().to_string()),
+        line("encoder", evm.encoder().map_or_else(|| "not named".to_owned(), ToString::to_string)),
         line("dimensions", evm.dimensions().to_string()),
         line("rows given", evm.points_seen().to_string()),
         line("extreme vectors", evm.extreme_vector_count().to_string()),
         line("ignored samples", evm.ignored_count().to_string()),
+        line("vectors that are not of a class", evm.denied_count().to_string()),
         line("rows set aside", evm.rows_aside().len().to_string()),
         line("rows held out, never learned", evm.rows_held_out().count().to_string()),
         line(
@@ -151,10 +153,12 @@ fn json(evm: &Evm) -> serde_json::Value {
         })
         .collect();
     serde_json::json!({
+        "encoder": evm.encoder(),
         "dimensions": evm.dimensions(),
         "rows": evm.points_seen(),
         "extreme_vectors": evm.extreme_vector_count(),
         "ignored": evm.ignored_count(),
+        "denied": evm.denied_count(),
         "set_aside": evm.rows_aside().len(),
         "held_out": evm.rows_held_out().count(),
         "fill": evm.fill_values(),

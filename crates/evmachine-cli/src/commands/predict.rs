@@ -7,9 +7,10 @@ use clap::Args;
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use evmachine::{ClassScore, Decision, Evm, FeatureError, Features, Prior, Run, RunError, finite};
 use evmachine_console::console::Console;
-use evmachine_console::data::{DataArguments, report_skipped};
+use evmachine_console::data::{DataArguments, doubt_encoder, report_skipped};
 use evmachine_console::failure::{Failure, Kind};
 use evmachine_console::interrupt;
+use evmachine_console::origin::Origin;
 use evmachine_console::text::counted;
 use evmachine_data::{
     Batch, ColumnType, ColumnValues, DataError, OutputColumn, OutputFormat, Place, RowProblem, Skipped,
@@ -119,6 +120,10 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
         interrupt::check()?;
         let (file, batch) = next?;
         let path = series.paths()[file].clone();
+        if rows == 0 {
+            let features = Features::new(&batch.features[..], batch.columns)?;
+            doubt_encoder(console, Some(&evm), &features, &Origin::of_batch(&path, &batch.row_numbers));
+        }
         let answered = arguments.answer(
             &console.quiet_run(),
             &evm,

@@ -11,7 +11,7 @@ use serde_json::json;
 use crate::model;
 use crate::rows::utc;
 
-/// List the training rows that a model holds: extreme vectors, ignored samples, rows set aside and rows held out of training
+/// List the rows that a model holds: extreme vectors, ignored samples, vectors that are not of a class, rows set aside and rows held out of training
 ///
 /// Rows held out were never learned: the threshold is set on them. `evmachine edit` reaches them like others.
 ///
@@ -90,5 +90,10 @@ fn held(evm: &Evm) -> Vec<Held<'_>> {
         class: Some(row.class),
         part: "held out",
     });
-    extreme.chain(ignored).chain(aside).chain(held_out).collect()
+    let denied = evm.denials().map(|denial| Held {
+        origin: evm.origin(denial.source),
+        class: Some(evm.class_name(denial.class)),
+        part: "not of it",
+    });
+    extreme.chain(ignored).chain(denied).chain(aside).chain(held_out).collect()
 }

@@ -102,6 +102,9 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
     drop(progress);
     evm.set_feature_names(feature_names(&data.schema))?;
     evm.set_fill_values(data.fill.clone())?;
+    if let Some(encoder) = &columns.encoder {
+        evm.set_encoder(encoder.clone(), &data.features, &data.labels);
+    }
     // Rows that are called by their place alone give the same model from whatever files they come.
     if !data.origin.is_plain() || ignored.is_some() {
         data.origin.record(&mut evm, 0)?;

@@ -286,3 +286,74 @@ fn missing_values_are_filled_alike_in_training_and_whatever_is_asked() {
         assert_eq!(lines[1], lines[2], "the median of the column is 3");
     }
 }
+
+#[test]
+fn a_vector_is_not_of_a_class_and_that_is_taken_back() {
+    let place = trained();
+    let before = std::fs::read(place.path("model")).unwrap();
+    place.write("today.csv", "name,x\nq1,0.31\nq2,5.05\nq3,0.05\n");
+    let not = [
+        "edit",
+        "not",
+        "model",
+        "low",
+        "--data",
+        "today.csv",
+        "--id-column",
+        "name",
+        "--id",
+        "q3",
+        "-o",
+        "edited",
+    ];
+    let output = place.run(&not);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success() && said.contains("1 row changed"), "{said}");
+    let label = |model: &str| {
+        place.ok(&["predict", model, "today.csv", "--id", "name", "-o", "out.csv"]);
+        let lines: Vec<String> = place.read("out.csv").lines().map(str::to_owned).collect();
+        lines[1..].iter().map(|line| line.split(',').nth(1).unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let (then, now) = (label("model"), label("edited"));
+    assert_eq!(then[2], "low");
+    assert_ne!(now[2], "low");
+    assert_eq!((&then[1], &now[1]), (&"high".to_owned(), &"high".to_owned()));
+    place.ok(&["predict", "edited", "today.csv", "--drop", "name", "--explain", "-o", "out.jsonl"]);
+    let line: serde_json::Value =
+        serde_json::from_str(place.read("out.jsonl").lines().nth(2).unwrap()).unwrap();
+    let denied = &line["explanation"]["denied"][0];
+    assert_eq!((denied["class"].as_str(), denied["decides"].as_bool()), (Some("low"), Some(true)), "{line}");
+    assert_eq!((denied["row"]["id"].as_str(), denied["row"]["number"].as_u64()), (Some("q3"), Some(3)));
+    let rows = place.ok(&["rows", "edited", "--json"]);
+    assert!(rows.contains("not of it"), "{rows}");
+
+    place.ok(&["edit", "unlearn", "edited", "--id", "q3", "-o", "back"]);
+    assert!(std::fs::read(place.path("back")).unwrap() == before, "no byte is left of it");
+
+    let said = place.ok(&[
+        "edit",
+        "not",
+        "model",
+        "low",
+        "--data",
+        "today.csv",
+        "--row",
+        "3",
+        "--drop",
+        "name",
+        "-o",
+        "again",
+        "--compare",
+        "today.csv",
+    ]);
+    assert!(said.contains("row 3: low -> "), "{said}");
+    let missing = place.fails(
+        3,
+        &["edit", "not", "model", "low", "--data", "today.csv", "--drop", "name", "--row", "9", "-o", "none"],
+    );
+    assert!(missing.contains("no row 9 among its 3 rows"), "{missing}");
+    let nobody = place
+        .fails(2, &["edit", "not", "model", "nobody", "--data", "today.csv", "--drop", "name", "-o", "none"]);
+    assert!(nobody.contains("no class"), "{nobody}");
+    assert!(!place.path("none").exists());
+}

@@ -9,6 +9,7 @@
 //! - `plot`: plot;
 //! - `inspect`: inspect, export, demo;
 //! - `promises`: what decisions are made by and what they promise;
+//! - `encoder`: the encoder of a model, and migrate;
 //! - `edit`: corrections of a model, and the names of its rows;
 //! - `suspects`: rows whose labels are in doubt;
 //! - `drift`: drift of a stream, and answers for tracks;
@@ -25,6 +26,7 @@
 mod changes;
 mod drift;
 mod edit;
+mod encoder;
 mod errors;
 mod evaluate;
 mod files;

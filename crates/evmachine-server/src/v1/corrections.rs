@@ -1,11 +1,11 @@
-//! `/v1/rows`: training rows that are set aside, and come back.
+//! `/v1/rows`: training rows that are set aside, and come back; rows that are not of a class.
 
 use std::sync::Arc;
 
 use axum::extract::State;
 use axum::{Extension, Json};
 use evmachine::{Edit, Evm, Features};
-use evmachine_openworld::EventId;
+use evmachine_openworld::{Correction, EventId, SampleId};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -82,7 +82,7 @@ async fn correct(
         None => None,
     };
     let person = caller.person(meant.person.clone())?;
-    let (asked, shared) = (service.clone(), service.clone());
+    let asked = service.clone();
     let (source, class) = service
         .blocking(move || {
             let carrier = match values {
@@ -101,6 +101,18 @@ async fn correct(
     let what = if aside { "brought back" } else { "set aside" };
     let description = format!("row {number} of {class} {what}");
     let correction = service.writer.call(move |pool| pool.correction(edit)).await?;
+    let (event, version) = make(&service, correction, description, person).await?;
+    Ok(Json(Corrected { event, version, source, class }))
+}
+
+/// Makes a correction and has it live: its event, and the version.
+async fn make(
+    service: &Arc<Service>,
+    correction: Correction,
+    description: String,
+    person: Option<String>,
+) -> Result<(EventId, String), Problem> {
+    let shared = service.clone();
     let version = service
         .blocking(move || {
             let made = shared.learning.install(|| correction.make(&shared.run(), description))?;
@@ -110,7 +122,71 @@ async fn correct(
         })
         .await?;
     let taken = service.writer.call(move |pool| pool.take(version, person.as_deref())).await?;
-    Ok(Json(Corrected { event: taken.event, version: taken.version, source, class }))
+    Ok((taken.event, taken.version))
+}
+
+/// One of: a row, a decision that was answered, a sample of the pool; and the class that it is not of.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct MeantVector {
+    features: Option<Vec<f32>>,
+    decision: Option<u64>,
+    sample: Option<SampleId>,
+    /// The class that the live version takes it for, unless given.
+    class: Option<String>,
+    person: Option<String>,
+}
+
+/// Say that a row is not of a class: a new version that never answers it so, live at once
+#[utoipa::path(
+    post,
+    path = "/v1/rows/not",
+    tag = "decisions",
+    request_body = MeantVector,
+    responses((status = 200, body = Corrected), (status = "4XX", body = Problem))
+)]
+pub(crate) async fn not(
+    State(service): State<Arc<Service>>,
+    Extension(caller): Extension<Caller>,
+    extract::Json(meant): extract::Json<MeantVector>,
+) -> Result<Json<Corrected>, Problem> {
+    let MeantVector { features, decision, sample, class, person } = meant;
+    let person = caller.person(person)?;
+    let values = explain::row(&service, features, decision, sample).await?;
+    let id = match sample {
+        Some(sample) => service.reader.call(move |pool| pool.sample(sample)).await?.id,
+        None => None,
+    };
+    let live = service.live.get();
+    let asked = values.clone();
+    let (source, class) = service
+        .blocking(move || {
+            let model = &live.model;
+            let class = match class {
+                Some(class) => match model.class_index(&class) {
+                    Some(number) => model.class_name(number).to_owned(),
+                    None => {
+                        return Err(Problem::not_found(format!("the live version has no class {class:?}")));
+                    }
+                },
+                None => {
+                    let decision = model.decide(&Features::new(asked, model.dimensions())?)?.remove(0);
+                    let unknown = || {
+                        Problem::unsuitable(
+                            "the live version takes the row for no class; name the `class` that it is not of",
+                        )
+                    };
+                    model.name_of(&decision).ok_or_else(unknown)?.to_owned()
+                }
+            };
+            Ok((model.points_seen(), class))
+        })
+        .await?;
+    let description = format!("not {class}");
+    let of = class.clone();
+    let correction = service.writer.call(move |pool| pool.denial(of, values, id)).await?;
+    let (event, version) = make(&service, correction, description, person).await?;
+    Ok(Json(Corrected { event, version, source, class }))
 }
 
 /// Set a training row aside: a new version without it, live at once

@@ -6,7 +6,7 @@ use axum::extract::{FromRequest as _, State};
 use axum::http::header;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use evmachine::{Answer, Features, Prior, TrackAnswer, TrackError, TrackRule};
+use evmachine::{Answer, EncoderError, Features, Prior, TrackAnswer, TrackError, TrackRule};
 use evmachine_openworld::{NewSample, Picture, SampleId};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
@@ -71,6 +71,9 @@ pub(crate) struct Request {
     /// Which rows go into the pool.
     #[serde(default)]
     pub(crate) keep: Keep,
+    /// The encoder of the rows, NAME or NAME@VERSION; refused if the live version has another one.
+    #[serde(default)]
+    pub(crate) encoder: Option<String>,
 }
 
 impl Request {
@@ -85,6 +88,7 @@ impl Request {
             pictures: None,
             tracks: None,
             keep: Keep::Unknown,
+            encoder: None,
         }
     }
 }
@@ -112,6 +116,9 @@ pub(crate) struct Decisions {
     /// In the order in which they first come, if the request names tracks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) tracks: Option<Vec<TrackAnswer>>,
+    /// What about the rows is unlike those of the live version's encoder, if anything is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) encoder_doubt: Option<String>,
 }
 
 fn column<T>(
@@ -164,6 +171,12 @@ fn details(request: &mut Request, rows: usize) -> Result<Vec<NewSample>, Problem
 /// Decides, keeps, and remembers.
 pub(crate) async fn decide(service: &Service, mut request: Request) -> Result<Decisions, Problem> {
     let matrix = std::mem::take(&mut request.features);
+    if let Some(encoder) = &request.encoder {
+        let encoder =
+            encoder.parse().map_err(|error: EncoderError| Problem::unsuitable(error.to_string()))?;
+        let checked = service.live.get().model.check_encoder(&encoder);
+        checked.map_err(|error| Problem::unsuitable(error.to_string()))?;
+    }
     let matrix = matrix.checked(&service.live.get().model, service.limits.rows)?;
     let mut details = details(&mut request, matrix.rows)?;
     let tracks = request.tracks.take();
@@ -172,8 +185,12 @@ pub(crate) async fn decide(service: &Service, mut request: Request) -> Result<De
         return Err(Problem::unsuitable(detail));
     }
     if matrix.rows == 0 {
-        let tracks = tracks.map(|_| Vec::new());
-        return Ok(Decisions { model: service.live.get().hash.clone(), decisions: Vec::new(), tracks });
+        return Ok(Decisions {
+            model: service.live.get().hash.clone(),
+            decisions: Vec::new(),
+            tracks: tracks.map(|_| Vec::new()),
+            encoder_doubt: None,
+        });
     }
     let decided = service.predictor.decide(matrix.values, matrix.rows).await?;
     let (live, columns) = (&decided.live, matrix.columns);
@@ -220,11 +237,13 @@ pub(crate) async fn decide(service: &Service, mut request: Request) -> Result<De
         sample: *sample,
     });
     let (model, decisions) = (live.hash.clone(), decisions.collect());
+    let features = Features::new(&decided.values[..], columns)?;
+    let encoder_doubt = live.model.encoder_doubt(&features).map(|doubt| doubt.to_string());
     let tracks = match tracks {
         Some(tracks) => Some(service.blocking(move || answer_tracks(&decided, &tracks)).await?),
         None => None,
     };
-    Ok(Decisions { model, decisions, tracks })
+    Ok(Decisions { model, decisions, tracks, encoder_doubt })
 }
 
 /// One answer for each track, by the model that decided on its rows.

@@ -63,6 +63,7 @@ const TABLE: &[(&str, &str, Who)] = &[
     ("POST", "/v1/labels", Label),
     ("POST", "/v1/reopen", Label),
     ("POST", "/v1/rows/aside", Label),
+    ("POST", "/v1/rows/not", Label),
     ("POST", "/v1/rows/restore", Label),
     ("POST", "/v1/undo", Label),
     ("POST", "/v1/update", Label),
@@ -298,6 +299,7 @@ fn nobody_speaks_for_another() {
         ("/v1/groups/1/split", json!({ "radius": 1, "person": "root" })),
         ("/v1/groups/merge", json!({ "groups": [1, 2], "person": "root" })),
         ("/v1/rows/aside", json!({ "source": 1, "person": "root" })),
+        ("/v1/rows/not", json!({ "sample": 1, "class": "a", "person": "root" })),
     ] {
         label.post(path, &body).problem(403);
     }

@@ -192,6 +192,35 @@ fn a_decision_that_was_wrong_is_traced_and_its_row_set_aside() {
 }
 
 #[test]
+fn a_row_that_is_not_of_its_class_is_never_answered_so_until_that_is_undone() {
+    let running = start();
+    let client = &running.client;
+    let before = client.get("/v1/status").ok()["live"].clone();
+    let decision = client.predict(&[[0.5, 0.5]])["decisions"][0]["decision"].clone();
+    let said = client.post("/v1/rows/not", &json!({ "decision": decision })).ok();
+    assert_eq!(said["class"], "a");
+    let again = client.predict(&[[0.5, 0.5]])["decisions"][0].clone();
+    assert_ne!(again["class"], "a", "{again}");
+    let reasons = client.post("/v1/explain", &json!({ "decision": decision })).ok();
+    let denied = &reasons["denied"][0];
+    assert_eq!((&denied["class"], &denied["decides"]), (&json!("a"), &json!(true)), "{reasons}");
+    assert_eq!((&denied["row"]["source"], &denied["distance"]), (&said["source"], &json!(0.0)));
+    let event = client.get("/v1/events?count=1").ok()["events"][0].clone();
+    assert_eq!((&event["kind"], &event["label"]), (&json!("edited"), &json!("not a")));
+
+    let other = client.post("/v1/rows/not", &json!({ "features": [0.5, 0.5], "class": "b" })).ok();
+    assert_eq!(client.predict(&[[0.5, 0.5]])["decisions"][0]["known"], false, "{other}");
+    client.post("/v1/rows/not", &json!({ "features": [0.5, 0.5], "class": "nobody" })).problem(404);
+    client.post("/v1/rows/not", &json!({ "features": [50.0, 50.0] })).problem(422);
+    client.post("/v1/rows/not", &json!({ "class": "a" })).problem(422);
+    client.post("/v1/undo", &json!({})).ok();
+    client.post("/v1/undo", &json!({})).ok();
+    assert_eq!(client.get("/v1/status").ok()["live"], before);
+    assert_eq!(client.predict(&[[0.5, 0.5]])["decisions"][0]["class"], "a");
+    running.stop();
+}
+
+#[test]
 fn decisions_carry_the_number_to_act_on() {
     let model = crate::model_by(evmachine::Rejection::FalseUnknown(0.05));
     let running = crate::start_of(&model, |_| {});

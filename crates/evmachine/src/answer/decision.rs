@@ -121,7 +121,7 @@ impl Evm {
     /// As [`decide`](Self::decide), watched and sized by `run`.
     pub fn decide_with(&self, run: &Run<'_>, queries: &Features<'_>) -> Result<Vec<Decision>, RunError> {
         let plain = self.machine.params.contrast == 0.0 && self.machine.params.background == 0.0;
-        if self.machine.fused() > 1 || !plain || self.witnesses.is_some() {
+        if self.machine.fused() > 1 || !plain || self.witnesses.is_some() || self.machine.has_denied() {
             return self.map_queries(run, queries, |_, scores| self.decision(scores));
         }
         // The best class alone counts, and with it the one extreme vector of largest support.
@@ -143,13 +143,13 @@ impl Evm {
             },
         };
         let near = || self.near_vectors(run);
-        self.machine.sweep(run, (queries, &near), &sweep, |_, fall, best| {
+        self.machine.sweep(run, (queries, &near), &sweep, |_, loss, best| {
             self.accepted(
                 best.class,
                 fallen(
                     self.machine.params.tail_model,
                     score(self.machine.params.tail_model, &[best.support]),
-                    fall,
+                    loss.fall,
                 ),
             )
         })
@@ -310,7 +310,8 @@ impl Evm {
         let (threshold, p_value) = (self.threshold_of(class), self.p_value(score));
         let support = above(score.support, threshold);
         // The cover tests support too, so that rounding cannot come between it and the decision.
-        if score.support >= threshold {
+        let denied = self.machine.has_denied() && score.support == f64::NEG_INFINITY;
+        if score.support >= threshold && !denied {
             Decision::Known { class, support: support.max(0.0), p_value, score }
         } else {
             Decision::Unknown { best: class, support: support.min(-f64::MIN_POSITIVE), p_value, score }

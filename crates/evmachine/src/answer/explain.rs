@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::answer::decision::Decision;
 use crate::error::RunError;
+use crate::machine::denied::DeniedNearby;
 use crate::machine::ignored::IgnoredNearby;
 use crate::machine::score::ClassScore;
 use crate::model::Evm;
@@ -24,6 +25,9 @@ pub struct Explanation {
     pub classes: Vec<ClassEvidence>,
     /// The nearest ignored sample, where the model has any.
     pub ignored: Option<IgnoredNearby>,
+    /// The nearest denials of the classes that the query cannot be for them; if there are none, the nearest denial, where the model has any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub denied: Vec<DeniedNearby>,
     /// How far the query must move at least to change between known and unknown, where one psi decides
     /// (`n_fused` 1, `contrast` 0, no witnesses beside the features): for an unknown query the way into the nearest ball in which the psi of an extreme vector
     /// reaches the rejection threshold, for a known one the way out of the ball that it is deepest in. Other balls
@@ -109,7 +113,9 @@ impl Evm {
                 scores: &scores[row],
                 testimony: testimony.as_ref().map(|parts| &parts[row * self.machine.classes.len()..]),
             };
-            let explanation = Explanation { ignored, ..reasons.explanation(classes) };
+            let denied = self.machine.nearest_denied(&points, &[row], run.tile_columns())?;
+            let denied = self.machine.denied_nearby(&denied, tile.row(0));
+            let explanation = Explanation { ignored, denied, ..reasons.explanation(classes) };
             meter.advance(1)?;
             Ok(explanation)
         };
@@ -155,6 +161,7 @@ impl Findings<'_> {
             decision: self.evm.decision(self.scores),
             classes: order.iter().take(classes).map(|&class| self.evidence(class)).collect(),
             ignored: None,
+            denied: Vec::new(),
             distance_to_boundary: deepest.abs(),
         }
     }

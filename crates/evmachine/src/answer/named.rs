@@ -116,6 +116,21 @@ pub struct NamedIgnored {
     pub decides: bool,
 }
 
+/// The vector that is not of a class and nearest to a query.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[non_exhaustive]
+pub struct NamedDenied {
+    /// The class that it is not of.
+    pub class: String,
+    /// The row it came from.
+    pub row: TrainingRow,
+    /// Its distance to the query.
+    pub distance: f64,
+    /// Whether no extreme vector is nearer, so that the query is not answered with the class.
+    pub decides: bool,
+}
+
 /// An answer with its reasons.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
@@ -132,6 +147,9 @@ pub struct Reasons {
     /// The nearest ignored sample, if the model has any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ignored: Option<NamedIgnored>,
+    /// The nearest denials of the classes that the query cannot be for them; if there are none, the nearest denial, if the model has any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub denied: Vec<NamedDenied>,
 }
 
 /// The training row that carries an answer, and the answer without it.
@@ -257,6 +275,16 @@ impl Evm {
                 distance: near.distance,
                 decides: near.decides,
             }),
+            denied: explanation
+                .denied
+                .iter()
+                .map(|near| NamedDenied {
+                    class: self.class_name(near.class).to_owned(),
+                    row: self.origin(near.source).into(),
+                    distance: near.distance,
+                    decides: near.decides,
+                })
+                .collect(),
         }
     }
 }

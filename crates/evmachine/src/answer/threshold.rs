@@ -29,17 +29,22 @@ impl Evm {
         match (rule, &self.held.calibration) {
             (Rejection::Probability(delta), _) => support_of(model, delta),
             (Rejection::Support(support), _) => support,
-            (_, Some(calibration)) if self.machine.ignored.is_empty() => calibration.thresholds[class],
-            // However few rows it rests on, it stays above what is nearest to an ignored sample.
+            (_, Some(calibration)) if !self.has_fallen() => calibration.thresholds[class],
+            // However few rows it rests on, it stays above what is nearest to an ignored sample or a denial.
             (_, Some(calibration)) => calibration.thresholds[class].max(FALLEN),
             // Nothing could be held out.
             (_, None) => support_of(model, DELTA),
         }
     }
 
-    /// Whether a score is not that of a row nearest to an ignored sample.
+    /// Whether a score is not that of a row nearest to an ignored sample, or to a denial of the only class.
     pub(crate) fn stands(&self, score: f64) -> bool {
-        self.machine.ignored.is_empty() || score > FALLEN
+        !self.has_fallen() || score > FALLEN
+    }
+
+    /// Whether there are samples that make queries near them unknown.
+    fn has_fallen(&self) -> bool {
+        !self.machine.ignored.is_empty() || self.machine.has_denied()
     }
 
     /// What the threshold rests on; `None` where nothing was held out.

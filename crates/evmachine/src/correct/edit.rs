@@ -1,10 +1,11 @@
-//! Corrections: classes renamed, merged and split, rows relabelled, unlearned, ignored, set aside and brought back.
+//! Corrections: classes renamed, merged and split, rows relabelled, unlearned, ignored, set aside and brought back, vectors denied of a class.
 //!
 //! With every point kept (cover threshold 1), whole tails, a tail size given as a count and no whitening, standardising or
 //! smoothing, an edit gives the very Psi-models of a fit to the corrected rows. Otherwise it is exact as far as the model
 //! remembers: rows that the cover dropped are not there to be moved, and a row that changes sides measures its own margins
 //! against what the model holds.
 
+mod deny;
 mod follow;
 mod moves;
 
@@ -54,14 +55,14 @@ pub enum Edit {
         /// Name of the new class.
         into: String,
     },
-    /// Rows get another label, of a class that is there or of a new one. Ignored samples may be among them.
+    /// Rows get another label, of a class that is there or of a new one. Ignored samples and denials may be among them.
     Relabel {
         /// The rows.
         rows: Vec<u64>,
         /// Their class from now on.
         class: String,
     },
-    /// Rows are taken out as if they had never been there, with the margins that they gave to others.
+    /// Rows are taken out as if they had never been there, with the margins that they gave to others. A denial ([`Evm::deny`]) is withdrawn by it.
     Unlearn {
         /// The rows.
         rows: Vec<u64>,
@@ -159,6 +160,12 @@ impl Evm {
                 editor.settle(self, rows, Some(class))
             }
             Edit::Unlearn { rows } => {
+                let rows = &editor.withdraw(self, rows)?[..];
+                if rows.is_empty() {
+                    // Nothing but Psi-models rests on a denial.
+                    editor.report.extreme_vectors = editor.model.extreme_vector_count();
+                    return Ok((editor.model, editor.report));
+                }
                 editor.unlearn(rows)?;
                 editor.settle(self, rows, None)
             }
@@ -287,11 +294,19 @@ impl<'a> Editor<'a> {
         if from == into {
             return Err(EditError::SameClass { name: class.to_owned() });
         }
-        let ClassModel { name: old, sources, points_seen, .. } = self.model.machine.classes[from].clone();
+        let ClassModel { name: old, sources, points_seen, denied, .. } =
+            self.model.machine.classes[from].clone();
         let name = self.model.machine.classes[into].name.clone();
         self.change_sides(Place::Class(from), &(0..sources.len()).collect::<Vec<_>>(), &name)?;
         let into = self.class(&name)?;
-        self.model.machine.classes[into].points_seen += points_seen - sources.len() as u64;
+        let own = &mut self.model.machine.classes[into];
+        own.points_seen += points_seen - sources.len() as u64;
+        if !denied.is_empty() {
+            // Who is not the one is not the two who are one.
+            let all = Arc::make_mut(&mut own.denied);
+            all.vectors.extend(&denied.vectors);
+            all.sources.extend(&denied.sources);
+        }
         self.rename_aside(&old, &name);
         self.held_out.merged = Some(old);
         Ok(sources)
@@ -360,6 +375,11 @@ impl<'a> Editor<'a> {
             let rows = strangers.iter().map(|&at| self.model.machine.ignored.sources[at]).collect();
             return Err(EditError::Strangers { rows });
         }
+        let denied = found.iter().filter(|(place, _, _)| matches!(place, Place::Denied(_)));
+        let denied: Vec<u64> = denied.map(|(_, _, source)| *source).collect();
+        if !denied.is_empty() {
+            return Err(EditError::Denials { rows: denied });
+        }
         let d = self.model.machine.dimensions;
         let aside = found.iter().filter_map(|(place, at, source)| match place {
             Place::Class(class) => {
@@ -367,7 +387,7 @@ impl<'a> Editor<'a> {
                 let vector = class.vectors[at * d..(at + 1) * d].to_vec();
                 Some(Aside { class: class.name.clone(), source: *source, vector })
             }
-            Place::Ignored => None,
+            Place::Ignored | Place::Denied(_) => None,
         });
         let aside: Vec<Aside> = aside.collect();
         Arc::make_mut(&mut self.model.ledger.aside).extend(aside);
@@ -385,11 +405,14 @@ impl<'a> Editor<'a> {
             self.gain_negatives(&rows, apart)?;
             self.become_ignored(&rows);
         }
-        let held_out = self.take_held_out(rows)?;
-        if !held_out.is_empty() {
+        let mut others = self.take_held_out(rows)?;
+        for class in 0..self.model.machine.classes.len() {
+            others.extend(self.take(Place::Denied(class), &positions_at(&found, Place::Denied(class))));
+        }
+        if !others.is_empty() {
             let everyone = vec![0..0; self.model.machine.classes.len()];
-            self.gain_negatives(&held_out, everyone)?;
-            self.become_ignored(&held_out);
+            self.gain_negatives(&others, everyone)?;
+            self.become_ignored(&others);
         }
         self.end_empty_classes(vec![(); self.model.machine.classes.len()]);
         Ok(())
@@ -443,6 +466,11 @@ impl<'a> Editor<'a> {
     /// Moves rows of one place to a class.
     fn change_sides(&mut self, from: Place, positions: &[usize], class: &str) -> Result<(), EditError> {
         let rows = self.take(from, positions);
+        if let Place::Denied(_) = from {
+            // No tail that is kept has it yet.
+            self.report.rows -= rows.len();
+            return self.join(class, &rows);
+        }
         if let Some(into) = self.model.class_index(class) {
             let apart = self.concerning(into, rows.len());
             self.lose_negatives(&rows, apart)?;
@@ -492,6 +520,9 @@ impl<'a> Editor<'a> {
         let lists = classes
             .map(|(class, model)| (Place::Class(class), &model.sources))
             .chain(std::iter::once((Place::Ignored, &self.model.machine.ignored.sources)));
+        let denied = self.model.machine.classes.iter().enumerate();
+        let denied = denied.map(|(class, model)| (Place::Denied(class), &model.denied.sources));
+        let lists = lists.chain(denied);
         let found: Vec<(Place, usize, u64)> = lists
             .flat_map(|(place, sources)| {
                 sources.iter().enumerate().map(move |(position, &source)| (place, position, source))

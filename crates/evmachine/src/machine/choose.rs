@@ -10,8 +10,8 @@ use crate::machine::Machine;
 use crate::machine::batch::Batch;
 use crate::machine::class::ClassModel;
 use crate::machine::fit;
-use crate::machine::ignored;
 use crate::machine::lookup::Cache;
+use crate::machine::samples;
 use crate::params::cover::Cover;
 use crate::params::{Budget, Params, ReduceWhen};
 use evmachine_engine::distance;
@@ -92,15 +92,19 @@ impl Machine {
                     None => None,
                 };
                 let originals = originals.map(|originals| originals.of(class, self.dimensions));
-                let strangers = match strangers.as_deref() {
-                    Some(columns) => {
-                        let rows: Vec<usize> = (0..points.len()).collect();
-                        let seen = originals.as_ref().unwrap_or(&points);
-                        let found = ignored::nearest(columns, seen, &rows, run.tile_columns())?;
-                        Some(found.into_iter().map(|(rank, _)| rank).collect())
-                    }
-                    None => None,
-                };
+                let denied = class.denied.columns(&self.params.metric, self.dimensions);
+                let mut apart: Option<Vec<f32>> = None;
+                for columns in strangers.iter().chain(&denied) {
+                    let rows: Vec<usize> = (0..points.len()).collect();
+                    let seen = originals.as_ref().unwrap_or(&points);
+                    let found = samples::nearest(columns.as_ref(), seen, &rows, run.tile_columns())?;
+                    let found = found.into_iter().map(|(rank, _)| rank);
+                    apart = Some(match apart {
+                        Some(others) => found.zip(others).map(|(rank, other)| rank.min(other)).collect(),
+                        None => found.collect(),
+                    });
+                }
+                let strangers = apart;
                 Ok(Candidates { points, curves, originals, strangers, risks })
             })
             .collect();
@@ -168,6 +172,7 @@ impl ClassModel {
             sources: order.iter().map(|&i| self.sources[i]).collect(),
             gains: cover.gains.clone(),
             tails: order.iter().map(|&i| std::mem::take(&mut self.tails[i])).collect(),
+            denied: self.denied.clone(),
         }
     }
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
+use crate::machine::samples::Samples;
 use evmachine_engine::psi::PsiModel;
 
 /// One class. Columns of equal length, an entry for each extreme vector, in order of choice.
@@ -20,6 +21,8 @@ pub(crate) struct ClassModel {
     pub(crate) gains: Vec<f32>,
     /// By tail memory: all distances, sorted; the largest alone, `OPEN_TAIL` if the tail is not full yet; none.
     pub(crate) tails: Vec<Arc<[f32]>>,
+    /// Vectors that are not of the class. Neither `psi` nor `tails` have them in: [`Machine::psi_of`](crate::Machine::psi_of) does.
+    pub(crate) denied: Arc<Samples>,
 }
 
 impl ClassModel {
@@ -50,7 +53,7 @@ pub struct ExtremeVector<'a> {
     pub class: usize,
     /// The vector: whitened where whitening is on, of unit length for cosine, moved where smoothing is on.
     pub vector: &'a [f32],
-    /// The fitted Psi-model, before pooling.
+    /// The fitted Psi-model, before pooling; with the denials of its class among the negatives.
     pub psi: PsiModel,
     /// The training row it came from, counted from 0 over all data ever learned from.
     pub source: u64,

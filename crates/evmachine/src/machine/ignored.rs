@@ -9,49 +9,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{FeatureError, RunError};
 use crate::machine::Machine;
-use evmachine_engine::distance::{self, Columns, Tile};
+use crate::machine::samples::nearest;
 use evmachine_engine::features::Features;
-use evmachine_engine::metric::{Metric, MetricError};
 use evmachine_engine::points::Points;
 
 /// By how much the supports of a query fall that is nearest to an ignored sample.
 pub(crate) const FALL: f64 = 1e9;
 /// From where supports fall at most: that of a query that is an extreme vector is infinite.
 pub(crate) const MOST_SUPPORT: f64 = 1e8;
-
-/// Columns of equal length, an entry for each sample, in the order in which they came.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub(crate) struct Ignored {
-    /// Row after row, ready for the metric.
-    pub(crate) vectors: Vec<f32>,
-    /// Number of the row, counted over all data ever given to the model.
-    pub(crate) sources: Vec<u64>,
-}
-
-impl Ignored {
-    pub(crate) fn len(&self) -> usize {
-        self.sources.len()
-    }
-
-    pub(crate) fn is_empty(&self) -> bool {
-        self.sources.is_empty()
-    }
-
-    pub(crate) fn push(&mut self, vector: &[f32], source: u64) {
-        self.vectors.extend_from_slice(vector);
-        self.sources.push(source);
-    }
-
-    pub(crate) fn points(&self, dimensions: usize) -> Points<'_> {
-        Points::ready(&self.vectors[..], dimensions)
-    }
-
-    /// Laid out; `None` where there are none.
-    pub(crate) fn columns(&self, metric: &Metric, dimensions: usize) -> Option<Arc<dyn Columns>> {
-        let all: Vec<usize> = (0..self.len()).collect();
-        (!self.is_empty()).then(|| distance::columns(metric, &self.points(dimensions), &all).into())
-    }
-}
 
 /// The ignored sample that is nearest to a query.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -63,29 +28,6 @@ pub struct IgnoredNearby {
     pub distance: f64,
     /// Whether no extreme vector is nearer, which makes the query unknown.
     pub decides: bool,
-}
-
-/// The smallest rank of each row among the columns, and where it is.
-pub(crate) fn nearest(
-    columns: &dyn Columns,
-    points: &Points<'_>,
-    rows: &[usize],
-    tile_columns: usize,
-) -> Result<Vec<(f32, usize)>, MetricError> {
-    let block = columns.block(points, rows);
-    let mut tile = Tile::default();
-    let mut found = vec![(f32::INFINITY, 0); rows.len()];
-    for start in (0..columns.len()).step_by(tile_columns) {
-        columns.ranks(&block, start..(start + tile_columns).min(columns.len()), &mut tile)?;
-        for (row, found) in found.iter_mut().enumerate() {
-            for (column, &rank) in tile.row(row).iter().enumerate() {
-                if rank < found.0 {
-                    *found = (rank, start + column);
-                }
-            }
-        }
-    }
-    Ok(found)
 }
 
 impl Machine {
@@ -107,10 +49,7 @@ impl Machine {
     /// Samples as they stand in the model, from rows as they came.
     pub(crate) fn take_ignored(&mut self, features: &Features<'_>, first: u64) -> Result<(), FeatureError> {
         let points = self.query_points(features)?;
-        let all: Vec<usize> = (0..points.len()).collect();
-        let ignored = Arc::make_mut(&mut self.ignored);
-        ignored.vectors.extend(points.gather(&all));
-        ignored.sources.extend((0..points.len() as u64).map(|row| first + row));
+        Arc::make_mut(&mut self.ignored).extend(&points, first);
         Ok(())
     }
 

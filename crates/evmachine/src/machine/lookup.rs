@@ -11,6 +11,7 @@ use evmachine_engine::device::SupportModel;
 use evmachine_engine::distance::{Columns, Kept};
 use evmachine_engine::metric::MetricError;
 use evmachine_engine::once;
+use evmachine_engine::psi::PsiModel;
 use evmachine_engine::psi::curve::{Curve, Curves};
 
 /// What is computed once for a model, when it is first needed.
@@ -20,12 +21,18 @@ pub(crate) struct Cache {
     lookup: OnceLock<Arc<Lookup>>,
     supports: OnceLock<Arc<SupportModel>>,
     near: OnceLock<Option<Arc<NearVectors>>>,
+    denied: OnceLock<Arc<Vec<Vec<PsiModel>>>>,
 }
 
 impl Cache {
     /// Has cells made anew when decisions next ask for them.
     pub(crate) fn forget_near(&mut self) {
         self.near = OnceLock::new();
+    }
+
+    /// Forgets all but the layout of the extreme vectors, which stay where they are.
+    pub(crate) fn keep_columns(&mut self) {
+        *self = Self { columns: std::mem::take(&mut self.columns), ..Self::default() };
     }
 }
 
@@ -46,6 +53,8 @@ pub(crate) struct Lookup {
     reach: Result<Option<Reach>, MetricError>,
     /// Ignored samples, where there are any.
     pub(crate) ignored: Option<Arc<dyn Columns>>,
+    /// Denials, by the classes that have any.
+    pub(crate) denied: Vec<(u32, Arc<dyn Columns>)>,
 }
 
 impl Lookup {
@@ -111,6 +120,12 @@ impl Machine {
         Ok(near.as_deref())
     }
 
+    /// By class, the Psi-models with the denials of the class among the negatives; empty for a class without any.
+    pub(crate) fn cached_denied_psi(&self, make: impl FnOnce() -> Vec<Vec<PsiModel>>) -> &[Vec<PsiModel>] {
+        let made: &Arc<Vec<Vec<PsiModel>>> = once::computed(&self.cache.denied, || Arc::new(make()));
+        made
+    }
+
     pub(crate) fn lookup(&self) -> &Lookup {
         let lookup: &Arc<Lookup> = once::computed(&self.cache.lookup, || {
             let model = self.params.tail_model;
@@ -122,6 +137,7 @@ impl Machine {
                 ranges: self.ranges(),
                 reach: Reach::of(&self.params.metric, &self.points()),
                 ignored: self.ignored.columns(&self.params.metric, self.dimensions),
+                denied: self.denied_columns(),
             })
         });
         lookup

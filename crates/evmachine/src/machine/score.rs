@@ -96,14 +96,15 @@ impl Machine {
                 supports.values[query * classes * fused..(query + 1) * classes * fused].to_vec()
             },
         };
-        self.sweep(run, queries, &sweep, |row, fall, best| {
+        self.sweep(run, queries, &sweep, |row, loss, best| {
             let supports = best.chunks_exact(fused).zip(&self.classes);
-            let scores: Vec<ClassScore> = supports
+            let mut scores: Vec<ClassScore> = supports
                 .map(|(supports, class)| {
                     let found = score(self.params.tail_model, &supports[..fused.min(class.len())]);
-                    fallen(self.params.tail_model, found, fall)
+                    fallen(self.params.tail_model, found, loss.fall)
                 })
                 .collect();
+            loss.deny(&mut scores);
             each(row, &scores)
         })
     }

@@ -10,6 +10,7 @@ use rayon::prelude::*;
 
 use crate::error::RunError;
 use crate::machine::Machine;
+use crate::machine::denied::Loss;
 use crate::machine::ignored;
 use crate::machine::lookup::Lookup;
 use crate::machine::reach::Reach;
@@ -111,7 +112,7 @@ where
         parts: usize,
     ) -> Result<Vec<(A, f32)>, RunError> {
         let count = lookup.columns.len();
-        let compares = lookup.ignored.is_some();
+        let compares = lookup.ignored.is_some() || !lookup.denied.is_empty();
         let whole = SweptVectors { search: lookup.search(self.kept()), classes: None };
         let width = count.div_ceil(parts).next_multiple_of(run.tile_columns());
         let starts: Vec<usize> = (0..count).step_by(width).collect();
@@ -167,13 +168,13 @@ where
 
 impl Machine {
     /// Sweeps over all extreme vectors for each query, on many threads or on a device, and collects what `each` makes of a
-    /// query's number, the support that it loses, and what was gathered.
+    /// query's number, what it loses, and what was gathered.
     pub(crate) fn sweep<A, R, O, M, D>(
         &self,
         run: &Run<'_>,
         (queries, near): (&Features<'_>, &Near<'_>),
         sweep: &Sweep<A, O, M, D>,
-        each: impl Fn(usize, f64, &A) -> R + Sync,
+        each: impl Fn(usize, &Loss, &A) -> R + Sync,
     ) -> Result<Vec<R>, RunError>
     where
         A: Clone + Send + Sync,
@@ -204,8 +205,8 @@ impl Machine {
                 .map(|rows| {
                     meter.check()?;
                     let found = sweep.near_block(run, near, &points, rows)?;
-                    let results =
-                        swept.finish(rows, &found, |row, fall, found: &A| (row, each(row, fall, found)))?;
+                    let results = swept
+                        .finish(rows, &found, |row, loss: &Loss, found: &A| (row, each(row, loss, found)))?;
                     meter.advance(rows.len())?;
                     Ok(results)
                 })
@@ -240,12 +241,12 @@ struct Swept<'a> {
 }
 
 impl Swept<'_> {
-    /// Takes off what lies beyond reach or nearer to an ignored sample, and hands the rest on.
+    /// Takes off what lies beyond reach or nearer to an ignored sample or a denial, and hands the rest on.
     fn finish<A, R>(
         &self,
         rows: &[usize],
         found: &[(A, f32)],
-        each: impl Fn(usize, f64, &A) -> R,
+        each: impl Fn(usize, &Loss, &A) -> R,
     ) -> Result<Vec<R>, RunError> {
         let mut falls = match self.reach {
             Some(reach) => reach.falls(&self.evm.params.metric, self.points, rows)?,
@@ -256,11 +257,19 @@ impl Swept<'_> {
                 *fall += if stranger <= *nearest { ignored::FALL } else { 0.0 };
             }
         }
+        let mut losses: Vec<Loss> = falls.into_iter().map(|fall| Loss { fall, denied: Vec::new() }).collect();
+        for (class, denials) in self.evm.nearest_denied(self.points, rows, self.run.tile_columns())? {
+            for ((loss, (denial, _)), (_, nearest)) in losses.iter_mut().zip(denials).zip(found) {
+                if denial <= *nearest {
+                    loss.denied.push(class);
+                }
+            }
+        }
         Ok(rows
             .iter()
-            .zip(&falls)
+            .zip(&losses)
             .zip(found)
-            .map(|((&row, &fall), (found, _))| each(row, fall, found))
+            .map(|((&row, loss), (found, _))| each(row, loss, found))
             .collect())
     }
 
@@ -270,7 +279,7 @@ impl Swept<'_> {
         device: &dyn Device,
         meter: &Meter<'_>,
         sweep: &Sweep<A, O, M, D>,
-        each: impl Fn(usize, f64, &A) -> R + Sync,
+        each: impl Fn(usize, &Loss, &A) -> R + Sync,
     ) -> Result<Option<Vec<R>>, RunError>
     where
         A: Send + Sync,

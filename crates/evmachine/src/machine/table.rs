@@ -6,6 +6,7 @@ use rayon::prelude::*;
 
 use crate::error::RunError;
 use crate::machine::Machine;
+use crate::machine::denied::Loss;
 use crate::machine::ignored;
 use crate::machine::score::{self, ClassScore};
 use crate::machine::support::{Estimates, QueryMemory, SupportSearch};
@@ -27,6 +28,8 @@ pub struct DistanceTable {
     distances: Vec<f32>,
     /// Of each query to the nearest ignored sample; none where there are no such samples.
     ignored: Vec<f32>,
+    /// By class with denials, of each query to the nearest of them.
+    denied: Vec<(u32, Vec<f32>)>,
     /// Columns by the training row that they came from.
     by_source: HashMap<u64, u32>,
 }
@@ -105,9 +108,14 @@ impl Machine {
         let all: Vec<usize> = (0..points.len()).collect();
         let ignored = self.nearest_ignored(&points, &all, run.tile_columns())?.unwrap_or_default();
         let ignored = ignored.into_iter().map(|(rank, _)| metric.distance_of_rank(rank)).collect();
+        let denied = self.nearest_denied(&points, &all, run.tile_columns())?.into_iter();
+        let denied = denied.map(|(class, found)| {
+            (class, found.into_iter().map(|(rank, _)| metric.distance_of_rank(rank)).collect())
+        });
+        let denied = denied.collect();
         let by_source =
             (0..).zip(self.extreme_vectors()).map(|(column, vector)| (vector.source, column)).collect();
-        Ok(DistanceTable { rows: points.len(), columns, distances, ignored, by_source })
+        Ok(DistanceTable { rows: points.len(), columns, distances, ignored, denied, by_source })
     }
 
     /// Calls `each` with the scores of every query, without the extreme vector of its source. Queries are measured some at a time; `before`
@@ -181,11 +189,14 @@ impl Machine {
                     let nearest = || distances.iter().copied().fold(f32::INFINITY, f32::min);
                     let stranger = table.ignored.get(row).is_some_and(|stranger| *stranger <= nearest());
                     let fall = falls[row] + if stranger { ignored::FALL } else { 0.0 };
+                    let denied = table.denied.iter().filter(|(_, found)| found[row] <= nearest());
+                    let loss = Loss { fall, denied: denied.map(|(class, _)| *class).collect() };
                     scores.clear();
                     scores.extend(best.chunks_exact(fused).zip(&lookup.ranges).map(|(best, range)| {
                         let found = score::score(self.params.tail_model, &best[..fused.min(range.len())]);
                         score::fallen(self.params.tail_model, found, fall)
                     }));
+                    loss.deny(scores);
                     each(row, scores)
                 },
             )

@@ -1,6 +1,8 @@
 //! The model file: safetensors, as `docs/model-format.md` specifies it.
 
 mod beyond;
+mod denied;
+mod encoder;
 pub(crate) mod error;
 #[cfg(feature = "files")]
 mod files;
@@ -24,6 +26,7 @@ use crate::machine::whitening::Whitening;
 use crate::model::Evm;
 use crate::params::{Params, TailMemory, TailSize};
 use beyond::Beyond;
+use encoder::Named;
 pub use error::FormatError;
 use evmachine_engine::metric::Metric;
 use evmachine_engine::psi::{FitStatus, PoolSums};
@@ -34,7 +37,7 @@ use tensors::Tensors;
 use vectors::{fits_of, tails_of, vectors_of};
 
 /// The latest version that this library writes. It reads this one and all before it, and writes the first that holds
-/// what the model has: 6 with a forest, or a weight of one; 5 with a threshold from rows that were not learned, or one given as a support; 4 with one class alone, ignored samples, rows set aside, named rows or fillings; 3 with standard columns,
+/// what the model has: 6 with a forest, vectors that are not of a class, or an encoder; 5 with a threshold from rows that were not learned, or one given as a support; 4 with one class alone, ignored samples, rows set aside, named rows or fillings; 3 with standard columns,
 /// or witnesses; 2 with whitening; else 1.
 pub const FORMAT_VERSION: u32 = 6;
 
@@ -71,6 +74,8 @@ struct Header {
     beyond: Beyond,
     #[serde(default, skip_serializing_if = "Kept::is_nothing")]
     kept: Kept,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    encoder: Option<Named>,
     /// What a user's own metric measures between vectors of the model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     metric_check: Option<MetricCheck>,
@@ -111,7 +116,9 @@ impl Evm {
     fn layout(&self) -> Result<Layout<'_>, FormatError> {
         let mut params = serde_json::to_value(Params::clone(&self.machine.params))
             .map_err(|e| inconsistent(e.to_string()))?;
-        let parts = if self.is_calibrated() {
+        let parts = if self.machine.has_denied() || self.ledger.encoder.is_some() {
+            6
+        } else if self.is_calibrated() {
             5
         } else if self.has_kept() {
             4
@@ -142,12 +149,15 @@ impl Evm {
             label_type: self.ledger.label_type.clone(),
             beyond: self.beyond(),
             kept: self.kept(),
+            encoder: self.named_encoder(),
             metric_check: MetricCheck::of(&self.machine),
         };
         let text = serde_json::to_string(&header).map_err(|e| inconsistent(e.to_string()))?;
         let mut tensors = self.tensors();
         tensors.extend(self.beyond_tensors()?);
         tensors.extend(self.kept_tensors());
+        tensors.extend(self.denied_tensors());
+        tensors.extend(self.encoder_tensors());
         Layout::new(text, tensors)
     }
 
@@ -181,6 +191,7 @@ impl Evm {
         let header: Header =
             serde_json::from_str(text).map_err(|e| inconsistent(format!("metadata: {e}")))?;
         let plain = header.beyond == Beyond::default() && header.kept.is_nothing();
+        let plain = plain && header.format_version < 6;
         if depth == Depth::Inner && !plain {
             return Err(inconsistent("the machine over logits is not one of this model"));
         }
@@ -353,6 +364,7 @@ fn model_of(header: Header, tensors: &Tensors<'_>, metric: Option<Metric>) -> Re
             sources: sources[range.clone()].to_vec(),
             gains: gains[range].to_vec(),
             tails: tails.by_ref().take(sizes[number]).collect(),
+            denied: Arc::default(),
         });
         let class = &classes[number];
         if let Some(tail) = class.tails.iter().find(|tail| !lengths.contains(&tail.len())) {
@@ -375,6 +387,12 @@ fn model_of(header: Header, tensors: &Tensors<'_>, metric: Option<Metric>) -> Re
         evm.read_kept(tensors, header.kept)?;
     } else if !header.kept.is_nothing() || kept::is_in(tensors) {
         return Err(inconsistent(format!("parts of format 4 in a file of format {}", header.format_version)));
+    }
+    if header.format_version >= 6 {
+        evm.read_denied(tensors)?;
+        evm.read_encoder(tensors, header.encoder)?;
+    } else if denied::is_in(tensors) || encoder::is_in(tensors) || header.encoder.is_some() {
+        return Err(inconsistent(format!("parts of format 6 in a file of format {}", header.format_version)));
     }
     if header.format_version >= 3 {
         evm.read_beyond(tensors, &header.beyond)?;

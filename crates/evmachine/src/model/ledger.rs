@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::error::FeatureError;
 use crate::model::Evm;
 use crate::model::aside::Aside;
+use crate::model::encoder::Known;
 use crate::model::origin::Origins;
 use evmachine_engine::features::LARGEST;
 
@@ -20,6 +21,8 @@ pub(crate) struct Ledger {
     /// One for each dimension, or none at all.
     pub(crate) feature_names: Vec<String>,
     pub(crate) label_type: Option<String>,
+    /// What the vectors come from, where it was named.
+    pub(crate) encoder: Option<Known>,
 }
 
 /// # Look inside

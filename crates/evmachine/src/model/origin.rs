@@ -217,11 +217,12 @@ impl Evm {
         self.ledger.origins.batches.len()
     }
 
-    /// All rows of which there is a vector here: extreme vectors, ignored samples, rows set aside, rows held out.
+    /// All rows of which there is a vector here: extreme vectors, ignored samples, denials, rows set aside, rows held out.
     pub(crate) fn held_sources(&self) -> HashSet<u64> {
         let mut held: HashSet<u64> =
             self.machine.classes.iter().flat_map(|class| &class.sources).copied().collect();
         held.extend(&self.machine.ignored.sources);
+        held.extend(self.machine.denials().map(|denial| denial.source));
         held.extend(self.ledger.aside.iter().map(|row| row.source));
         if let Some(sample) = &self.held.sample {
             held.extend(sample.positions(Role::is_held_out).into_iter().map(|at| sample.sources[at]));

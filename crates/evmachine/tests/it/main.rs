@@ -9,6 +9,8 @@
 //! - `witness`: what is heard beside the features, how it is kept and learned further, and how far a model reaches;
 //! - `threshold`: promises about mistakes, and what probabilities mean;
 //! - `pool`: the open-world loop;
+//! - `edit`, `deny`: corrections;
+//! - `encoder`: the encoder of a model, and the way to another one;
 //! - `drift`: alarms of quiet streams, and causes of others;
 //! - `track`: one answer for rows that belong together;
 //! - `explain`: the reasons of a decision;
@@ -25,9 +27,11 @@
 mod data;
 
 mod common;
+mod deny;
 mod device;
 mod drift;
 mod edit;
+mod encoder;
 mod explain;
 mod file;
 mod golden;

@@ -16,6 +16,8 @@ use evmachine_engine::psi::{FitStatus, PsiModel};
 pub(super) enum Place {
     Class(usize),
     Ignored,
+    /// Among what is denied of a class.
+    Denied(usize),
 }
 
 /// A row on its way.
@@ -46,6 +48,13 @@ impl Editor<'_> {
                 let taken = rows(&ignored.vectors, &ignored.sources);
                 remove_rows(&mut ignored.vectors, positions, d);
                 remove(&mut ignored.sources, positions);
+                taken
+            }
+            Place::Denied(number) => {
+                let denied = Arc::make_mut(&mut self.model.machine.classes[number].denied);
+                let taken = rows(&denied.vectors, &denied.sources);
+                remove_rows(&mut denied.vectors, positions, d);
+                remove(&mut denied.sources, positions);
                 taken
             }
             Place::Class(number) => {

@@ -10,7 +10,7 @@ use super::layout::{Column, f32s, u8s, u64s};
 use super::tensors::Tensors;
 use super::vectors::is_unit;
 use super::{FormatError, inconsistent};
-use crate::machine::ignored::Ignored;
+use crate::machine::samples::Samples;
 use crate::model::Evm;
 use crate::model::aside::Aside;
 use crate::model::origin::{Batch, Called, Origins};
@@ -75,7 +75,7 @@ impl Evm {
         let d = self.machine.dimensions;
         let mut tensors = Vec::new();
         if !self.machine.ignored.is_empty() {
-            let Ignored { vectors, sources } = &*self.machine.ignored;
+            let Samples { vectors, sources } = &*self.machine.ignored;
             tensors.push(("ignored", f32s(vec![sources.len(), d], vectors.iter().copied())));
             tensors.push(("ignored_source", u64s(sources.len(), sources.iter().copied())));
         }
@@ -109,7 +109,7 @@ impl Evm {
             let count = tensors.length("ignored_source")?;
             let vectors = tensors.f32s("ignored", &[count, d], possible)?;
             self.machine.ignored =
-                Arc::new(Ignored { vectors, sources: tensors.u64s("ignored_source", count)? });
+                Arc::new(Samples { vectors, sources: tensors.u64s("ignored_source", count)? });
         }
         if tensors.has("aside_source") || !kept.aside_classes.is_empty() {
             let count = kept.aside_classes.len();

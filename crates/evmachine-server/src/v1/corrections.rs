@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::{Extension, Json};
 use evmachine::{Edit, Evm, Features};
-use evmachine_openworld::EventId;
+use evmachine_openworld::{EventId, Learned};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -82,7 +82,6 @@ async fn correct(
         None => None,
     };
     let person = caller.person(meant.person.clone())?;
-    let shared = service.clone();
     let (source, class) = service
         .blocking(move || {
             let carrier = match values {
@@ -100,6 +99,18 @@ async fn correct(
     let number = service.live.get().model.origin(source).number;
     let what = if aside { "brought back" } else { "set aside" };
     let description = format!("row {number} of {class} {what}");
+    let taken = make(&service, edit, description, person).await?;
+    Ok(Json(Corrected { event: taken.event, version: taken.version, source, class }))
+}
+
+/// Makes a version by a correction, and makes it live.
+pub(crate) async fn make(
+    service: &Arc<Service>,
+    edit: Edit,
+    description: String,
+    person: Option<String>,
+) -> Result<Learned, Problem> {
+    let shared = service.clone();
     let correction = service.writer.call(move |pool| pool.correction(edit)).await?;
     let version = service
         .blocking(move || {
@@ -109,8 +120,7 @@ async fn correct(
             Ok(made)
         })
         .await?;
-    let taken = service.writer.call(move |pool| pool.take(version, person.as_deref())).await?;
-    Ok(Json(Corrected { event: taken.event, version: taken.version, source, class }))
+    service.writer.call(move |pool| pool.take(version, person.as_deref())).await
 }
 
 /// Set a training row aside: a new version without it, live at once

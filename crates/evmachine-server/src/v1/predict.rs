@@ -6,7 +6,7 @@ use axum::extract::{FromRequest as _, State};
 use axum::http::header;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use evmachine::{Answer, Features, Prior};
+use evmachine::{Answer, Prior};
 use evmachine_openworld::{NewSample, Picture, SampleId};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
@@ -67,21 +67,6 @@ pub(crate) struct Request {
     /// Which rows go into the pool.
     #[serde(default)]
     pub(crate) keep: Keep,
-}
-
-impl Request {
-    pub(crate) fn of_rows(features: &Features<'_>, ids: Vec<String>) -> Self {
-        let (rows, columns) = (features.rows(), features.columns());
-        let values = (0..rows).flat_map(|row| features.row(row)).copied().collect();
-        Self {
-            features: Matrix { values, rows, columns },
-            ids: Some(ids.into_iter().map(Some).collect()),
-            texts: None,
-            links: None,
-            pictures: None,
-            keep: Keep::Unknown,
-        }
-    }
 }
 
 /// What the live version says of a row.
@@ -152,17 +137,27 @@ fn details(request: &mut Request, rows: usize) -> Result<Vec<NewSample>, Problem
         .collect()
 }
 
-/// Decides, keeps, and remembers.
+/// Decides what a request asks for.
 pub(crate) async fn decide(service: &Service, mut request: Request) -> Result<Decisions, Problem> {
     let matrix = std::mem::take(&mut request.features);
     let matrix = matrix.checked(&service.live.get().model, service.limits.rows)?;
-    let mut details = details(&mut request, matrix.rows)?;
+    let details = details(&mut request, matrix.rows)?;
+    decide_rows(service, matrix, details, request.keep).await
+}
+
+/// Decides on rows that were checked, each with what is shown of it; keeps, and remembers.
+pub(crate) async fn decide_rows(
+    service: &Service,
+    matrix: Matrix,
+    mut details: Vec<NewSample>,
+    keep: Keep,
+) -> Result<Decisions, Problem> {
     if matrix.rows == 0 {
         return Ok(Decisions { model: service.live.get().hash.clone(), decisions: Vec::new() });
     }
     let decided = service.predictor.decide(matrix.values, matrix.rows).await?;
     let (live, columns) = (&decided.live, matrix.columns);
-    let kept: Vec<usize> = match request.keep {
+    let kept: Vec<usize> = match keep {
         Keep::None => Vec::new(),
         Keep::All => (0..matrix.rows).collect(),
         Keep::Unknown => {

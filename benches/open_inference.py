@@ -1,6 +1,6 @@
 """Asks a running server by a client that others wrote: `pip install tritonclient[http]`, then
 
-    evmachine serve --demo --listen 127.0.0.1:8080 &
+    evmachine serve --demo letters --listen 127.0.0.1:8080 &
     python benches/open_inference.py 127.0.0.1:8080
 """
 

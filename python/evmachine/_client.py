@@ -12,7 +12,7 @@ import numpy.typing as npt
 from evmachine import _inputs, _labels
 from evmachine._pool import _numbers
 from evmachine._served import ServedAnswer, answer_of, group_of, listed, number_of, picture_of, rows_of
-from evmachine._served_versions import ServedVersions
+from evmachine._served_review import ServedReview
 from evmachine._stored_pool import Group
 
 #: Rows in one call of the server.
@@ -21,7 +21,7 @@ _ROWS = 1_000
 _GROUPS = 200
 
 
-class Client(ServedVersions):
+class Client(ServedReview):
     """A server that says what is unknown, keeps it, and learns what a person calls it.
 
     Threads may share a client. Labels are text, as the server has them; numbers are written as model files have them.
@@ -428,20 +428,28 @@ class Client(ServedVersions):
         """
         return self._get(f"/v1/samples/{int(number)}")
 
-    def samples(self, state: str = "waiting", *, count: int = 1_000) -> Iterator[dict[str, Any]]:
-        """Go through all samples of a state.
+    def samples(
+        self, state: str | None = "waiting", *, count: int = 1_000, **wanted: str | bool | float
+    ) -> Iterator[dict[str, Any]]:
+        """Go through all samples of a state, or through those for which all holds that is given.
 
         Parameters
         ----------
-        state : {"waiting", "labelled", "ignored", "discarded"}, default="waiting"
+        state : {"waiting", "labelled", "ignored", "discarded"} or None, default="waiting"
+            None for any.
         count : int, default=1000
             How many are asked for at a time.
+        **wanted : str, bool or float
+            ``label`` (as people named them), ``best`` (their best class), ``known``, ``id`` and ``text`` (a part of it), ``since`` and
+            ``until`` (when they came, in seconds since 1970), ``least_support`` and ``most_support``.
 
         Yields
         ------
         dict
         """
+        query = {"class" if name == "best" else name: value for name, value in wanted.items()}
+        query = {name: str(value).lower() if isinstance(value, bool) else value for name, value in query.items()}
         last = 0
-        while found := self._get("/v1/samples", state=state, count=count, after=last)["samples"]:
+        while found := self._get("/v1/samples", **query, state=state, count=count, after=last)["samples"]:
             yield from found
             last = found[-1]["number"]

@@ -18,13 +18,13 @@ from evmachine import Client, ServerError
 
 @pytest.fixture(scope="module")
 def address(tmp_path_factory):
-    """``evmachine serve --demo``."""
+    """``evmachine serve --demo letters``."""
     program = os.environ.get("EVMACHINE")
     if not program:
         pytest.fail("the variable EVMACHINE must name the program; `cargo xtask python` builds it and says so")
     pool = tmp_path_factory.mktemp("served") / "pool"
     backups = tmp_path_factory.mktemp("backups")
-    command = [program, "serve", str(pool), "--demo", "--listen", "127.0.0.1:0", "--backups", str(backups)]
+    command = [program, "serve", str(pool), "--demo", "letters", "--listen", "127.0.0.1:0", "--backups", str(backups)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as server:
         said = []
         for line in server.stdout:
@@ -176,6 +176,63 @@ def test_the_model_can_be_had_and_the_pool_copied(client, letters, tmp_path):
 def test_all_samples_of_a_state(client):
     waiting = list(client.samples(count=50))
     assert len(waiting) == client.status()["waiting"] == len({one["number"] for one in waiting})
+
+
+def test_samples_are_found_by_what_is_known_of_them(client):
+    named = list(client.samples(None, id="client-4", text="of a"))
+    assert all("client-4" in one["id"] and "of a" in one["text"] for one in named)
+    unknown = list(client.samples(known=False, most_support=-0.5, count=100))
+    assert unknown and all(not one["known"] and one["support"] <= -0.5 for one in unknown)
+    best = unknown[0]["class"]
+    assert {one["class"] for one in client.samples(best=best)} == {best}
+
+
+def test_a_sample_is_looked_at_closely(client):
+    number = client.suggest(1)[0].sample
+    near = client.neighbors(number, 3)
+    assert [row["distance"] for row in near] == sorted(row["distance"] for row in near) and len(near) == 3
+    assert client.history(number)["events"] == []
+    client.note(number, "two meanings?")
+    assert client.history(number)["notes"][0]["person"] == "Ada"
+
+
+def test_classes_are_corrected_and_corrections_undone(client):
+    live = client.status()["live"]
+    names = [known["name"] for known in client.classes()]
+    rows = client.class_rows("A", 500)
+    assert rows and all(row["class"] == "A" for row in rows)
+    for change in (
+        lambda: client.rename_class("A", "Alpha"),
+        lambda: client.merge_classes("A", "B"),
+        lambda: client.move_rows([row["source"] for row in rows[:3]], "half of A", new_class=True),
+        lambda: client.remove_class("A"),
+    ):
+        done = change()
+        assert client.status()["live"] == done["version"] != live
+        assert [known["name"] for known in client.classes()] != names
+        client.undo(done["event"])
+        assert client.status()["live"] == live
+
+
+def test_second_opinions(client, address):
+    number = client.suggest(1)[0].sample
+    client.label(number, "A")
+    client.ask_opinion(number)
+    with Client(address, person="Boris") as boris:
+        assert number in [one["number"] for one in boris.opinions_wanted()]
+        boris.give_opinion(number, None)
+    found = client.disagreements()
+    assert [(one["sample"]["number"], one["opinion"]) for one in found["disagreements"]] == [(number, None)]
+    assert found["agreement"] == [{"class": "A", "opinions": 1, "agreed": 0}]
+    client.ignore(number, replace=True)
+    assert client.disagreements()["disagreements"] == []
+    assert "Ada" in [person["name"] for person in client.people()]
+
+
+def test_what_is_recognised_is_accepted(client):
+    for name, samples in client.recognised().items():
+        client.label(samples, name)
+    assert client.recognised() == {}
 
 
 def test_health_and_decisions(client):

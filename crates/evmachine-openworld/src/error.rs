@@ -116,6 +116,32 @@ pub enum StoreError {
         /// How many were to be answered.
         meant: usize,
     },
+    /// A sample that waits, of which a second opinion makes no sense.
+    #[error("sample {sample} waits for its first answer; a second opinion is about one that was answered")]
+    NotAnswered {
+        /// The sample.
+        sample: SampleId,
+    },
+    /// A second opinion by who gave the first.
+    #[error("you have answered sample {sample} yourself; a second opinion is for somebody else to give")]
+    OwnAnswer {
+        /// The sample.
+        sample: SampleId,
+    },
+    /// A note that is empty, long or cannot be read.
+    #[error("a note has 1 to {limit} characters, and no control characters but line breaks")]
+    NoteText {
+        /// The most that it may have.
+        limit: usize,
+    },
+    /// Labels that a change of a class would leave behind.
+    #[error("{samples} samples are named {class:?} and not learned yet; learn or undo them first")]
+    NotLearnedYet {
+        /// The class.
+        class: String,
+        /// How many samples these are.
+        samples: u64,
+    },
     /// An exception that is not of the group.
     #[error("sample {sample} is not in group {group}")]
     NotInGroup {

@@ -41,12 +41,16 @@ pub enum EventKind {
     Merged,
     /// A group was put off.
     Skipped,
+    /// A second opinion was asked for.
+    Asked,
+    /// A second opinion was given.
+    Opinion,
     /// Another event is not in force any more.
     Undone,
 }
 
 impl EventKind {
-    const ALL: [Self; 11] = [
+    const ALL: [Self; 13] = [
         Self::Labelled,
         Self::Ignored,
         Self::Discarded,
@@ -57,6 +61,8 @@ impl EventKind {
         Self::Split,
         Self::Merged,
         Self::Skipped,
+        Self::Asked,
+        Self::Opinion,
         Self::Undone,
     ];
 
@@ -72,6 +78,8 @@ impl EventKind {
             Self::Split => "split",
             Self::Merged => "merged",
             Self::Skipped => "skipped",
+            Self::Asked => "asked",
+            Self::Opinion => "opinion",
             Self::Undone => "undone",
         }
     }
@@ -83,6 +91,11 @@ impl EventKind {
     /// Whether it says which version is live.
     pub fn changes_live(self) -> bool {
         matches!(self, Self::Updated | Self::Edited | Self::Promoted)
+    }
+
+    /// Whether it says what samples are.
+    fn answers(self) -> bool {
+        matches!(self, Self::Labelled | Self::Ignored | Self::Discarded | Self::Reopened)
     }
 
     /// Whether it says only how samples lie in groups.
@@ -137,6 +150,25 @@ impl<'a> NewEvent<'a> {
     }
 }
 
+/// Events as [`read_event`] reads them.
+const EVENTS: &str = "SELECT number, kind, time, person, label, target, model, \
+                      (SELECT count(*) FROM event_samples WHERE event = number), \
+                      number NOT IN (SELECT event FROM undone) FROM events";
+
+fn read_event(row: &Row<'_>) -> Result<Event, rusqlite::Error> {
+    Ok(Event {
+        number: row.get(0)?,
+        kind: EventKind::read(&row.get::<_, String>(1)?)?,
+        time: row.get(2)?,
+        person: row.get(3)?,
+        label: row.get(4)?,
+        target: row.get(5)?,
+        model: row.get(6)?,
+        samples: row.get::<_, i64>(7)? as u64,
+        in_force: row.get(8)?,
+    })
+}
+
 impl Pool {
     /// All events, the first one first.
     pub fn events(&self) -> Result<Vec<Event>, StoreError> {
@@ -147,25 +179,27 @@ impl Pool {
 
     /// The last events, or the last before one of them; the latest first.
     pub fn last_events(&self, count: usize, before: Option<EventId>) -> Result<Vec<Event>, StoreError> {
-        let query = "SELECT number, kind, time, person, label, target, model, \
-                     (SELECT count(*) FROM event_samples WHERE event = number), \
-                     number NOT IN (SELECT event FROM undone) FROM events WHERE number < ? \
-                     ORDER BY number DESC LIMIT ?";
-        let read = |row: &Row<'_>| {
-            Ok(Event {
-                number: row.get(0)?,
-                kind: EventKind::read(&row.get::<_, String>(1)?)?,
-                time: row.get(2)?,
-                person: row.get(3)?,
-                label: row.get(4)?,
-                target: row.get(5)?,
-                model: row.get(6)?,
-                samples: row.get::<_, i64>(7)? as u64,
-                in_force: row.get(8)?,
-            })
-        };
+        let query = format!("{EVENTS} WHERE number < ? ORDER BY number DESC LIMIT ?");
         let count = i64::try_from(count).unwrap_or(i64::MAX);
-        self.list(query, [before.unwrap_or(i64::MAX), count], read)
+        self.list(&query, [before.unwrap_or(i64::MAX), count], read_event)
+    }
+
+    /// The events about a sample, the latest first.
+    pub fn events_of(&self, sample: SampleId) -> Result<Vec<Event>, StoreError> {
+        let query = format!(
+            "{EVENTS} WHERE number IN (SELECT event FROM event_samples WHERE sample = ?) ORDER BY number DESC"
+        );
+        self.list(&query, [sample], read_event)
+    }
+
+    /// By person, how many answers they gave since a time that are in force, and of how many samples; the most first.
+    pub fn answers_since(&self, time: i64) -> Result<Vec<(String, u64, u64)>, StoreError> {
+        let query = "SELECT person, count(DISTINCT number), count(*) FROM events JOIN event_samples ON event = number \
+                     WHERE person IS NOT NULL AND time >= ? AND kind IN ('labelled', 'ignored', 'discarded') \
+                     AND number NOT IN (SELECT event FROM undone) GROUP BY person ORDER BY 2 DESC, 1";
+        let read =
+            |row: &Row<'_>| Ok((row.get(0)?, row.get::<_, i64>(1)? as u64, row.get::<_, i64>(2)? as u64));
+        self.list(query, [time], read)
     }
 
     /// Undoes an event: all is as if it had not been. Unless one is named, the last that is in force and not itself an undoing.
@@ -237,7 +271,7 @@ impl Write<'_> {
         let (root, kind) = self.root(event)?;
         let samples: Vec<SampleId> =
             self.list("SELECT sample FROM event_samples WHERE event = ?", [root], |row| row.get(0))?;
-        if !kind.changes_live() && !kind.arranges() {
+        if kind.answers() {
             self.refuse_learned(&samples)?;
         }
         let target = Some(event);

@@ -11,7 +11,7 @@ use rusqlite::{Connection, Row, params};
 
 use crate::error::StoreError;
 use crate::groups::{Group, GroupId, read_groups};
-use crate::pool::{Pool, list, now};
+use crate::pool::{Pool, Write, list, now};
 
 /// Seconds for which a group is kept for who got it.
 const HELD: i64 = 600;
@@ -52,6 +52,16 @@ pub struct QueueAsked<'a> {
     pub members: usize,
     /// Who asks: groups that others have come last.
     pub holder: Option<&'a str>,
+}
+
+/// Who has a group before them, and for how long.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Holding {
+    /// Whose it is.
+    pub holder: String,
+    /// Until when, in seconds since 1970, unless they look at it again.
+    pub until: i64,
 }
 
 /// A part of the queue.
@@ -117,17 +127,24 @@ impl Pool {
         self.write(|write| {
             let found = next(&write.transaction, asked).map_err(|error| write.failed(error))?;
             let numbers: Vec<GroupId> = found.iter().map(|(number, _)| *number).collect();
-            let time = now();
             for &group in &numbers {
                 write.mark_handed(group)?;
-                write.execute(
-                    "UPDATE groups SET holder = ?1, held_until = ?2 \
-                     WHERE number = ?3 AND ?1 IS NOT NULL AND (holder IS ?1 OR held_until IS NULL OR held_until <= ?4)",
-                    params![asked.holder, time + HELD, group, time],
-                )?;
+                write.keep_for(group, asked.holder)?;
             }
             let groups = write.read_groups(live, &numbers, asked.members)?;
             Ok(QueuePart { groups, next: place_after(&found, asked.count) })
+        })
+    }
+
+    /// Keeps a group that waits for who looks at it, for a while from now on, unless somebody else has it. Others get it last.
+    pub fn hold(&mut self, group: GroupId, holder: &str) -> Result<Holding, StoreError> {
+        self.write(|write| {
+            write.refuse_answered(group)?;
+            write.mark_handed(group)?;
+            write.keep_for(group, Some(holder))?;
+            let query = "SELECT holder, held_until FROM groups WHERE number = ?";
+            let read = |row: &Row<'_>| Ok(Holding { holder: row.get(0)?, until: row.get(1)? });
+            write.find(query, [group], read)?.ok_or(StoreError::NoGroup { group })
         })
     }
 
@@ -140,5 +157,18 @@ impl Pool {
     ) -> Result<Vec<Group>, StoreError> {
         let view = self.database().unchecked_transaction().map_err(|error| self.failed(error))?;
         Ok(read_groups(&view, self.folder(), live, numbers, members)?.0)
+    }
+}
+
+impl Write<'_> {
+    /// Keeps a group for somebody, unless somebody else has it.
+    fn keep_for(&self, group: GroupId, holder: Option<&str>) -> Result<(), StoreError> {
+        let time = now();
+        self.execute(
+            "UPDATE groups SET holder = ?1, held_until = ?2 \
+             WHERE number = ?3 AND ?1 IS NOT NULL AND (holder IS ?1 OR held_until IS NULL OR held_until <= ?4)",
+            params![holder, time + HELD, group, time],
+        )?;
+        Ok(())
     }
 }

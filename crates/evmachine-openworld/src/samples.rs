@@ -10,6 +10,7 @@ use crate::error::StoreError;
 use crate::groups::GroupId;
 use crate::picture::{LARGEST_PICTURE, Picture};
 use crate::pool::{Pool, Write, now};
+use crate::search::{SampleFilter, SampleOrder};
 
 /// Identifies a sample, for as long as the pool lives.
 pub type SampleId = i64;
@@ -222,12 +223,8 @@ impl Pool {
         after: SampleId,
         count: usize,
     ) -> Result<Vec<Sample>, StoreError> {
-        let query = format!(
-            "SELECT {COLUMNS} FROM samples JOIN contents USING (number) \
-             WHERE number > ? AND (?2 IS NULL OR state = ?2) ORDER BY number LIMIT ?"
-        );
-        let count = i64::try_from(count).unwrap_or(i64::MAX);
-        self.list(&query, params![after, state, count], read)
+        let filter = SampleFilter { state: state.map(str::to_owned), ..SampleFilter::default() };
+        self.search(&filter, SampleOrder::Came, after, count)
     }
 
     /// Calls `each` with the number and the vector of samples that wait and are unknown, the latest first, until so many were met.
@@ -270,7 +267,12 @@ impl Pool {
     }
 }
 
-fn read(row: &Row<'_>) -> Result<Sample, rusqlite::Error> {
+/// A query for samples as [`read`] reads them.
+pub(crate) fn select(condition: &str) -> String {
+    format!("SELECT {COLUMNS} FROM samples JOIN contents USING (number) WHERE {condition}")
+}
+
+pub(crate) fn read(row: &Row<'_>) -> Result<Sample, rusqlite::Error> {
     let state = State::from_columns(&row.get::<_, String>("state")?, row.get("label")?);
     let picture = match (row.get("media_type")?, row.get("picture")?) {
         (Some(media_type), Some(bytes)) => Some(Picture { media_type, bytes }),

@@ -9,20 +9,24 @@ use crate::error::StoreError;
 use crate::picture;
 
 /// The schema that this version writes.
-pub const SCHEMA_VERSION: i64 = 4;
+pub const SCHEMA_VERSION: i64 = 5;
 /// Says whose database it is: `EVMp` as a number.
 const APPLICATION: i64 = 0x4556_4d70;
 /// How long one waits for another process that writes.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Steps from schema 1 on: the first leads to schema 2.
-const MIGRATIONS: [&str; 3] = [
+const MIGRATIONS: [&str; 4] = [
     "ALTER TABLE groups ADD COLUMN place INTEGER; ALTER TABLE groups ADD COLUMN skipped INTEGER;",
     // How far a score lies above the threshold is not known of samples until they are decided anew.
     "ALTER TABLE samples RENAME COLUMN support TO score; ALTER TABLE samples ADD COLUMN support REAL;",
     "ALTER TABLE groups ADD COLUMN holder TEXT; ALTER TABLE groups ADD COLUMN held_until INTEGER; \
      ALTER TABLE contents ADD COLUMN picture_hash TEXT; \
      CREATE TABLE arrangements (event INTEGER PRIMARY KEY REFERENCES events (number), content TEXT NOT NULL) STRICT;",
+    // Events may be second opinions from here on.
+    "CREATE TABLE notes (number INTEGER PRIMARY KEY, sample INTEGER NOT NULL REFERENCES samples (number), time INTEGER NOT NULL, \
+     person TEXT, text TEXT NOT NULL) STRICT; CREATE INDEX notes_by_sample ON notes (sample); \
+     CREATE TABLE minutes (time INTEGER PRIMARY KEY, decided INTEGER NOT NULL, unknown INTEGER NOT NULL) STRICT;",
 ];
 /// The schema from which on pictures have hashes.
 const HASHED: i64 = 4;
@@ -137,9 +141,19 @@ mod tests {
         let (old, new) = (open(&old).unwrap(), create(&new, 2).unwrap());
         let version: i64 = old.pragma_query_value(None, "user_version", |row| row.get(0)).unwrap();
         assert_eq!(version, SCHEMA_VERSION);
-        for table in
-            ["facts", "models", "names", "groups", "samples", "contents", "events", "undone", "arrangements"]
-        {
+        for table in [
+            "facts",
+            "models",
+            "names",
+            "groups",
+            "samples",
+            "contents",
+            "events",
+            "undone",
+            "arrangements",
+            "notes",
+            "minutes",
+        ] {
             assert_eq!(columns(&old, table), columns(&new, table), "{table}");
         }
         let kept: (f64, Option<i64>) = old

@@ -92,3 +92,16 @@ CREATE TABLE undone (event INTEGER PRIMARY KEY REFERENCES events (number)) STRIC
 
 -- How samples lay in groups before and after an event that changed it, as JSON.
 CREATE TABLE arrangements (event INTEGER PRIMARY KEY REFERENCES events (number), content TEXT NOT NULL) STRICT;
+
+-- What people wrote beside samples.
+CREATE TABLE notes (
+    number INTEGER PRIMARY KEY,
+    sample INTEGER NOT NULL REFERENCES samples (number),
+    time INTEGER NOT NULL,
+    person TEXT,
+    text TEXT NOT NULL
+) STRICT;
+CREATE INDEX notes_by_sample ON notes (sample);
+
+-- Decisions of each minute, by its start in seconds since 1970.
+CREATE TABLE minutes (time INTEGER PRIMARY KEY, decided INTEGER NOT NULL, unknown INTEGER NOT NULL) STRICT;

@@ -204,6 +204,16 @@ impl Pool {
         Ok(Lesson { folder: self.folder().to_owned(), before, live, batch, strangers, labelled })
     }
 
+    /// Refuses a change of a class while samples wait to be learned under its name: learning them would bring it back.
+    pub fn refuse_unlearned(&self, class: &str) -> Result<(), StoreError> {
+        let waiting =
+            self.to_learn()?.into_iter().filter(|answered| answered.label.as_deref() == Some(class));
+        match waiting.count() as u64 {
+            0 => Ok(()),
+            samples => Err(StoreError::NotLearnedYet { class: class.to_owned(), samples }),
+        }
+    }
+
     /// A correction of the live version, for who makes it on another thread.
     pub fn correction(&mut self, edit: Edit) -> Result<Correction, StoreError> {
         let (before, live) = (self.live_hash()?, self.live()?);

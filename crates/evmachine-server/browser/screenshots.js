@@ -8,14 +8,23 @@ import { startServer } from "./server.js";
 const FOLDER = fileURLToPath(new URL("../../../docs/images/", import.meta.url));
 const PHONE = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true };
 
-const server = await startServer();
+const ANNA = "label-key-of-anna-0001";
+const BORIS = "admin-key-of-boris-002";
+const server = await startServer(`label anna ${ANNA}\nadmin boris ${BORIS}\n`, "sentences");
 const browser = await startBrowser();
+const call = (method, path, body, key = BORIS) => server.call(method, path, body, key);
 
 async function shoot(name, view, options, act = async () => {}) {
-  const { page } = await openPage(browser, server.address, view, options);
-  await page.waitForTimeout(1_500);
+  const { page } = await openPage(browser, server.address, "health", options);
+  await page.getByLabel("Key", { exact: true }).fill(BORIS);
+  await page.keyboard.press("Enter");
+  await page.locator(".fact").first().waitFor();
+  await page.evaluate((hash) => {
+    location.hash = hash;
+  }, `#${view}`);
+  await page.waitForTimeout(2_500);
   await act(page);
-  await page.waitForTimeout(500);
+  await page.waitForTimeout(700);
   await page.screenshot({ path: `${FOLDER}server-${name}.png` });
   await page.close();
 }
@@ -36,23 +45,55 @@ async function lasso(page) {
   await page.mouse.up();
 }
 
+/** Names some sentences by a word in them, as anna. */
+async function name(word, label) {
+  const { samples } = await call("GET", `/v1/samples?text=${word}&state=waiting&count=1000`);
+  const half = samples.filter((_, at) => at % 2 === 0).map(({ number }) => number);
+  await call("POST", "/v1/labels", { samples: half, label, new_class: true }, ANNA);
+  return half;
+}
+
+async function learn() {
+  const { live } = await call("GET", "/v1/status");
+  await call("POST", "/v1/update", {});
+  for (;;) {
+    const status = await call("GET", "/v1/status");
+    if (status.live !== live && status.settled && !status.learning) return;
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+}
+
+while ((await call("GET", "/v1/status")).waiting < 300) await new Promise((resolve) => setTimeout(resolve, 300));
 await shoot("queue", "queue", {}, async (page) => {
-  await page.keyboard.press("i");
   await page.keyboard.press("s");
-  await type(page, "Q", "Enter", "Enter");
   for (const key of ["x", "ArrowRight", "ArrowRight", "x"]) await page.keyboard.press(key);
-  await type(page, "Y");
+  await type(page, "pin_change");
 });
 await shoot("dark", "queue", { colorScheme: "dark" }, async (page) => {
   await page.keyboard.press("r");
   for (let steps = 0; steps < 9 && (await page.locator(".beyond").count()) < 4; steps += 1) await page.keyboard.press("PageDown");
 });
 await shoot("phone", "queue", PHONE);
+await shoot("phone-dark", "queue", { ...PHONE, colorScheme: "dark" });
+const luggage = await name("luggage", "lost_luggage");
+await name("vaccin", "vaccines");
+await name("visa", "international_visa");
+await learn();
+await shoot("recognised", "recognised?class=lost_luggage", {}, (page) => page.keyboard.press("x"));
+await shoot("classes", "classes?class=lost_luggage", {});
+await call("POST", "/v1/opinions/ask", { samples: luggage.slice(0, 4) }, ANNA);
+for (const [at, label] of [[0, "lost_luggage"], [1, "flight_status"]]) await call("POST", "/v1/opinions", { samples: [luggage[at]], label }, BORIS);
+await call("POST", `/v1/samples/${luggage[1]}/notes`, { text: "A lost bag, or where the flight is?" }, ANNA);
+await shoot("look", `search?sample=${luggage[1]}`, {}, (page) => page.locator("#look .near li").first().waitFor());
+await shoot("opinions", "opinions", {});
+const { groups } = await call("POST", "/v1/groups/hand-out", { count: 3 }, ANNA);
+await call("POST", `/v1/groups/${groups[0].number}/hold`, {}, ANNA);
+await shoot("people", "queue", {});
+await shoot("search", "search?text=card&state=waiting", {});
 await shoot("map", "map", {}, lasso);
 await shoot("wrong", "decisions", {}, async (page) => {
   await page.locator("tr", { has: page.locator(".outcome.known") }).first().getByRole("button").click();
   await page.locator("#explanation[open]").waitFor();
 });
-
 await browser.close();
 await server.stop();

@@ -8,12 +8,12 @@ import { createInterface } from "node:readline";
 
 const READY_WITHIN = 120_000;
 
-/** Starts the program that the variable EVMACHINE names, with keys if there are any. `{ address, call, stop }`. */
-export async function startServer(keys = "") {
+/** Starts the program that the variable EVMACHINE names, with keys if there are any, and a demo. `{ address, call, stop }`. */
+export async function startServer(keys = "", demo = "letters") {
   const program = process.env.EVMACHINE;
   if (!program) throw new Error("the variable EVMACHINE must name the program; `cargo xtask browser` does all that is needed");
   const folder = await mkdtemp(join(tmpdir(), "evmachine-browser-"));
-  const flags = ["serve", join(folder, "pool"), "--demo", "--listen", "127.0.0.1:0"];
+  const flags = ["serve", join(folder, "pool"), "--demo", demo, "--listen", "127.0.0.1:0"];
   const environment = { ...process.env, EVMACHINE_KEYS: keys };
   const server = spawn(program, flags, { stdio: ["ignore", "pipe", "pipe"], env: environment });
   const ended = new Promise((resolve) => server.once("exit", resolve));

@@ -5,11 +5,11 @@ import { after, before } from "node:test";
 import { startBrowser } from "./browser.js";
 import { startServer } from "./server.js";
 
-/** `{ server, browser }`, there once tests run; `keys` are those of the server. */
-export function setting(keys) {
+/** `{ server, browser }`, there once tests run; `keys` and `demo` are those of the server. */
+export function setting(keys, demo) {
   const here = {};
   before(async () => {
-    here.server = await startServer(keys);
+    here.server = await startServer(keys, demo);
     here.browser = await startBrowser();
   });
   after(async () => {

@@ -70,6 +70,18 @@ export async function ask(path, body) {
   return (await send("POST", path, body)).json();
 }
 
+/** Has the browser keep what is at an address as a file: a link cannot send a key. */
+export async function download(path) {
+  const response = await send("GET", path);
+  const name = /filename="([^"]+)"/.exec(response.headers.get("Content-Disposition") ?? "")?.[1] ?? "download";
+  const source = URL.createObjectURL(await response.blob());
+  const link = document.createElement("a");
+  Object.assign(link, { href: source, download: name });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(source), 60_000);
+  return name;
+}
+
 let last = Promise.resolve();
 
 /** A change. `body` may be a function, which is called when all changes before it are through. */

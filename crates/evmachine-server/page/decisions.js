@@ -28,7 +28,7 @@ export function decisionsView(place) {
         make("span", { class: "clipped" }, nameOf(decision)),
         outcome(decision),
         support(decision.support),
-        button("Was wrong", () => explain({ decision: decision.decision }, show), {
+        button("Was wrong", () => explain({ decision: decision.decision, text: decision.text }, show), {
           "aria-label": `Was wrong: ${nameOf(decision)}`,
         }),
       ]);

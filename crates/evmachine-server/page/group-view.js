@@ -6,7 +6,7 @@ import { look } from "./look.js";
 import { complain } from "./notices.js";
 import { beyond } from "./queue.js";
 import { faceOf, linkOf } from "./samples.js";
-import { count, distance, sampleName } from "./words.js";
+import { count, distance, lookLabel, sampleName } from "./words.js";
 
 const MOST_AT_FIRST = 120;
 
@@ -56,7 +56,7 @@ export function groupView(place, on) {
       make("span", { class: "sample-name" }, name),
       make("span", { class: "quiet" }, distance(member.distance)),
     );
-    const face = make("button", { type: "button", tabindex: "-1", class: "look", "aria-label": `Look at ${name}`, onclick: () => lookAt(cardWith(member)) }, faceOf(member));
+    const face = make("button", { type: "button", tabindex: "-1", class: "look", "aria-label": lookLabel(member), onclick: () => lookAt(cardWith(member)) }, faceOf(member));
     return { member, tick, node: make("li", {}, make("div", { class: "sample" }, face, tick), linkOf(member)) };
   }
 

@@ -1,6 +1,6 @@
 // Versions with their evidence, and all events; each can be gone back on.
 
-import { ask, change, get } from "./api.js";
+import { ask, change, download, get } from "./api.js";
 import { nameOf, outcome } from "./decisions.js";
 import { button, make, table } from "./elements.js";
 import { complain, say } from "./notices.js";
@@ -18,8 +18,13 @@ export function historyView(place) {
   const versions = make("div");
   const events = make("div");
   const back = button("Roll back", () => act("/v1/versions/rollback", {}, "The previous version is live again."));
+  const copies = [
+    button("Download the model", () => keep("/v1/export?what=model")),
+    button("Download what was named", () => keep("/v1/export?what=labelled")),
+    button("Back up", backUp),
+  ];
   place.append(
-    make("div", { class: "view-head" }, make("h2", {}, "Versions"), back),
+    make("div", { class: "view-head" }, make("h2", {}, "Versions"), back, copies),
     versions,
     comparison,
     make("div", { class: "view-head" }, make("h2", {}, "Events")),
@@ -35,6 +40,25 @@ export function historyView(place) {
     }
     await refresh();
     await show();
+  }
+
+  async function keep(path) {
+    try {
+      say(`${await download(path)} is on its way to you.`);
+    } catch (error) {
+      complain(error);
+    }
+  }
+
+  /** Into the folder that the server was started with; the name is the time. */
+  async function backUp() {
+    const name = `page-${new Date().toISOString().slice(0, 19).replace(/[:T]/g, "-")}`;
+    try {
+      await change("/v1/backup", { name });
+      say(`The pool is copied, as ${name}.`);
+    } catch (error) {
+      complain(error);
+    }
   }
 
   async function compare(old, fresh) {
@@ -86,6 +110,7 @@ export function historyView(place) {
           ],
     ]);
     back.disabled = !can("admin") || !list.some((one) => one.previous);
+    for (const copy of copies) copy.disabled = !can("admin");
     versions.replaceChildren(table("Versions of the model, the newest first", ["Version", "Made", "Classes", "Vectors", "Is", "Do"], rows));
   }
 
@@ -134,11 +159,12 @@ function byTime(a, b) {
   return a.made - b.made;
 }
 
-function sentence({ kind, label, samples, target, model }) {
+/** What happened, in words. */
+export function sentence({ kind, label, samples, target, model }) {
   const many = samples ? count(samples, "sample") : "";
   switch (kind) {
     case "labelled":
-      return `${many} named ${label}`;
+      return [many, `named ${label}`].filter(Boolean).join(" ");
     case "updated":
       return `learned into ${version(model)}`;
     case "promoted":
@@ -146,11 +172,15 @@ function sentence({ kind, label, samples, target, model }) {
     case "edited":
       return `${label}, in ${version(model)}`;
     case "split":
-      return `${many} split off a group`;
+      return [many, "split off a group"].filter(Boolean).join(" ");
     case "merged":
-      return `${many} put to another group`;
+      return [many, "put to another group"].filter(Boolean).join(" ");
     case "skipped":
-      return `a group of ${many} put off`;
+      return many ? `a group of ${many} put off` : "put off";
+    case "asked":
+      return many ? `a second opinion on ${many} asked for` : "a second opinion asked for";
+    case "opinion":
+      return [many, `seen as ${label ?? "of no class"}`].filter(Boolean).join(" ");
     case "undone":
       return `event ${target} undone`;
     default:

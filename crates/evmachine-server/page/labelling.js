@@ -1,5 +1,6 @@
 // The queue at work: groups are fetched, shown, and answered by name, ignore, discard and skip; split and merged.
 
+import { settle } from "./address.js";
 import { answer } from "./answers.js";
 import { ask, get } from "./api.js";
 import { perform } from "./changes.js";
@@ -7,6 +8,7 @@ import { button, make } from "./elements.js";
 import { groupView } from "./group-view.js";
 import { namingField } from "./naming.js";
 import { complain, say } from "./notices.js";
+import { lookingAt, peopleList } from "./people.js";
 import { can, onStanding, standing } from "./pool.js";
 import { queueList } from "./queue-list.js";
 import { beyond, meant, Queue, withdraw } from "./queue.js";
@@ -42,6 +44,7 @@ new ResizeObserver(([{ target: box }]) => {
 }).observe(place("answer"));
 const moreButton = button("More groups", () => more());
 place("queue-foot").after(moreButton);
+peopleList(place("people"));
 
 let shown = null;
 let fetching = null;
@@ -58,6 +61,8 @@ function render({ focus } = {}) {
     suggestions.show(shown);
     if (focus || held) view.focusTitle();
     place("group").scrollTop = 0;
+    lookingAt(shown);
+    settle("queue", { group: shown?.number });
   }
   showTarget();
   showProgress();
@@ -143,6 +148,19 @@ export async function sync() {
     await more();
   } catch (error) {
     complain(error);
+  }
+}
+
+/** Shows a group by its number: that of an address. */
+export async function open(number) {
+  if (queue.current?.number === number) return;
+  try {
+    if (!queue.find(number)) queue.insertAfter(queue.current, [await get(`/v1/groups/${number}`)]);
+    select(queue.find(number));
+  } catch (error) {
+    if (error.status === 404) say(`Group ${number} waits no more: it was answered, split or merged.`);
+    else complain(error);
+    settle("queue", { group: queue.current?.number });
   }
 }
 

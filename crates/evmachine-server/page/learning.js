@@ -39,14 +39,28 @@ async function stop() {
   refresh();
 }
 
-function showProgress({ done, total, stage }) {
+/** When the stage began that is being done, and what it is. */
+let step = { stage: null, begun: 0 };
+
+/** How long it goes on already, and how long the stage may still take. */
+function timeOf({ done, total, stage, started }) {
+  if (!started) return "";
+  const now = Date.now() / 1000;
+  if (step.stage !== stage) step = { stage, begun: now };
+  const so = `, ${Math.max(0, Math.round(now - started))} s so far`;
+  const share = total ? done / total : 0;
+  if (share < 0.05 || share >= 1 || now - step.begun < 1) return so;
+  return `${so}, about ${Math.max(1, Math.round(((now - step.begun) * (1 - share)) / share))} s left of this step`;
+}
+
+function showProgress({ done, total, stage, started }) {
   if (!bar) {
     bar = make("progress", { "aria-label": "Learning" });
-    words = make("span", { "aria-live": "polite" });
+    words = make("span");
     place.replaceChildren(words, bar, button("Stop", stop));
     place.hidden = false;
   }
-  words.textContent = stage ? `Learning: ${stage}` : "Learning";
+  words.textContent = `${stage ? `Learning: ${stage}` : "Learning"}${timeOf({ done, total, stage, started })}`;
   if (total) {
     bar.max = total;
     bar.value = done;
@@ -62,10 +76,11 @@ function showResult(result) {
     place.replaceChildren(make("p", {}, result?.error ? `Nothing was learned: ${result.error}` : "Nothing was learned."), close);
     return;
   }
-  const known = `It recognises ${whole(result.known_now)} of the ${count(result.before_waiting, "sample")} that waited; these wait on until somebody says that it is right`;
+  const known = `It recognises ${whole(result.known_now)} of the ${count(result.before_waiting, "sample")} that waited`;
   const differ = `${count(result.changed_decisions, "recent decision")} would differ`;
   place.replaceChildren(
     make("p", { role: "status" }, make("strong", {}, `Version ${version(result.version)} is live. `), `${known}; ${differ}.`),
+    result.known_now ? make("a", { href: "#recognised" }, "Accept what is recognised") : "",
     make("a", { href: "#history" }, "What changed"),
     close,
   );

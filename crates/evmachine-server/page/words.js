@@ -53,3 +53,8 @@ export function short(name, most = 40) {
 export function sampleName(member) {
   return member.id ?? `sample ${member.sample ?? member.number}`;
 }
+
+/** What a button says that shows a sample closely: the text that is seen on it, or the name. */
+export function lookLabel(member) {
+  return `Look at ${member.text && !member.picture ? member.text : sampleName(member)}`;
+}

@@ -189,6 +189,9 @@ impl From<StoreError> for Problem {
             | Error::NoPrevious
             | Error::NothingToLearn
             | Error::ChangedMeanwhile
+            | Error::NotAnswered { .. }
+            | Error::OwnAnswer { .. }
+            | Error::NotLearnedYet { .. }
             | Error::DuplicateId { .. } => Self::conflict(detail),
             Error::NoSamples
             | Error::NotInGroup { .. }
@@ -198,6 +201,7 @@ impl From<StoreError> for Problem {
             | Error::DetailCount { .. }
             | Error::DecisionCount { .. }
             | Error::LargePicture { .. }
+            | Error::NoteText { .. }
             | Error::EmptyName
             | Error::ClassName(_)
             | Error::Features(_)

@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use evmachine::Answer;
-use evmachine_openworld::SampleId;
+use evmachine_openworld::{Minute, SampleId};
 
 /// Decisions that are kept, as long as their features take no more than [`BYTES`].
 const KEPT: usize = 10_000;
@@ -28,15 +28,6 @@ pub(crate) struct Answered {
     pub(crate) features: Box<[f32]>,
 }
 
-/// How many were decided in a minute, and how many of them were unknown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Minute {
-    /// Its start, in seconds since 1970.
-    pub(crate) time: i64,
-    pub(crate) rows: u64,
-    pub(crate) unknown: u64,
-}
-
 /// Where decisions are kept.
 pub(crate) struct Recent {
     kept: usize,
@@ -47,12 +38,16 @@ struct Inner {
     next: u64,
     decisions: VecDeque<Answered>,
     minutes: VecDeque<Minute>,
+    /// What the pool does not have of them yet.
+    unsaved: Vec<Minute>,
 }
 
 impl Recent {
-    pub(crate) fn new(dimensions: usize) -> Self {
+    /// `minutes` are those of before the server was started.
+    pub(crate) fn new(dimensions: usize, minutes: Vec<Minute>) -> Self {
         let started = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_micros() as u64);
-        let inner = Inner { next: started, decisions: VecDeque::new(), minutes: VecDeque::new() };
+        let inner =
+            Inner { next: started, decisions: VecDeque::new(), minutes: minutes.into(), unsaved: Vec::new() };
         Self { kept: KEPT.min(BYTES / (4 * dimensions.max(1))), inner: Mutex::new(inner) }
     }
 
@@ -82,20 +77,22 @@ impl Recent {
             (decision.number, decision.time) = (number, time);
             decision
         }));
-        let minute = time - time.rem_euclid(60);
-        match inner.minutes.back_mut() {
-            Some(last) if last.time == minute => {
-                last.rows += rows;
-                last.unknown += unknown;
-            }
-            _ => {
-                inner.minutes.push_back(Minute { time: minute, rows, unknown });
-                if inner.minutes.len() > MINUTES {
-                    inner.minutes.pop_front();
-                }
+        let minute = Minute { time: time - time.rem_euclid(60), rows, unknown };
+        if !add(inner.minutes.back_mut(), minute) {
+            inner.minutes.push_back(minute);
+            if inner.minutes.len() > MINUTES {
+                inner.minutes.pop_front();
             }
         }
+        if !add(inner.unsaved.last_mut(), minute) {
+            inner.unsaved.push(minute);
+        }
         first
+    }
+
+    /// What the pool does not have yet, which has it from now on.
+    pub(crate) fn take_unsaved(&self) -> Vec<Minute> {
+        std::mem::take(&mut self.lock().unsaved)
     }
 
     /// The last ones, newest first.
@@ -107,6 +104,16 @@ impl Recent {
         let inner = self.lock();
         let first = inner.decisions.front()?.number;
         inner.decisions.get(usize::try_from(number.checked_sub(first)?).ok()?).cloned()
+    }
+
+    /// Notes which sample the row of a decision is.
+    pub(crate) fn keep(&self, number: u64, sample: SampleId) {
+        let mut inner = self.lock();
+        let first = inner.decisions.front().map_or(0, |decision| decision.number);
+        let at = number.checked_sub(first).and_then(|at| usize::try_from(at).ok());
+        if let Some(decision) = at.and_then(|at| inner.decisions.get_mut(at)) {
+            decision.sample = Some(sample);
+        }
     }
 
     pub(crate) fn minutes(&self) -> Vec<Minute> {
@@ -124,6 +131,14 @@ impl Recent {
         let unknown = inner.decisions.iter().filter(|decision| decision.answer.class.is_none()).count();
         (inner.decisions.len() as u64, unknown as u64)
     }
+}
+
+/// Adds to the last minute, if it is the same; whether it was.
+fn add(last: Option<&mut Minute>, more: Minute) -> bool {
+    let Some(last) = last.filter(|last| last.time == more.time) else { return false };
+    last.rows += more.rows;
+    last.unknown += more.unknown;
+    true
 }
 
 /// Seconds since 1970.
@@ -154,7 +169,7 @@ mod tests {
 
     #[test]
     fn the_oldest_go_and_numbers_stay() {
-        let recent = Recent { kept: 3, ..Recent::new(1) };
+        let recent = Recent { kept: 3, ..Recent::new(1, Vec::new()) };
         let first = recent.push([answered(None), answered(Some("a"))].into_iter());
         let second = recent.push([answered(None), answered(Some("b"))].into_iter());
         assert_eq!(second, first + 2);
@@ -169,5 +184,7 @@ mod tests {
         assert_eq!(recent.last(9).iter().map(|last| last.number - first).collect::<Vec<_>>(), [8, 7, 6]);
         let rows: u64 = recent.minutes().iter().map(|minute| minute.rows).sum();
         assert_eq!(rows, 9);
+        assert_eq!(recent.take_unsaved().iter().map(|minute| minute.rows).sum::<u64>(), 9);
+        assert!(recent.take_unsaved().is_empty());
     }
 }

@@ -19,8 +19,8 @@ use crate::keys::Role;
 use crate::problem::Problem;
 use crate::service::Service;
 use crate::v1::{
-    answers, copies, corrections, decisions, drift, events, explain, groups, health, map, measures, predict,
-    samples, status, update, versions,
+    answers, classes, closely, copies, corrections, decisions, drift, events, explain, groups, health, map,
+    measures, opinions, people, predict, recognised, samples, status, update, versions,
 };
 use crate::v2::{infer, metadata};
 use crate::{labelstudio, page};
@@ -65,6 +65,15 @@ fn read() -> Routes {
         .routes(routes!(samples::one))
         .routes(routes!(samples::picture))
         .routes(routes!(samples::picture_by_hash))
+        .routes(routes!(closely::neighbors))
+        .routes(routes!(closely::history))
+        .routes(routes!(recognised::classes))
+        .routes(routes!(recognised::samples))
+        .routes(routes!(samples::numbers))
+        .routes(routes!(classes::list))
+        .routes(routes!(classes::rows))
+        .routes(routes!(people::at_work))
+        .routes(routes!(opinions::disagreements))
         .routes(routes!(map::map))
         .routes(routes!(map::classes))
         .routes(routes!(health::health))
@@ -77,15 +86,24 @@ fn label() -> Routes {
         .routes(routes!(groups::split))
         .routes(routes!(groups::merge))
         .routes(routes!(groups::skip))
+        .routes(routes!(people::hold))
         .routes(routes!(answers::label))
         .routes(routes!(answers::ignore))
         .routes(routes!(answers::discard))
         .routes(routes!(answers::reopen))
         .routes(routes!(answers::undo))
+        .routes(routes!(closely::note))
+        .routes(routes!(opinions::ask))
+        .routes(routes!(opinions::wanted, opinions::give))
         .routes(routes!(update::start, update::stop))
+        .routes(routes!(decisions::keep))
         .routes(routes!(corrections::aside))
         .routes(routes!(corrections::restore))
         .routes(routes!(corrections::not))
+        .routes(routes!(classes::rename))
+        .routes(routes!(classes::merge))
+        .routes(routes!(classes::move_rows))
+        .routes(routes!(classes::remove))
         .routes(routes!(labelstudio::webhook))
 }
 

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use evmachine::Features;
 use serde::de::{DeserializeSeed, Error as _, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
@@ -75,6 +76,13 @@ impl<'de> Visitor<'de> for Row<'_> {
 }
 
 impl Matrix {
+    /// Rows that are in memory already.
+    pub(crate) fn of(features: &Features<'_>) -> Self {
+        let (rows, columns) = (features.rows(), features.columns());
+        let values = (0..rows).flat_map(|row| features.row(row)).copied().collect();
+        Self { values, rows, columns }
+    }
+
     /// Rows that the model can be asked about: not too many, of its dimension, finite, missing values filled where it
     /// says how.
     pub(crate) fn checked(self, model: &evmachine::Evm, limit: usize) -> Result<Self, Problem> {

@@ -8,6 +8,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::extract::{ConnectInfo, Request};
 use evmachine::Features;
+use evmachine_openworld::NewSample;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -19,6 +20,7 @@ use tower::ServiceExt as _;
 
 use crate::guard::Guard;
 use crate::router::router;
+use crate::rows::Matrix;
 use crate::seats::{Held, Seat, Seats};
 use crate::service::Service;
 use crate::settings::{Settings, StartError};
@@ -28,6 +30,9 @@ use crate::v1::predict;
 const HEAD: Duration = Duration::from_secs(60);
 /// How long requests may take that are under way when the server ends.
 const FAREWELL: Duration = Duration::from_secs(30);
+
+/// How often what is counted is brought to the disk.
+const SAVED: Duration = Duration::from_secs(60);
 
 /// A server that is running.
 pub struct Server {
@@ -49,10 +54,11 @@ impl std::fmt::Debug for Asker {
 }
 
 impl Asker {
-    /// Has rows decided, and unknown ones kept, each with its id; what was wrong, where it could not be done.
-    pub fn predict(&self, features: &Features<'_>, ids: Vec<String>) -> Result<(), String> {
-        let request = predict::Request::of_rows(features, ids);
-        let decided = self.1.block_on(predict::decide(&self.0, request));
+    /// Has rows decided, and unknown ones kept, each with what is shown of it; what was wrong, where it could not be done.
+    pub fn predict(&self, features: &Features<'_>, shown: Vec<NewSample>) -> Result<(), String> {
+        let decided = Matrix::of(features).checked(&self.0.live.get().model, usize::MAX).and_then(|matrix| {
+            self.1.block_on(predict::decide_rows(&self.0, matrix, shown, predict::Keep::Unknown))
+        });
         decided.map(drop).map_err(|problem| problem.detail().to_owned())
     }
 }
@@ -84,6 +90,15 @@ impl Server {
         let (end, ended) = watch::channel(false);
         let connections = settings.limits.connections;
         let (served, handle) = (service.clone(), runtime.handle().clone());
+        let kept = service.clone();
+        runtime.spawn(async move {
+            loop {
+                tokio::time::sleep(SAVED).await;
+                let kept = kept.clone();
+                // Ends with the runtime.
+                let _ = tokio::task::spawn_blocking(move || kept.save_minutes()).await;
+            }
+        });
         let thread = std::thread::Builder::new()
             .name("serve".to_owned())
             .spawn(move || {

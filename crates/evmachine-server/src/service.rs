@@ -20,6 +20,7 @@ use crate::recent::Recent;
 use crate::settings::{Limits, Settings, StartError};
 use crate::store::Store;
 use crate::v1::health::Pairs;
+use crate::v1::people::People;
 use crate::v1::versions::Sizes;
 
 /// A pool that is being served.
@@ -39,6 +40,7 @@ pub(crate) struct Service {
     pub(crate) metrics: Metrics,
     pub(crate) sizes: Sizes,
     pub(crate) pairs: Pairs,
+    pub(crate) people: People,
     pub(crate) guard: Guard,
     pub(crate) dimensions: usize,
     pub(crate) limits: Limits,
@@ -64,6 +66,7 @@ impl Service {
         let mut pool = Pool::open(&settings.pool)?;
         let dimensions = pool.dimensions();
         let live = Arc::new(LiveModel::new(pool.live_hash()?, pool.live()?));
+        let minutes = pool.minutes()?;
         let (writer, writing) = Store::open(pool, "write", Some(live.clone()))?;
         let (reader, reading) = Store::open(Pool::open(&settings.pool)?, "read", None)?;
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
@@ -84,7 +87,7 @@ impl Service {
             reader,
             live,
             predictor,
-            recent: Recent::new(dimensions),
+            recent: Recent::new(dimensions, minutes),
             drift,
             learner: Learner::default(),
             learning,
@@ -92,6 +95,7 @@ impl Service {
             metrics: Metrics::default(),
             sizes: Sizes::default(),
             pairs: Pairs::default(),
+            people: People::default(),
             guard,
             dimensions,
             limits: settings.limits,
@@ -119,10 +123,19 @@ impl Service {
         })?
     }
 
+    /// Brings the rate of unknowns to the disk. Where that fails, it is of the minutes since that the next start knows nothing.
+    pub(crate) fn save_minutes(&self) {
+        let minutes = self.recent.take_unsaved();
+        if let Err(error) = self.writer.call_blocking(move |pool| pool.add_minutes(&minutes)) {
+            tracing::warn!(%error, "the rate of unknowns was not kept");
+        }
+    }
+
     /// Ends the threads when they have done what waits. What is being learned is dropped; its samples stay to be learned.
     pub(crate) fn end(&self, threads: Threads) {
         self.learner.stop();
         self.drift.write();
+        self.save_minutes();
         // One after the other: who closes a database last brings its log into it and removes it, and of two that close it at the
         // same moment neither is the last.
         for (store, thread) in [(&self.reader, threads.reading), (&self.writer, threads.writing)] {

@@ -1,30 +1,29 @@
 //! `evmachine serve`
 
+mod demonstration;
+mod pictures;
+mod sentences;
+
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use evmachine::{Evm, Features, Params};
 use evmachine_console::console::{Console, print};
 use evmachine_console::failure::{Failure, Kind};
+use evmachine_console::interrupt;
 use evmachine_console::megabytes::Megabytes;
-use evmachine_console::{interrupt, letter};
 use evmachine_openworld::Pool;
-use evmachine_server::{Asker, Keys, Limits, Server, Settings};
+use evmachine_server::{Keys, Limits, Server, Settings};
 use tracing_subscriber::filter::LevelFilter;
 
-use super::demo::Parts;
 use crate::failure::OrFail;
 use crate::model;
+use demonstration::Demo;
 
 /// Where keys are looked for beside a file.
 const KEYS: &str = "EVMACHINE_KEYS";
-/// Rows of the demonstration that are there at once; the others come by and by.
-const AT_ONCE: usize = 2000;
-/// How often a letter comes in then.
-const BY_AND_BY: Duration = Duration::from_millis(400);
 
 /// Serve a pool: answer queries over HTTP, keep unknowns, show them to people, and learn what they say
 ///
@@ -80,10 +79,10 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "N", default_value_t = 1024)]
     connections: usize,
 
-    /// Serve the letters in the box: 15 are known, and all 26 come in. The pool is in a folder that goes when the server ends, unless
-    /// one is named.
-    #[arg(long)]
-    demo: bool,
+    /// Serve data in the box, some kinds of which are known, and have the rest come in. Without WHAT, sentences. The pool is in a folder
+    /// that goes when the server ends, unless one is named.
+    #[arg(long, value_enum, value_name = "WHAT", num_args = 0..=1, default_missing_value = "sentences")]
+    demo: Option<Demo>,
 
     /// Open the page in a browser.
     #[arg(long)]
@@ -134,7 +133,7 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
     start_log(arguments.log, arguments.log_format);
     // Removed when the server has ended.
     let passing = match (&arguments.pool, arguments.demo) {
-        (None, true) => {
+        (None, Some(_)) => {
             Some(tempfile::tempdir().map_err(|error| Failure::new(Kind::Other, error.to_string()))?)
         }
         _ => None,
@@ -144,7 +143,10 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
         (None, Some(passing)) => passing.path().join("pool"),
         (None, None) => return Err(Failure::new(Kind::Usage, "name the folder of the pool")),
     };
-    let stream = if arguments.demo { Some(demo(&folder, console)?) } else { None };
+    let demonstration = arguments.demo.map(Demo::read).transpose()?;
+    if let Some(demonstration) = &demonstration {
+        demonstration.prepare(&folder, console)?;
+    }
     if let Some(path) = &arguments.model
         && !folder.join("pool.sqlite").is_file()
     {
@@ -161,8 +163,7 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
         open(&address, console);
     }
     let asker = server.asker();
-    let streaming =
-        stream.map(|(features, first)| std::thread::spawn(move || send(&asker, &features, first)));
+    let streaming = demonstration.map(|demonstration| std::thread::spawn(move || demonstration.send(&asker)));
     while interrupt::flow().is_continue() {
         std::thread::sleep(Duration::from_millis(50));
     }
@@ -181,7 +182,7 @@ fn settings(arguments: &Arguments, pool: PathBuf) -> Result<Settings, Failure> {
     settings.hosts.clone_from(&arguments.hosts);
     settings.backups.clone_from(&arguments.backups);
     settings.model_name.clone_from(&arguments.name);
-    settings.demo = arguments.demo;
+    settings.demo = arguments.demo.is_some();
     let mut limits = Limits::default();
     limits.body = arguments.max_body.bytes;
     limits.rows = arguments.max_rows;
@@ -232,38 +233,6 @@ fn warn_of_keys(path: Option<&Path>, keys: &Keys, console: &Console) {
     }
     #[cfg(not(unix))]
     let _ = path;
-}
-
-/// Makes the pool of the demonstration where it is not there, and returns what is to come in, and from which row on.
-fn demo(folder: &Path, console: &Console) -> Result<(Features<'static>, usize), Failure> {
-    let (features, labels) = letter::read()?;
-    let parts = Parts::new(&labels);
-    if !folder.join("pool.sqlite").is_file() {
-        console.say("learning 15 letters");
-        let progress = console.progress();
-        let train = (features.select(&parts.train), labels.select(&parts.train));
-        let (evm, _) = Evm::fit_with(&console.run(&progress), &Params::robust(), &train.0, &train.1)?;
-        Pool::create(folder, &evm).or_fail()?;
-    }
-    let first = parts.stream.first().copied().unwrap_or(0);
-    Ok((features.select(&parts.stream), first))
-}
-
-/// Sends letters: many at once, so that there is something to see, then one at a time.
-fn send(asker: &Asker, features: &Features<'_>, first: usize) {
-    let name = |row: usize| format!("letter {}", first + row + 1);
-    let at_once = AT_ONCE.min(features.rows());
-    let mut sent = asker.predict(&features.part(0..at_once), (0..at_once).map(name).collect());
-    for row in at_once..features.rows() {
-        std::thread::sleep(BY_AND_BY);
-        if interrupt::flow().is_break() || sent.is_err() {
-            break;
-        }
-        sent = asker.predict(&features.part(row..row + 1), vec![name(row)]);
-    }
-    if let Err(problem) = sent {
-        tracing::error!("{problem}");
-    }
 }
 
 /// Asks the desktop to open an address; where there is none, the address was printed.

@@ -22,11 +22,11 @@ async function violations(page) {
 }
 
 async function settle(page, view) {
-  const shown = { map: "#map-words:has-text('known samples')", history: "td code", health: ".fact", decisions: "table, #view-decisions p" };
+  const shown = { recognised: "#view-recognised h2:has-text('recognised')", classes: "#view-classes .sample", search: "#view-search .sample", opinions: "#view-opinions h2", map: "#map-words:has-text('known samples')", history: "td code", health: ".fact", decisions: "table, #view-decisions p" };
   await page.locator(shown[view] ?? "#group .drawing").first().waitFor();
 }
 
-for (const view of ["queue", "map", "decisions", "history", "health"]) {
+for (const view of ["queue", "recognised", "classes", "search", "opinions", "map", "decisions", "history", "health"]) {
   for (const [name, options] of Object.entries({
     light: { colorScheme: "light" },
     dark: { colorScheme: "dark" },

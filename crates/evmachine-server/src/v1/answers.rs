@@ -106,7 +106,7 @@ async fn answer(
 }
 
 /// Refuses a name that is neither a class nor a label, as a slip of the hand would make it.
-fn check_class(pool: &Pool, model: &Evm, label: &str) -> Result<Option<Problem>, StoreError> {
+pub(crate) fn check_class(pool: &Pool, model: &Evm, label: &str) -> Result<Option<Problem>, StoreError> {
     if !pool.is_new_class(model, label)? {
         return Ok(None);
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::{Extension, Json};
 use evmachine::{Edit, Evm, Features};
-use evmachine_openworld::{Correction, EventId, SampleId};
+use evmachine_openworld::{Correction, EventId, Learned, SampleId};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -100,18 +100,28 @@ async fn correct(
     let number = service.live.get().model.origin(source).number;
     let what = if aside { "brought back" } else { "set aside" };
     let description = format!("row {number} of {class} {what}");
-    let correction = service.writer.call(move |pool| pool.correction(edit)).await?;
-    let (event, version) = make(&service, correction, description, person).await?;
-    Ok(Json(Corrected { event, version, source, class }))
+    let taken = edited(&service, edit, description, person).await?;
+    Ok(Json(Corrected { event: taken.event, version: taken.version, source, class }))
 }
 
-/// Makes a correction and has it live: its event, and the version.
+/// Makes a version by an edit, and makes it live.
+pub(crate) async fn edited(
+    service: &Arc<Service>,
+    edit: Edit,
+    description: String,
+    person: Option<String>,
+) -> Result<Learned, Problem> {
+    let correction = service.writer.call(move |pool| pool.correction(edit)).await?;
+    make(service, correction, description, person).await
+}
+
+/// Makes a correction, and makes it live.
 async fn make(
     service: &Arc<Service>,
     correction: Correction,
     description: String,
     person: Option<String>,
-) -> Result<(EventId, String), Problem> {
+) -> Result<Learned, Problem> {
     let shared = service.clone();
     let version = service
         .blocking(move || {
@@ -121,8 +131,7 @@ async fn make(
             Ok(made)
         })
         .await?;
-    let taken = service.writer.call(move |pool| pool.take(version, person.as_deref())).await?;
-    Ok((taken.event, taken.version))
+    service.writer.call(move |pool| pool.take(version, person.as_deref())).await
 }
 
 /// One of: a row, a decision that was answered, a sample of the pool; and the class that it is not of.
@@ -185,8 +194,8 @@ pub(crate) async fn not(
     let description = format!("not {class}");
     let of = class.clone();
     let correction = service.writer.call(move |pool| pool.denial(of, values, id)).await?;
-    let (event, version) = make(&service, correction, description, person).await?;
-    Ok(Json(Corrected { event, version, source, class }))
+    let taken = make(&service, correction, description, person).await?;
+    Ok(Json(Corrected { event: taken.event, version: taken.version, source, class }))
 }
 
 /// Set a training row aside: a new version without it, live at once

@@ -5,13 +5,15 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use evmachine::Answer;
-use evmachine_openworld::SampleId;
+use evmachine_openworld::{NewSample, Outcome, SampleId};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use crate::extract::Query;
+use crate::extract::{self, Path, Query};
+use crate::problem::Problem;
 use crate::recent::Answered;
 use crate::service::Service;
+use crate::v1::groups::Empty;
 
 /// A decision that was answered.
 #[derive(Debug, Serialize, ToSchema)]
@@ -40,6 +42,39 @@ impl From<Answered> for PastDecision {
             model: answered.model,
         }
     }
+}
+
+/// A decision whose row goes into the pool.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct KeptDecision {
+    /// The sample that it is there.
+    sample: SampleId,
+}
+
+/// Keep the row of a decision that was answered, known or not, so that it can be named
+#[utoipa::path(
+    post,
+    path = "/v1/decisions/{number}/keep",
+    tag = "decisions",
+    params(("number" = u64, Path)),
+    request_body = Empty,
+    responses((status = 200, body = KeptDecision), (status = "4XX", body = Problem))
+)]
+pub(crate) async fn keep(
+    State(service): State<Arc<Service>>,
+    Path(number): Path<u64>,
+    extract::Json(Empty {}): extract::Json<Empty>,
+) -> Result<Json<KeptDecision>, Problem> {
+    let gone = || Problem::not_found(format!("decision {number} is not among the last any more"));
+    let found = service.recent.find(number).ok_or_else(gone)?;
+    if let Some(sample) = found.sample {
+        return Ok(Json(KeptDecision { sample }));
+    }
+    let shown = NewSample { id: found.id, text: found.text, ..NewSample::default() };
+    let outcomes = service.writer.add(found.features.into_vec(), vec![shown], None).await?;
+    let sample = outcomes.first().and_then(Outcome::sample).ok_or_else(gone)?;
+    service.recent.keep(number, sample);
+    Ok(Json(KeptDecision { sample }))
 }
 
 /// Decisions, the latest first.

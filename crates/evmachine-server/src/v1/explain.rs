@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
-use evmachine::{Answer, Evm, Features, NamedSpeaker, Prior, Reasons, Run};
+use evmachine::{Answer, Edit, Evm, Features, NamedDoubt, NamedSpeaker, Prior, Reasons};
 use evmachine_openworld::SampleId;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -13,6 +13,7 @@ use crate::extract;
 use crate::problem::Problem;
 use crate::rows::Matrix;
 use crate::service::Service;
+use crate::v1::training::{self, ShownRow};
 
 /// Classes that an explanation names.
 const CLASSES: usize = 5;
@@ -26,17 +27,70 @@ pub(crate) struct Asked {
     sample: Option<SampleId>,
 }
 
-/// Why, by the live version.
+/// Why, by the version that decided; of a row that nobody asked about yet, by the live one.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Explained {
     #[serde(flatten)]
     reasons: Reasons,
     /// The training row that carries the decision.
     because: NamedSpeaker,
+    /// That row as people see it.
+    carrier: ShownRow,
     /// What would be said without that row.
     without: Answer,
+    /// The sample of the pool that is asked about, if it is one.
+    sample: Option<SampleId>,
     /// The version that is asked.
     model: String,
+}
+
+/// What is asked about.
+struct Subject {
+    values: Vec<f32>,
+    sample: Option<SampleId>,
+    /// The version that decided, if any did.
+    decided_by: Option<String>,
+}
+
+async fn subject(service: &Service, asked: Asked) -> Result<Subject, Problem> {
+    let Asked { features, decision, sample } = asked;
+    let (kept, decided_by) = match (decision, sample) {
+        (Some(number), None) => {
+            service.recent.find(number).map_or((None, None), |found| (found.sample, Some(found.model)))
+        }
+        (None, Some(sample)) => {
+            let found = service.reader.call(move |pool| pool.sample(sample)).await?;
+            (Some(sample), Some(found.model))
+        }
+        _ => (None, None),
+    };
+    let values = row(service, features, decision, sample).await?;
+    Ok(Subject { values, sample: kept, decided_by })
+}
+
+/// The version that decided; the live one where that cannot be told.
+async fn version(service: &Service, hash: Option<String>) -> Result<(String, Arc<Evm>), Problem> {
+    let live = service.live.get();
+    match hash {
+        Some(hash) if hash != live.hash => {
+            let wanted = hash.clone();
+            let model = service.reader.call(move |pool| pool.load(&wanted)).await?;
+            Ok((hash, Arc::new(model)))
+        }
+        _ => Ok((live.hash.clone(), live.model.clone())),
+    }
+}
+
+/// The model without what it learned of a sample: nothing is its own reason. The model itself if it learned nothing of it, or if nothing
+/// would be left of a class.
+fn without_own(model: &Arc<Evm>, sample: Option<SampleId>) -> Arc<Evm> {
+    let is_own =
+        |source: &u64| sample.is_some() && training::sample_of(&model.origin(*source).into()) == sample;
+    let rows: Vec<u64> = model.extreme_vectors().map(|vector| vector.source).filter(is_own).collect();
+    if rows.is_empty() {
+        return model.clone();
+    }
+    model.edited(&Edit::SetAside { rows }).map_or_else(|_| model.clone(), |(edited, _)| Arc::new(edited))
 }
 
 /// The row that is asked about.
@@ -74,17 +128,22 @@ pub(crate) async fn row(
 )]
 pub(crate) async fn explain(
     State(service): State<Arc<Service>>,
-    extract::Json(Asked { features, decision, sample }): extract::Json<Asked>,
+    extract::Json(asked): extract::Json<Asked>,
 ) -> Result<Json<Explained>, Problem> {
-    let values = row(&service, features, decision, sample).await?;
-    let live = service.live.get();
+    let Subject { values, sample, decided_by } = subject(&service, asked).await?;
+    let (hash, model) = version(&service, decided_by).await?;
     let shared = service.clone();
-    service.blocking(move || explained(&shared.run(), &live.hash, &live.model, values)).await.map(Json)
-}
-
-fn explained(run: &Run<'_>, hash: &str, model: &Evm, values: Vec<f32>) -> Result<Explained, Problem> {
-    let features = Features::new(values, model.dimensions())?;
-    let reasons = model.reasons_with(run, &features, CLASSES, Prior::EVEN)?.remove(0);
-    let doubt = model.named_doubt_with(run, &features, Prior::EVEN)?.remove(0);
-    Ok(Explained { reasons, because: doubt.because, without: doubt.without, model: hash.to_owned() })
+    let (reasons, NamedDoubt { because, without, .. }, vector) = service
+        .blocking(move || {
+            let model = without_own(&model, sample);
+            let features = Features::new(values, model.dimensions())?;
+            let reasons = model.reasons_with(&shared.run(), &features, CLASSES, Prior::EVEN)?.remove(0);
+            let doubt = model.named_doubt_with(&shared.run(), &features, Prior::EVEN)?.remove(0);
+            let vector = training::vector(&model, doubt.because.extreme_vector);
+            Ok((reasons, doubt, vector))
+        })
+        .await?;
+    let (class, row) = (because.class.clone(), because.row.clone());
+    let carrier = service.reader.call(move |pool| ShownRow::of(pool, class, row, vector)).await?;
+    Ok(Json(Explained { reasons, because, carrier, without, sample, model: hash }))
 }

@@ -76,23 +76,6 @@ pub(crate) struct Request {
     pub(crate) encoder: Option<String>,
 }
 
-impl Request {
-    pub(crate) fn of_rows(features: &Features<'_>, ids: Vec<String>) -> Self {
-        let (rows, columns) = (features.rows(), features.columns());
-        let values = (0..rows).flat_map(|row| features.row(row)).copied().collect();
-        Self {
-            features: Matrix { values, rows, columns },
-            ids: Some(ids.into_iter().map(Some).collect()),
-            texts: None,
-            links: None,
-            pictures: None,
-            tracks: None,
-            keep: Keep::Unknown,
-            encoder: None,
-        }
-    }
-}
-
 /// What the live version says of a row.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct OneDecision {
@@ -168,7 +151,7 @@ fn details(request: &mut Request, rows: usize) -> Result<Vec<NewSample>, Problem
         .collect()
 }
 
-/// Decides, keeps, and remembers.
+/// Decides what a request asks for.
 pub(crate) async fn decide(service: &Service, mut request: Request) -> Result<Decisions, Problem> {
     let matrix = std::mem::take(&mut request.features);
     if let Some(encoder) = &request.encoder {
@@ -178,12 +161,22 @@ pub(crate) async fn decide(service: &Service, mut request: Request) -> Result<De
         checked.map_err(|error| Problem::unsuitable(error.to_string()))?;
     }
     let matrix = matrix.checked(&service.live.get().model, service.limits.rows)?;
-    let mut details = details(&mut request, matrix.rows)?;
+    let details = details(&mut request, matrix.rows)?;
     let tracks = request.tracks.take();
     if let Some(tracks) = tracks.as_ref().filter(|tracks| tracks.len() != matrix.rows) {
         let detail = format!("{} tracks for {} rows; give one for each row", tracks.len(), matrix.rows);
         return Err(Problem::unsuitable(detail));
     }
+    decide_rows(service, matrix, details, (request.keep, tracks)).await
+}
+
+/// Decides on rows that were checked, each with what is shown of it; keeps, and remembers.
+pub(crate) async fn decide_rows(
+    service: &Service,
+    matrix: Matrix,
+    mut details: Vec<NewSample>,
+    (keep, tracks): (Keep, Option<Vec<String>>),
+) -> Result<Decisions, Problem> {
     if matrix.rows == 0 {
         return Ok(Decisions {
             model: service.live.get().hash.clone(),
@@ -194,7 +187,7 @@ pub(crate) async fn decide(service: &Service, mut request: Request) -> Result<De
     }
     let decided = service.predictor.decide(matrix.values, matrix.rows).await?;
     let (live, columns) = (&decided.live, matrix.columns);
-    let kept: Vec<usize> = match request.keep {
+    let kept: Vec<usize> = match keep {
         Keep::None => Vec::new(),
         Keep::All => (0..matrix.rows).collect(),
         Keep::Unknown => {
@@ -302,7 +295,7 @@ pub(crate) async fn predict(
             let (live, limit) = (service.live.get(), service.limits.rows);
             let features = service.blocking(move || table::read(&live.model, format, &body, limit)).await?;
             let keep = keep.unwrap_or_default();
-            Request { features, ids: None, texts: None, links: None, pictures: None, tracks: None, keep }
+            Request { features, ids: None, texts: None, links: None, pictures: None, tracks: None, keep, encoder: None }
         }
     };
     decide(&service, asked).await.map(axum::Json)

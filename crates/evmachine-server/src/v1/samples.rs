@@ -7,7 +7,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use evmachine::finite;
-use evmachine_openworld::{Picture, Sample, SampleId, State as Answered};
+use evmachine_openworld::{Picture, Sample, SampleFilter, SampleId, SampleOrder, State as Answered};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
@@ -17,6 +17,10 @@ use crate::service::Service;
 
 /// Samples that are given at once at most.
 const MOST: usize = 1000;
+/// Those that are given unless a number is asked for.
+const USUAL: usize = 100;
+/// Numbers of samples that are given at once at most.
+const MOST_NUMBERS: usize = 100_000;
 
 /// A sample of the pool.
 #[derive(Debug, Serialize, ToSchema)]
@@ -194,41 +198,129 @@ async fn shown(
     Ok((headers, picture.bytes).into_response())
 }
 
-/// Samples, in the order in which they came.
+/// Samples.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Samples {
     samples: Vec<OneSample>,
 }
 
-/// Which samples are asked for.
+/// Which comes first.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Order {
+    /// The first that came.
+    #[default]
+    Came,
+    /// The least supported.
+    Doubtful,
+}
+
+impl From<Order> for SampleOrder {
+    fn from(order: Order) -> Self {
+        match order {
+            Order::Came => Self::Came,
+            Order::Doubtful => Self::Doubtful,
+        }
+    }
+}
+
+/// Which samples are asked for: those for which all holds that is given.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Which {
     /// Those of this state.
     state: Option<SampleState>,
-    /// At most so many.
-    #[serde(default = "hundred")]
-    #[param(default = 100, maximum = 1000)]
-    count: usize,
+    /// Those that people named so.
+    label: Option<String>,
+    /// Those whose best class this is.
+    class: Option<String>,
+    /// Those that are known, or are not.
+    known: Option<bool>,
+    /// Those whose id has this in it, in small letters or capitals.
+    id: Option<String>,
+    /// Those whose text has this in it, in small letters or capitals.
+    text: Option<String>,
+    /// Those that came at this time or later, in seconds since 1970.
+    since: Option<i64>,
+    /// Those that came before this time.
+    until: Option<i64>,
+    /// Those of this support or more.
+    least_support: Option<f64>,
+    /// Those of this support or less.
+    most_support: Option<f64>,
+    #[serde(default)]
+    #[param(inline)]
+    order: Order,
+    /// At most so many: 100 unless given, and 1,000 at most; of numbers 100,000.
+    count: Option<usize>,
     /// Those behind this one.
     #[serde(default)]
     after: SampleId,
 }
 
-fn hundred() -> usize {
-    100
+impl Which {
+    fn filter(&self) -> SampleFilter {
+        SampleFilter {
+            state: self.state.map(|state| state.name().to_owned()),
+            label: self.label.clone(),
+            class: self.class.clone(),
+            known: self.known,
+            id: self.id.clone(),
+            text: self.text.clone(),
+            since: self.since,
+            until: self.until,
+            least_support: self.least_support,
+            most_support: self.most_support,
+        }
+    }
 }
 
-/// Samples, in the order in which they came
-#[utoipa::path(get, path = "/v1/samples", tag = "samples", params(Which), responses((status = 200, body = Samples)))]
+/// Samples, by what is known of them
+#[utoipa::path(
+    get,
+    path = "/v1/samples",
+    tag = "samples",
+    params(Which),
+    responses((status = 200, body = Samples), (status = 422, body = Problem))
+)]
 pub(crate) async fn list(
     State(service): State<Arc<Service>>,
-    Query(Which { state, count, after }): Query<Which>,
+    Query(which): Query<Which>,
 ) -> Result<Json<Samples>, Problem> {
-    let samples = service
-        .reader
-        .call(move |pool| pool.samples(state.map(SampleState::name), after, count.min(MOST)))
-        .await?;
-    Ok(Json(Samples { samples: samples.into_iter().map(OneSample::from).collect() }))
+    let count = which.count.unwrap_or(USUAL).min(MOST);
+    let found =
+        service.reader.call(move |pool| pool.search(&which.filter(), which.order.into(), which.after, count));
+    Ok(Json(Samples { samples: found.await?.into_iter().map(OneSample::from).collect() }))
+}
+
+/// Numbers of samples.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct SampleNumbers {
+    samples: Vec<SampleId>,
+    /// How many there are in all.
+    matching: u64,
+}
+
+/// The numbers of samples, by what is known of them
+///
+/// What an answer to many names; `after` has no meaning here.
+#[utoipa::path(
+    get,
+    path = "/v1/samples/numbers",
+    tag = "samples",
+    params(Which),
+    responses((status = 200, body = SampleNumbers), (status = 422, body = Problem))
+)]
+pub(crate) async fn numbers(
+    State(service): State<Arc<Service>>,
+    Query(which): Query<Which>,
+) -> Result<Json<SampleNumbers>, Problem> {
+    let count = which.count.unwrap_or(MOST_NUMBERS).min(MOST_NUMBERS);
+    let found = service.reader.call(move |pool| {
+        let filter = which.filter();
+        Ok((pool.search_numbers(&filter, which.order.into(), count)?, pool.search_count(&filter)?))
+    });
+    let (samples, matching) = found.await?;
+    Ok(Json(SampleNumbers { samples, matching }))
 }

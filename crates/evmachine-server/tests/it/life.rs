@@ -176,7 +176,9 @@ fn a_decision_that_was_wrong_is_traced_and_its_row_set_aside() {
 
     let set = client.post("/v1/rows/aside", &json!({ "decision": decision })).ok();
     assert_eq!(set["source"], reasons["because"]["row"]["source"]);
-    let again = client.post("/v1/explain", &json!({ "decision": decision })).ok();
+    // The version that decided says why; the live one has another reason.
+    assert_eq!(client.post("/v1/explain", &json!({ "decision": decision })).ok(), reasons);
+    let again = client.post("/v1/explain", &json!({ "features": [0.5, 0.5] })).ok();
     assert_ne!(again["because"]["row"], reasons["because"]["row"]);
     assert_eq!(again["model"], set["version"]);
     let event = client.get("/v1/events?count=1").ok()["events"][0].clone();
@@ -184,10 +186,49 @@ fn a_decision_that_was_wrong_is_traced_and_its_row_set_aside() {
     assert!(event["label"].as_str().unwrap().ends_with("of a set aside"), "{event}");
     client.post("/v1/rows/aside", &json!({ "source": set["source"] })).problem(404);
     client.post("/v1/rows/restore", &json!({ "source": set["source"] })).ok();
-    let restored = client.post("/v1/explain", &json!({ "decision": decision })).ok();
+    let restored = client.post("/v1/explain", &json!({ "features": [0.5, 0.5] })).ok();
     assert_eq!(restored["because"]["row"], reasons["because"]["row"]);
     let undone = client.post("/v1/undo", &json!({})).ok();
     assert_eq!(client.get("/v1/status").ok()["live"], set["version"], "{undone}");
+    running.stop();
+}
+
+/// What was decided wrongly is named right, although nobody had kept it, and is never its own reason.
+#[test]
+fn a_decision_that_was_wrong_is_named_right() {
+    let running = start();
+    let client = &running.client;
+    let rows = [[0.5, 0.5], [0.52, 0.5], [0.5, 0.52], [0.52, 0.52]];
+    let ask = |keep: &str| {
+        let body = json!({ "features": rows, "ids": ["p", "q", "r", "s"], "keep": keep });
+        client.post("/v1/predict", &body).ok()["decisions"].clone()
+    };
+    let decided = ask("unknown");
+    let mut samples = Vec::new();
+    for decision in decided.as_array().unwrap() {
+        assert!(decision["class"] == "a" && decision["sample"].is_null(), "{decision}");
+        let keep = format!("/v1/decisions/{}/keep", decision["decision"]);
+        let sample = client.post(&keep, &json!({})).ok()["sample"].clone();
+        assert_eq!(client.post(&keep, &json!({})).ok()["sample"], sample, "once");
+        samples.push(sample);
+    }
+    assert_eq!(client.get("/v1/status").ok()["waiting"], 4);
+    client.post("/v1/labels", &json!({ "samples": samples, "label": "inner", "new_class": true })).ok();
+    assert_eq!(client.post("/v1/update", &json!({})).status, 202);
+    client.learned();
+    let again = ask("all");
+    for (decision, sample) in again.as_array().unwrap().iter().zip(&samples) {
+        assert_eq!((&decision["class"], &decision["sample"]), (&json!("inner"), sample));
+        let why = client.post("/v1/explain", &json!({ "decision": decision["decision"] })).ok();
+        assert_eq!(why["because"]["row"]["source"], why["carrier"]["source"]);
+        assert_eq!(&why["sample"], sample);
+        let carrier = &why["carrier"]["sample"];
+        assert!(
+            carrier != sample && (carrier.is_null() || samples.contains(carrier)),
+            "never its own reason: {why}"
+        );
+    }
+    client.post("/v1/decisions/1/keep", &json!({})).problem(404);
     running.stop();
 }
 
@@ -324,4 +365,25 @@ fn copies_are_made_where_the_server_says() {
     assert_eq!(lines.len(), 3);
     let without = start();
     without.client.post("/v1/backup", &json!({ "name": "x" })).problem(409);
+}
+
+#[test]
+fn the_rate_of_unknowns_survives_a_restart() {
+    let mut running = start();
+    running.client.predict(&strangers());
+    running.client.predict(&[[0.5, 0.5]]);
+    running.server.take().unwrap().stop();
+    let mut settings = evmachine_server::Settings::new(running.folder());
+    settings.listen.set_port(0);
+    let server = evmachine_server::Server::start(&settings).unwrap();
+    let client = crate::Client::new(server.address());
+    running.server = Some(server);
+    let sum = |client: &crate::Client, what: &str| -> u64 {
+        let health = client.get("/v1/health-of-model").ok();
+        health["unknown_rate"].as_array().unwrap().iter().map(|minute| minute[what].as_u64().unwrap()).sum()
+    };
+    assert_eq!((sum(&client, "rows"), sum(&client, "unknown")), (25, 24));
+    client.predict(&[[0.5, 0.5]]);
+    assert_eq!((sum(&client, "rows"), sum(&client, "unknown")), (26, 24));
+    running.stop();
 }

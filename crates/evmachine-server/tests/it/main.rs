@@ -1,9 +1,13 @@
 //! The server from outside, over HTTP, in one test binary:
 //!
 //! - `life`: ask, group, name, part, learn, doubt, undo, go back, copy;
+//! - `closely`: a sample with its neighbours, history and notes, and what is recognised;
+//! - `classes`: what a class is made of, and corrections of it;
+//! - `search`: samples by what is known of them;
 //! - `bodies`: what is sent in other forms, and what cannot be read;
 //! - `inference`: the Open Inference Protocol and Label Studio;
 //! - `sharing`: several people at one pool: who answers what, and what is undone;
+//! - `opinions`: second opinions, and who is at work;
 //! - `safety`: keys, roles, limits, hosts and origins;
 //! - `attacks`: every route with every method, host, origin, site, content type and key, against a table of what is allowed;
 //! - `killed`: what was acknowledged survives servers that are killed;
@@ -16,14 +20,18 @@
 
 mod attacks;
 mod bodies;
+mod classes;
 mod client;
+mod closely;
 mod device;
 mod drift;
 mod faults;
 mod inference;
 mod killed;
 mod life;
+mod opinions;
 mod safety;
+mod search;
 mod sharing;
 
 use std::path::PathBuf;

@@ -124,6 +124,33 @@ impl Evm {
         found
     }
 
+    /// For each query the extreme vectors that lie nearest, of whatever class, the nearest first: classes and speakers.
+    pub(crate) fn nearest(
+        &self,
+        run: &Run<'_>,
+        queries: &Features<'_>,
+        count: usize,
+    ) -> Result<Vec<Vec<(usize, Speaker)>>, RunError> {
+        let points = self.machine.query_points(queries)?;
+        let lookup = self.machine.lookup();
+        lookup.columns.prepare();
+        let sources: Vec<u64> = self.extreme_vectors().map(|vector| vector.source).collect();
+        let meter = run.meter(Stage::Explain, points.len());
+        let look = |tile: &mut Tile, row: usize| -> Result<Vec<(usize, Speaker)>, RunError> {
+            let block = lookup.columns.block(&points, &[row]);
+            lookup.columns.ranks(&block, 0..lookup.columns.len(), tile)?;
+            let ranks = tile.row(0);
+            let mut order: Vec<usize> = (0..ranks.len()).collect();
+            order.sort_by(|&a, &b| ranks[a].total_cmp(&ranks[b]).then(a.cmp(&b)));
+            let found = Findings { evm: self, sources: &sources, ranks, scores: &[], testimony: None };
+            let class = |index: usize| lookup.ranges.partition_point(|range| range.end <= index);
+            let near = order.into_iter().take(count).map(|index| (class(index), found.speaker(index)));
+            meter.advance(1)?;
+            Ok(near.collect())
+        };
+        (0..points.len()).into_par_iter().map_init(Tile::default, look).collect()
+    }
+
     /// What the witnesses beside the features say: rows x classes.
     fn testimony(&self, run: &Run<'_>, queries: &Features<'_>) -> Result<Option<Vec<Testimony>>, RunError> {
         let Some(witnesses) = &self.witnesses else { return Ok(None) };

@@ -242,6 +242,42 @@ impl Evm {
         Ok(named.collect())
     }
 
+    /// For each query the training rows that lie nearest, of whatever class, the nearest first: up to `count` of those that the model
+    /// holds.
+    ///
+    /// ```
+    /// # use evmachine::{Evm, Features, Labels, Params};
+    /// # let features = Features::new(vec![0.0, 0.1, 0.2, 5.0, 5.1, 5.2], 1)?;
+    /// # let labels = Labels::new(["low", "low", "low", "high", "high", "high"])?;
+    /// let all = Params { cover_threshold: 1.0, ..Params::paper() };
+    /// let (evm, _) = Evm::fit(&all, &features, &labels)?;
+    /// let near = evm.nearest_rows(&Features::new(vec![4.0], 1)?, 4)?.remove(0);
+    /// let rows: Vec<_> = near.iter().map(|near| (near.class.as_str(), near.row.source)).collect();
+    /// assert_eq!(rows, [("high", 3), ("high", 4), ("high", 5), ("low", 2)]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn nearest_rows(
+        &self,
+        queries: &Features<'_>,
+        count: usize,
+    ) -> Result<Vec<Vec<NamedSpeaker>>, RunError> {
+        self.nearest_rows_with(&Run::new(), queries, count)
+    }
+
+    /// As [`nearest_rows`](Self::nearest_rows), watched and sized by `run`.
+    pub fn nearest_rows_with(
+        &self,
+        run: &Run<'_>,
+        queries: &Features<'_>,
+        count: usize,
+    ) -> Result<Vec<Vec<NamedSpeaker>>, RunError> {
+        let found = self.nearest(run, queries, count)?;
+        let named = |near: &Vec<(usize, Speaker)>| {
+            near.iter().map(|(class, speaker)| self.named_speaker(*class, speaker)).collect()
+        };
+        Ok(found.iter().map(named).collect())
+    }
+
     fn named_speaker(&self, class: usize, speaker: &Speaker) -> NamedSpeaker {
         NamedSpeaker {
             class: self.class_name(class).to_owned(),

@@ -3,7 +3,7 @@
 use evmachine::Machine;
 
 use crate::builder::{Builder, Name};
-use crate::message::{Attribute, Data, Kind};
+use crate::message::{Attribute, Data, ElementType};
 use crate::score::Scores;
 
 /// The scores, without support for the classes of which a denial is no farther than every extreme vector.
@@ -24,7 +24,7 @@ pub(crate) fn without(
     // As 32-bit numbers, which the library compares: equal distances differ in the last bits of 64.
     let mut nearest = |distances: &str| {
         let found = builder.reduce("ReduceMin", distances, 1, true);
-        builder.cast(&found, Kind::Float)
+        builder.cast(&found, ElementType::Float)
     };
     let known = nearest(distances);
     let parts: Vec<Name> = parts.iter().map(|part| nearest(part)).collect();

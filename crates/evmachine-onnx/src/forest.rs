@@ -3,7 +3,7 @@
 use evmachine::ForestArrays;
 
 use crate::builder::{Builder, Name};
-use crate::message::{Attribute, Data, Kind, Tensor};
+use crate::message::{Attribute, Data, ElementType, Tensor};
 
 /// As in the library: least probability that is told from 0.
 const FLOOR: f64 = 1e-3;
@@ -57,7 +57,7 @@ pub(crate) fn said(builder: &mut Builder, forest: &ForestArrays, rows: &str) -> 
         Attribute::Tensor("target_weights_as_tensor", doubles("target_weights", targets.shares)),
     ];
     let found = builder.apply_with("TreeEnsembleRegressor", &[rows], attributes);
-    let found = builder.cast(&found, Kind::Double);
+    let found = builder.cast(&found, ElementType::Double);
     let floor = builder.number(FLOOR);
     let raised = builder.apply("Add", &[&found, &floor]);
     builder.apply("Log", &[&raised])

@@ -149,6 +149,7 @@ pub(crate) async fn predict(
         pictures: None,
         tracks: None,
         keep: Keep::Unknown,
+        encoder: None,
     };
     let decided = predict::decide(&service, request).await?;
     let results = decided.decisions.iter().map(|decision| {

@@ -57,7 +57,7 @@ impl Asker {
     /// Has rows decided, and unknown ones kept, each with what is shown of it; what was wrong, where it could not be done.
     pub fn predict(&self, features: &Features<'_>, shown: Vec<NewSample>) -> Result<(), String> {
         let decided = Matrix::of(features).checked(&self.0.live.get().model, usize::MAX).and_then(|matrix| {
-            self.1.block_on(predict::decide_rows(&self.0, matrix, shown, predict::Keep::Unknown))
+            self.1.block_on(predict::decide_rows(&self.0, matrix, shown, (predict::Keep::Unknown, None)))
         });
         decided.map(drop).map_err(|problem| problem.detail().to_owned())
     }

@@ -228,7 +228,7 @@ async fn make(
 ) -> Result<Json<Edited>, Problem> {
     let check = move |pool: &mut Pool| classes.iter().try_for_each(|class| pool.refuse_unlearned(class));
     service.reader.call(check).await?;
-    let taken = corrections::make(service, edit, description, person).await?;
+    let taken = corrections::edited(service, edit, description, person).await?;
     Ok(Json(Edited { event: taken.event, version: taken.version }))
 }
 

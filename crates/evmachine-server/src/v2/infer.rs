@@ -156,6 +156,7 @@ async fn answer(
             tracks: None,
             pictures: None,
             keep: parameters.keep,
+            encoder: None,
         };
         let decided = predict::decide(service, asked).await?;
         respond(service, id, &decided, &outputs, parameters.binary_data_output)

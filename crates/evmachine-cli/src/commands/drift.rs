@@ -22,7 +22,7 @@ use crate::model;
 /// Rows are compared with those that the model held out of training, which it does if it learned more than 2,000, or was calibrated on.
 /// Otherwise only changes within the rows are found, unless --reference names rows from quiet times that the model has not learned.
 ///
-/// Example: evmachine drift letters.safetensors today.csv --state drift.json
+/// Example: evmachine drift letters.safetensors test.csv --label 0 --state drift.json
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     /// The model.
@@ -122,12 +122,17 @@ fn failed(rows: &Unlabelled, error: DriftError, state: Option<&Path>) -> Failure
     }
 }
 
+/// Evidence beyond an alarm grows without end, and says no more.
+fn shown(evidence: f64) -> String {
+    if evidence >= 1_000.0 { "> 1000".to_owned() } else { format!("{evidence:.3}") }
+}
+
 fn show(console: &Console, report: &DriftReport, before: u64) {
     let lines = report.watches.iter().map(|watch| {
         vec![
             watch.watch.clone(),
             watch.class.clone().unwrap_or_else(|| "-".to_owned()),
-            format!("{:.3}", watch.evidence / watch.needed),
+            shown(watch.evidence / watch.needed),
         ]
     });
     print(table(&["watch", "class", "evidence"], lines));

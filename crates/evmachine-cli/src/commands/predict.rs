@@ -74,9 +74,6 @@ pub(crate) struct Arguments {
     fdr: Option<f64>,
 
     #[command(flatten)]
-    tracks: TrackArguments,
-
-    #[command(flatten)]
     search: SearchArguments,
 
     /// The share of known rows to be expected, which P(known) in the column `p_known` takes for granted.
@@ -88,6 +85,9 @@ pub(crate) struct Arguments {
 
     #[command(flatten)]
     columns: DataArguments,
+
+    #[command(flatten)]
+    tracks: TrackArguments,
 }
 
 pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failure> {

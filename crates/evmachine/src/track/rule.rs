@@ -87,7 +87,7 @@ pub enum TrackBasis {
 /// Set on tracks ([`TrackRule::calibrated`]): the score of a track is the mean of its rows, and the threshold is the conformal quantile of the
 /// scores of calibrating tracks, so that at most a share `rate` of known tracks is rejected. A fifth of the rate is for tracks that are called
 /// unknown before their end, when their mean so far falls below what calibrating tracks ever fall to. A track is called known before its end
-/// when its mean so far reaches what few calibrating tracks reach for a class that is not theirs.
+/// when its mean so far reaches what few calibrating tracks reach for a class that is not theirs, and the threshold.
 ///
 /// Set on rows ([`TrackRule::of`]): a track is unknown if at least half of its rows have a p-value of at most half the rate. The k-th lowest of m
 /// p-values times m / k is a p-value whatever their dependence (Rueschendorf, 1982), so that the same share of known tracks is rejected at most,
@@ -116,6 +116,8 @@ impl TrackRule {
     pub fn of(evm: &Evm) -> Self {
         let rate = rate_of(evm).filter(|_| evm.held.calibration.is_some());
         let calibration = evm.held.calibration.as_deref();
+        let thresholds = (0..evm.classes().len()).map(|class| evm.threshold_of(class));
+        let threshold = thresholds.fold(f64::NEG_INFINITY, f64::max);
         let mut others: Vec<f64> = calibration
             .map_or(Vec::new(), |calibration| calibration.left_out().iter().map(|row| row.score).collect());
         Self {
@@ -123,8 +125,8 @@ impl TrackRule {
             rate,
             tracks: 0,
             scores: Vec::new(),
-            threshold: f64::NAN,
-            accepts: reached_by_few(&mut others),
+            threshold,
+            accepts: reached_by_few(&mut others).max(threshold),
             rejects: f64::NEG_INFINITY,
             bounds: bounds_of(evm),
         }
@@ -198,9 +200,9 @@ impl TrackRule {
             rate: Some(rate),
             tracks: count,
             threshold: finals[late - 1],
-            scores: finals,
-            accepts: reached_by_few(&mut others),
+            accepts: reached_by_few(&mut others).max(finals[late - 1]),
             rejects: early.checked_sub(1).map_or(f64::NEG_INFINITY, |at| lowest[at].next_down()),
+            scores: finals,
             bounds,
         })
     }

@@ -1,6 +1,6 @@
 //! One answer for rows that belong together.
 
-use evmachine::{Features, Labels, Rejection, TrackBasis, TrackError, TrackRule};
+use evmachine::{Evm, Features, Labels, Params, Rejection, TrackBasis, TrackError, TrackRule};
 
 use crate::random::Random;
 use crate::streams::{CLASSES, COLUMNS, World};
@@ -105,6 +105,23 @@ fn an_answer_stands_once_it_is_sure_and_rows_that_disagree_are_named() {
     let answer = world.evm.track_answer("one", &decided);
     assert_eq!((answer.class.as_deref(), answer.known, answer.rows), (Some("class 0"), true, 12));
     assert!(answer.disagree.contains(&12), "rows count from 1: {answer:?}");
+}
+
+#[test]
+fn classes_that_lie_far_apart_are_not_sure_of_what_lies_between() {
+    let mut random = Random(2);
+    let mut place = |row: usize| (random.normal() + (row % 2) as f64 * 100.0) as f32;
+    let values: Vec<f32> = (0..400).map(&mut place).collect();
+    let labels = Labels::new((0..400).map(|row| ["low", "high"][row % 2])).unwrap();
+    let (evm, _) = Evm::fit(&Params::default(), &Features::new(values, 1).unwrap(), &labels).unwrap();
+    let known = Features::new((0..400).map(&mut place).collect::<Vec<f32>>(), 1).unwrap();
+    let names: Vec<String> = (0..400).map(|row| format!("{} {}", row % 2, row / 8)).collect();
+    let set = TrackRule::calibrated(&evm, &known, &labels, &names).unwrap();
+    for rule in [TrackRule::of(&evm), set] {
+        let between = Features::new(vec![30.0, 40.0, 50.0, 60.0, 70.0], 1).unwrap();
+        let decided = evm.decide_tracks(&rule, &between, &vec!["one".to_owned(); 5]).unwrap();
+        assert_eq!(decided[0].1.class, None, "{rule}: {decided:?}");
+    }
 }
 
 #[test]

@@ -8,7 +8,7 @@ use png::{BitDepth, ColorType, Encoder};
 use super::demonstration::{Demonstration, damaged};
 
 /// 64 shades from 0 to 16, row by row, and the digit.
-const TEXT: &str = include_str!("../../../../../data/digits/optdigits.tes");
+const TEXT: &str = include_str!("../../../data/digits/optdigits.tes");
 const SIDE: usize = 8;
 const DARKEST: f32 = 16.0;
 /// Pixels of the picture that a shade becomes, in each direction.

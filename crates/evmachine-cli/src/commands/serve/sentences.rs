@@ -10,7 +10,7 @@ use evmachine_openworld::NewSample;
 use super::demonstration::{Demonstration, damaged};
 
 /// Intent, sentence, and its embedding as signed bytes in base64; no intent for what belongs to none.
-const TEXT: &str = include_str!("../../../../../data/clinc150/sentences.tsv");
+const TEXT: &str = include_str!("../../../data/clinc150/sentences.tsv");
 const DIMENSIONS: usize = 384;
 
 /// Intents that the first model knows.

@@ -65,7 +65,7 @@ export function recognisedView(place) {
     acceptShown.textContent = `Accept the ${whole(grid.chosen().length)} shown`;
     acceptShown.disabled = !can("label") || grid.chosen().length === 0;
     others.hidden = left === 0 || !can("label");
-    words.textContent = left ? `${count(left, "sample")} ticked out: they go on to wait.` : "The most doubtful come first. Tick out what is wrong, or accept all.";
+    words.textContent = left ? `${count(left, "sample")} ticked out, to wait on.` : "The most doubtful come first. Tick out what is wrong, or accept all.";
   }
 
   async function load(wanted) {

@@ -128,7 +128,8 @@ test("progress is that of the pool, and the same after a reload", async () => {
 test("the map shows pictures and texts where samples have them", async () => {
   const { dimensions } = await status();
   const features = Array.from({ length: 5 }, (_, row) => Array.from({ length: dimensions }, () => -900 - row * 1e-4));
-  await here.server.call("POST", "/v1/predict", { features, pictures: features.map(() => ({ media_type: "image/png", base64: DOT })) });
+  const shown = { pictures: features.map((_, row) => (row ? { media_type: "image/png", base64: DOT } : null)), texts: features.map((_, row) => (row ? null : "a text")) };
+  await here.server.call("POST", "/v1/predict", { features, ...shown });
   const { page, errors } = await openPage(here.browser, here.server.address, "map");
   await page.getByText(/known samples of/).waitFor();
   await page.getByRole("button", { name: "Choose all in view" }).click();

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::{Extension, Json};
-use evmachine::{Edit, Evm, Features, TrainingRow, class_name};
+use evmachine::{Edit, Evm, Features, class_name};
 use evmachine_openworld::{EventId, Pool, StoreError};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
@@ -95,37 +95,17 @@ fn hundred() -> usize {
     100
 }
 
-/// A row with what is said of it without itself.
-struct Judged {
-    row: TrainingRow,
-    vector: Vec<f32>,
-    claimed_by: Option<String>,
-    alone: bool,
-}
-
-fn judged(model: &Evm, class: usize, count: usize) -> Result<Vec<Judged>, Problem> {
-    let held = model.extreme_vectors().filter(|vector| vector.class == class).take(count);
-    let (mut sources, mut values) = (Vec::new(), Vec::new());
-    for vector in held {
-        sources.push(vector.source);
-        values.extend(model.in_feature_space(vector.vector));
-    }
-    let features = Features::new(values, model.dimensions())?;
-    let doubts = model.doubt(&features)?;
-    let rows = sources.into_iter().zip(doubts).enumerate().map(|(at, (source, doubt))| {
+/// What is said of rows without themselves: which class claims each, and whether none does.
+fn judged(model: &Evm, class: usize, rows: &[ShownRow]) -> Result<Vec<(Option<String>, bool)>, Problem> {
+    let values: Vec<f32> = rows.iter().flat_map(|row| row.features.iter().copied()).collect();
+    let doubts = model.doubt(&Features::new(values, model.dimensions())?)?;
+    let judged = rows.iter().zip(doubts).map(|(row, doubt)| {
         // Where another row carries it, the class does not rest on this one.
-        let said = if doubt.because.source == source { &doubt.without } else { &doubt.decision };
-        Judged {
-            row: model.origin(source).into(),
-            vector: features.row(at).to_vec(),
-            claimed_by: said
-                .class()
-                .filter(|other| *other != class)
-                .map(|other| model.class_name(other).to_owned()),
-            alone: said.class().is_none(),
-        }
+        let said = if doubt.because.source == row.row.source { doubt.without } else { doubt.decision };
+        let other = said.class().filter(|other| *other != class);
+        (other.map(|other| model.class_name(other).to_owned()), said.class().is_none())
     });
-    Ok(rows.collect())
+    Ok(judged.collect())
 }
 
 fn no_class(class: &str) -> Problem {
@@ -148,15 +128,24 @@ pub(crate) async fn rows(
     let at = live.model.class_index(&class).ok_or_else(|| no_class(&class))?;
     let vectors = live.model.classes().nth(at).map_or(0, |class| class.extreme_vectors);
     let hash = live.hash.clone();
-    let judged = service.blocking(move || judged(&live.model, at, count.min(MOST))).await?;
-    let name = class.clone();
-    let rows = service
+    let count = count.min(MOST);
+    let (model, name) = (live.model.clone(), class.clone());
+    let shown = service
         .reader
         .call(move |pool: &mut Pool| {
-            let shown = judged.into_iter().map(|Judged { row, vector, claimed_by, alone }| {
-                Ok(ClassRow { row: ShownRow::of(pool, name.clone(), row, vector)?, claimed_by, alone })
+            let held = model.extreme_vectors().filter(|vector| vector.class == at).take(count);
+            let shown = held.map(|vector| {
+                let place = model.in_feature_space(vector.vector);
+                ShownRow::of(pool, name.clone(), model.origin(vector.source).into(), place)
             });
             shown.collect::<Result<Vec<_>, StoreError>>()
+        })
+        .await?;
+    let rows = service
+        .blocking(move || {
+            let judged = judged(&live.model, at, &shown)?;
+            let rows = shown.into_iter().zip(judged);
+            Ok(rows.map(|(row, (claimed_by, alone))| ClassRow { row, claimed_by, alone }).collect())
         })
         .await?;
     Ok(Json(ClassRows { class, vectors, rows, model: hash }))

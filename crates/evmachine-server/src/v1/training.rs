@@ -21,7 +21,7 @@ pub(crate) struct ShownRow {
     pub(crate) text: Option<String>,
     /// Where its picture is, if there is one.
     pub(crate) picture: Option<String>,
-    /// The vector, as the model keeps it.
+    /// The vector: of a sample of the pool its own, of others as the model keeps it, which may have moved it.
     pub(crate) features: Vec<f32>,
 }
 
@@ -38,6 +38,7 @@ impl ShownRow {
         match pool.sample(number) {
             Ok(sample) => {
                 shown.sample = Some(number);
+                shown.features = sample.features;
                 shown.text = sample.text;
                 shown.picture = sample.picture_hash.map(|hash| picture_address(number, &hash));
                 Ok(shown)

@@ -195,8 +195,8 @@ impl<'a> Arena<'a> {
         let whole = self.voices.iter().find(|heard| heard.metric == *metric);
         let voices = self.folds.iter().enumerate().map(|(fold, data)| {
             let train = (&data.train.0, &data.train.1);
-            let probe = whole.map(|heard| heard.voices[fold].probe.clone());
-            Voices::new(self.run, &params, probe, train, &data.queries, data.known)
+            let given = whole.map(|heard| &heard.voices[fold]);
+            Voices::new(self.run, &params, given, train, &data.queries, data.known)
         });
         let voices = voices.collect::<Result<Vec<_>, _>>()?;
         self.voices.push(Heard { metric: metric.clone(), size, voices });

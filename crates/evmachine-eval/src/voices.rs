@@ -51,6 +51,7 @@ impl Weights {
 }
 
 /// A witness, in units of its spread around its typical best.
+#[derive(Clone)]
 struct Voice {
     /// Queries x classes.
     values: Vec<f64>,
@@ -111,18 +112,18 @@ impl Votes {
 }
 
 impl Voices {
-    /// Fits the probe, unless it is given, and a machine over its logits of the size that the parameters say, and asks both.
+    /// Fits probe and forest, unless they are given, and a machine over logits of the size that the parameters say, and asks them.
     /// The first `known` queries are of known classes.
     pub(crate) fn new(
         run: &Run<'_>,
         params: &Params,
-        probe: Option<Probe>,
+        given: Option<&Self>,
         (features, labels): (&Features<'_>, &Labels),
         queries: &Features<'_>,
         known: usize,
     ) -> Result<Self, TuneError> {
-        let probe = match probe {
-            Some(probe) => probe,
+        let probe = match given {
+            Some(given) => given.probe.clone(),
             None => Probe::fit_with(run, &params.metric, features, labels)?,
         };
         let classes = probe.classes();
@@ -137,12 +138,15 @@ impl Voices {
             Some(Voice::new(supports.concat(), classes, known))
         };
         let (weights, intercepts) = (probe.weights(), probe.intercepts());
-        let auto = weigh(&run, params, features, labels)?;
-        let forest = if is_heard(features) {
-            let forest = ForestWitness::fit(&run, &params.metric, features, labels)?;
-            Some(Voice::new(forest.ask(&params.metric, queries)?, classes, known))
+        let (auto, forest) = if let Some(given) = given {
+            (given.auto, given.forest.clone())
         } else {
-            None
+            let mut forest = None;
+            if is_heard(features) {
+                let grown = ForestWitness::fit(run, &params.metric, features, labels)?;
+                forest = Some(Voice::new(grown.ask(&params.metric, queries)?, classes, known));
+            }
+            (weigh(run, params, features, labels)?, forest)
         };
         Ok(Self { probe, auto, weights, intercepts, logits, linear, forest })
     }

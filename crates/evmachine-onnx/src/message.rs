@@ -112,7 +112,9 @@ impl Attribute {
             }
             Attribute::Texts(name, values) => {
                 message.text(1, name);
-                values.iter().for_each(|value| message.text(9, value));
+                for value in values {
+                    message.text(9, value);
+                }
                 TEXTS
             }
             Attribute::Tensor(name, tensor) => {

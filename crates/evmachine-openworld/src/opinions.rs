@@ -131,8 +131,8 @@ impl Pool {
     pub fn agreement(&self) -> Result<Vec<Agreement>, StoreError> {
         let mut by_class: BTreeMap<Option<String>, (u64, u64)> = BTreeMap::new();
         for given in self.opinions()?.into_iter().filter(|given| given.is_first) {
-            let same = given.answer.as_ref().is_some_and(|answer| *answer == given.label);
-            let counts = by_class.entry(given.answer.flatten()).or_default();
+            let same = given.is_answered && given.answer == given.label;
+            let counts = by_class.entry(given.answer).or_default();
             counts.0 += 1;
             counts.1 += u64::from(same);
         }
@@ -183,7 +183,8 @@ impl Pool {
                 label: row.get(2)?,
                 person: row.get(3)?,
                 is_last: row.get(4)?,
-                answer: is_answer.then_some(label),
+                is_answered: is_answer,
+                answer: label.filter(|_| is_answer),
                 is_first: row.get(7)?,
             })
         };
@@ -202,8 +203,10 @@ struct Given {
     is_last: bool,
     /// Whether it is the first since the sample was answered.
     is_first: bool,
-    /// The class that the sample was answered with before; `None` if it was discarded.
-    answer: Option<Option<String>>,
+    /// Whether the sample was answered before, and not discarded.
+    is_answered: bool,
+    /// The class that it was answered with; `None` is a stranger.
+    answer: Option<String>,
 }
 
 impl Write<'_> {

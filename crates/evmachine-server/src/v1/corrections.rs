@@ -167,26 +167,20 @@ pub(crate) async fn not(
         None => None,
     };
     let live = service.live.get();
-    let asked = values.clone();
+    let (asked, shared) = (values.clone(), service.clone());
     let (source, class) = service
         .blocking(move || {
             let model = &live.model;
-            let class = match class {
-                Some(class) => match model.class_index(&class) {
-                    Some(number) => model.class_name(number).to_owned(),
-                    None => {
-                        return Err(Problem::not_found(format!("the live version has no class {class:?}")));
-                    }
-                },
-                None => {
-                    let decision = model.decide(&Features::new(asked, model.dimensions())?)?.remove(0);
-                    let unknown = || {
-                        Problem::unsuitable(
-                            "the live version takes the row for no class; name the `class` that it is not of",
-                        )
-                    };
-                    model.name_of(&decision).ok_or_else(unknown)?.to_owned()
-                }
+            let class = if let Some(class) = class {
+                let missing = || Problem::not_found(format!("the live version has no class {class:?}"));
+                model.class_name(model.class_index(&class).ok_or_else(missing)?).to_owned()
+            } else {
+                let features = Features::new(asked, model.dimensions())?;
+                let decision = model.decide_with(&shared.run(), &features)?.remove(0);
+                let detail =
+                    "the live version takes the row for no class; name the `class` that it is not of";
+                let unknown = || Problem::unsuitable(detail);
+                model.name_of(&decision).ok_or_else(unknown)?.to_owned()
             };
             Ok((model.points_seen(), class))
         })

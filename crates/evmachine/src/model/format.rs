@@ -383,23 +383,33 @@ fn model_of(header: Header, tensors: &Tensors<'_>, metric: Option<Metric>) -> Re
     });
     evm.ledger.feature_names = header.feature_names;
     evm.ledger.label_type = header.label_type;
-    if header.format_version >= 4 {
-        evm.read_kept(tensors, header.kept)?;
-    } else if !header.kept.is_nothing() || kept::is_in(tensors) {
-        return Err(inconsistent(format!("parts of format 4 in a file of format {}", header.format_version)));
-    }
-    if header.format_version >= 6 {
-        evm.read_denied(tensors)?;
-        evm.read_encoder(tensors, header.encoder)?;
-    } else if denied::is_in(tensors) || encoder::is_in(tensors) || header.encoder.is_some() {
-        return Err(inconsistent(format!("parts of format 6 in a file of format {}", header.format_version)));
-    }
-    if header.format_version >= 3 {
-        evm.read_beyond(tensors, &header.beyond)?;
-    } else if evm.is_beyond() || header.beyond != Beyond::default() {
-        return Err(inconsistent(format!("parts of format 3 in a file of format {}", header.format_version)));
-    }
+    read_parts(&mut evm, tensors, (header.format_version, header.kept, header.encoder, &header.beyond))?;
     Ok(evm)
+}
+
+/// What later versions have, and earlier ones must not.
+fn read_parts(
+    evm: &mut Evm,
+    tensors: &Tensors<'_>,
+    (version, kept, named, beyond): (u32, Kept, Option<Named>, &Beyond),
+) -> Result<(), FormatError> {
+    if version >= 4 {
+        evm.read_kept(tensors, kept)?;
+    } else if !kept.is_nothing() || kept::is_in(tensors) {
+        return Err(inconsistent(format!("parts of format 4 in a file of format {version}")));
+    }
+    if version >= 6 {
+        evm.read_denied(tensors)?;
+        evm.read_encoder(tensors, named)?;
+    } else if named.is_some() || denied::is_in(tensors) || encoder::is_in(tensors) || forest::is_in(tensors) {
+        return Err(inconsistent(format!("parts of format 6 in a file of format {version}")));
+    }
+    if version >= 3 {
+        evm.read_beyond(tensors, beyond)?;
+    } else if evm.is_beyond() || *beyond != Beyond::default() {
+        return Err(inconsistent(format!("parts of format 3 in a file of format {version}")));
+    }
+    Ok(())
 }
 
 /// There where the parameters say so, and nowhere else.

@@ -179,7 +179,7 @@ impl Data<'_> {
         });
         if largest.hear_logits() && penalty.is_none() {
             let (held, rest): (Vec<usize>, Vec<usize>) =
-                all.iter().partition(|&&row| spread(learned[row] as u64) % 5 == 0);
+                all.iter().partition(|&&row| spread(learned[row] as u64).is_multiple_of(5));
             *penalty = Some(Probe::choose(run, metric, fold.classed(&points), &rest, &held)?.penalty());
         }
         let voices = fold.voices(params, largest, &points, (&all, &[]), (None, *penalty))?;

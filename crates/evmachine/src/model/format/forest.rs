@@ -24,13 +24,18 @@ pub(super) fn tensors(forest: &ForestWitness) -> [(&'static str, Column<'static>
     ]
 }
 
+/// Whether a file has one.
+pub(super) fn is_in(tensors: &Tensors<'_>) -> bool {
+    tensors.has("forest_roots")
+}
+
 /// The forest, if the file has one.
 pub(super) fn read(
     tensors: &Tensors<'_>,
     columns: usize,
     classes: usize,
 ) -> Result<Option<ForestWitness>, FormatError> {
-    if !tensors.has("forest_roots") {
+    if !is_in(tensors) {
         return Ok(None);
     }
     let floats = |name: &str| tensors.f32s(name, &[tensors.length(name)?], |_| true);

@@ -141,7 +141,15 @@ pub(crate) async fn predict(
         texts.push(task.data.text);
     }
     let (ids, texts) = (Some(ids), Some(texts));
-    let request = predict::Request { features, ids, texts, links: None, pictures: None, keep: Keep::Unknown };
+    let request = predict::Request {
+        features,
+        ids,
+        texts,
+        links: None,
+        pictures: None,
+        keep: Keep::Unknown,
+        encoder: None,
+    };
     let decided = predict::decide(&service, request).await?;
     let results = decided.decisions.iter().map(|decision| {
         // What is unknown is left to the person.

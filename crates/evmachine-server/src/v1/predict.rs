@@ -269,7 +269,7 @@ pub(crate) async fn predict(
             let (live, limit) = (service.live.get(), service.limits.rows);
             let features = service.blocking(move || table::read(&live.model, format, &body, limit)).await?;
             let keep = keep.unwrap_or_default();
-            Request { features, ids: None, texts: None, links: None, pictures: None, keep }
+            Request { features, ids: None, texts: None, links: None, pictures: None, keep, encoder: None }
         }
     };
     decide(&service, asked).await.map(axum::Json)

@@ -155,6 +155,7 @@ async fn answer(
             links: None,
             pictures: None,
             keep: parameters.keep,
+            encoder: None,
         };
         let decided = predict::decide(service, asked).await?;
         respond(service, id, &decided, &outputs, parameters.binary_data_output)

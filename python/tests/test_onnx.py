@@ -222,6 +222,18 @@ def test_ignored_samples(few, strangers, metric, preset):
     assert (said[:100] == "unknown").all() and (agree(plain, X, tolerance=5e-5) != said).any()
 
 
+@pytest.mark.parametrize("metric", ["euclidean", "cosine", "manhattan"])
+@pytest.mark.parametrize("preset", [ExtremeValueMachine, ExtremeValueMachine.robust])
+def test_rows_that_are_not_of_a_class(few, strangers, metric, preset):
+    machine = preset(metric=metric).fit(*few)
+    own = few[0][few[1] == "A"][:30]
+    machine.not_class(own, "A")
+    machine.not_class(own[:5], "B")
+    X = far_out(np.vstack([own, strangers[0], few[0]]))
+    said = agree(machine, X, tolerance=5e-5)
+    assert "A" not in said[:30] and "B" not in said[:5]
+
+
 @pytest.mark.parametrize("fill", ["mean", "median", "zero"])
 @pytest.mark.parametrize("params", [{}, {"standardize": True}, {"metric": "cosine"}])
 def test_missing_values(few, strangers, fill, params):

@@ -101,6 +101,13 @@ impl Labelled {
         self.origin.remove(row);
     }
 
+    /// Some rows alone, in rising order.
+    pub fn keep(&mut self, rows: &[usize]) {
+        self.features = self.features.select(rows);
+        self.labels = self.labels.select(rows);
+        self.origin = self.origin.select(rows);
+    }
+
     /// A failure of the library with these rows, told by their files and row numbers.
     pub fn failure(&self, failure: impl Into<Located>) -> Failure {
         self.origin.failure(failure)
@@ -115,6 +122,8 @@ pub struct Unlabelled {
     pub features: Features<'static>,
     /// What the label column holds, where there is one.
     pub labels: Option<Vec<String>>,
+    /// The columns of the files.
+    pub schema: Schema,
 }
 
 impl Unlabelled {
@@ -219,10 +228,10 @@ impl DataArguments {
             },
         };
         let sink = Sink::new(&arguments.options(evm), None);
-        let (rows, origin, _) = collect(console, series, sink, None)?;
+        let (rows, origin, schema) = collect(console, series, sink, None)?;
         doubt_encoder(console, evm, &rows.features, &origin);
         let labels = rows.labels.map(|labels| labels.iter().map(str::to_owned).collect());
-        Ok(Unlabelled { origin, features: rows.features, labels })
+        Ok(Unlabelled { origin, features: rows.features, labels, schema })
     }
 
     /// As [`read_unlabelled`](Self::read_unlabelled), for rows that are learned beside known ones.

@@ -262,6 +262,23 @@ fn what_a_graph_cannot_hold_is_refused() {
 }
 
 #[test]
+fn denials_are_in_the_graph_with_ignored_samples_and_without() {
+    for params in
+        [Params::default(), Params { metric: Metric::Manhattan, ..Params::paper() }, Params::robust()]
+    {
+        let mut evm = fit_many(&params);
+        let plain = with_graph(&evm, |graph| count(graph, &OpType::LessOrEqual));
+        let rows = Features::new(vec![3.5, 1.0, 1.5, 2.5, 1.0, 1.0, 5.5, 3.5], 4).unwrap();
+        evm.deny(&rows, "low").unwrap();
+        evm.deny(&rows.select(&[1]), "top").unwrap();
+        // One comparison for each class that has any.
+        with_graph(&evm, |graph| assert_eq!(count(graph, &OpType::LessOrEqual), plain + 2));
+        evm.ignore(&Features::new(vec![9.0, 9.0, 9.0, 9.0], 4).unwrap()).unwrap();
+        with_graph(&evm, |graph| assert_eq!(count(graph, &OpType::LessOrEqual), plain + 3));
+    }
+}
+
+#[test]
 fn ignored_samples_fillings_and_a_class_alone_are_in_the_graph() {
     for params in
         [Params::default(), Params { metric: Metric::Manhattan, ..Params::paper() }, Params::robust()]

@@ -7,7 +7,7 @@ use std::slice::from_ref;
 use clap::Args;
 use evmachine::{Evm, MigrationReport, NewVectors};
 use evmachine_console::console::{Console, print};
-use evmachine_console::data::{DataArguments, Unlabelled};
+use evmachine_console::data::{DataArguments, Unlabelled, feature_names};
 use evmachine_console::failure::{Failure, Kind};
 use evmachine_console::hint::Hint;
 use evmachine_console::text::counted;
@@ -54,9 +54,10 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
     let ids = ids_of(&data)?;
     let new = NewVectors { ids, features: &data.features, encoder: columns.encoder.as_ref() };
     let progress = console.progress();
-    let (migrated, report) =
+    let (mut migrated, report) =
         evm.migrated_with(&console.run(&progress), &new).map_err(|error| data.failure(error))?;
     drop(progress);
+    migrated.set_feature_names(feature_names(&data.schema))?;
     say(console, &migrated, &report);
     if let Some(path) = &arguments.compare {
         let old = DataArguments { encoder: None, ..columns.clone() };

@@ -57,9 +57,8 @@ fn vectors_of_another_encoder_are_refused_by_name_and_warned_of_by_their_look() 
 fn a_model_goes_to_the_vectors_of_another_encoder() {
     let place = trained();
     let wide = vectors(2.0, 8);
-    let without: String =
-        wide.lines().filter(|line| !line.starts_with("i7,")).map(|line| format!("{line}\n")).collect();
-    place.write("new.csv", without);
+    let without: Vec<&str> = wide.lines().filter(|line| !line.starts_with("i7,")).collect();
+    place.write("new.csv", without.join("\n"));
     let migrate = "migrate model new.csv --id image --drop class --encoder wide@1 -o moved --compare old.csv";
     let output = place.run(&migrate.split(' ').collect::<Vec<_>>());
     let said = String::from_utf8_lossy(&output.stderr).into_owned();

@@ -24,7 +24,7 @@ def evm() -> ExtremeValueMachine:
 
 def test_a_track_gets_one_answer(evm: ExtremeValueMachine) -> None:
     rng = np.random.default_rng(1)
-    X, y, groups = tracks(rng, 90)
+    X, _, groups = tracks(rng, 90)
     X[-5:] = 50.0 + rng.normal(size=(5, 5))
     for calibration in (None, tracks(rng, 120)):
         answers = evm.predict_tracks(X, groups, calibration=calibration)
@@ -33,7 +33,7 @@ def test_a_track_gets_one_answer(evm: ExtremeValueMachine) -> None:
         right = [answer.label == answer.track % 3 * 10 for answer in answers[:-1]]
         assert np.mean(right) >= 0.8
         last = answers[-1]
-        assert (last.label, last.known, last.disagree) == ("unknown", False, [])
+        assert (last.label, last.known, last.disagree) == (evm.unknown_label_, False, [])
         assert last.p_value is not None and last.p_value <= 0.05
     alone = evm.predict(X[:5])
     first = evm.predict_tracks(X[:5], groups[:5])[0]

@@ -110,7 +110,7 @@ impl Evm {
     /// # let labels = Labels::new(["low", "low", "low", "high", "high", "high"])?;
     /// # let (evm, _) = Evm::fit(&Params::default(), &features, &labels)?;
     /// let tracks = ["left", "right", "left", "left"].map(str::to_owned);
-    /// let queries = Features::new(vec![0.05, 5.15, 0.15, 2.4], 1)?;
+    /// let queries = Features::new(vec![0.05, 5.15, 0.15, 5.0], 1)?;
     /// let decided = evm.decide_tracks(&TrackRule::of(&evm), &queries, &tracks)?;
     /// assert_eq!(decided[0].0, "left");
     /// assert_eq!(decided[0].1.class.map(|class| evm.class_name(class)), Some("low"));

@@ -131,8 +131,8 @@ impl Pool {
     pub fn agreement(&self) -> Result<Vec<Agreement>, StoreError> {
         let mut by_class: BTreeMap<Option<String>, (u64, u64)> = BTreeMap::new();
         for given in self.opinions()?.into_iter().filter(|given| given.is_first) {
-            let same = given.answer.as_ref().is_some_and(|answer| *answer == given.label);
-            let counts = by_class.entry(given.answer.flatten()).or_default();
+            let same = given.is_named && given.answer == given.label;
+            let counts = by_class.entry(given.answer).or_default();
             counts.0 += 1;
             counts.1 += u64::from(same);
         }
@@ -175,15 +175,14 @@ impl Pool {
         );
         let read = |row: &Row<'_>| {
             let kind: Option<String> = row.get(5)?;
-            let label: Option<String> = row.get(6)?;
-            let is_answer = kind.is_some_and(|kind| kind == "labelled" || kind == "ignored");
             Ok(Given {
                 sample: row.get(0)?,
                 event: row.get(1)?,
                 label: row.get(2)?,
                 person: row.get(3)?,
                 is_last: row.get(4)?,
-                answer: is_answer.then_some(label),
+                is_named: kind.is_some_and(|kind| kind == "labelled" || kind == "ignored"),
+                answer: row.get(6)?,
                 is_first: row.get(7)?,
             })
         };
@@ -202,8 +201,10 @@ struct Given {
     is_last: bool,
     /// Whether it is the first since the sample was answered.
     is_first: bool,
-    /// The class that the sample was answered with before; `None` if it was discarded.
-    answer: Option<Option<String>>,
+    /// Whether the answer before it says what the sample is.
+    is_named: bool,
+    /// The class of that answer; `None` is a stranger, or one of no use.
+    answer: Option<String>,
 }
 
 impl Write<'_> {

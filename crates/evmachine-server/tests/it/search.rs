@@ -22,7 +22,7 @@ fn samples_are_found_by_what_is_known_of_them() {
     let running = start();
     let client = &running.client;
     let texts: Vec<String> = (0..24).map(|row| format!("Row_{row} is {}%", row % 5)).collect();
-    let ids: Vec<String> = (0..24).map(|row| format!("camera-{:02}", row)).collect();
+    let ids: Vec<String> = (0..24).map(|row| format!("camera-{row:02}")).collect();
     client.post("/v1/predict", &json!({ "features": strangers(), "texts": texts, "ids": ids })).ok();
     client.post("/v1/predict", &json!({ "features": [[0.5, 0.5], [5.5, 0.5]], "keep": "all" })).ok();
     client.post("/v1/labels", &json!({ "samples": [1, 2], "label": "a" })).ok();

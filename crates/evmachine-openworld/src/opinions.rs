@@ -175,8 +175,6 @@ impl Pool {
         );
         let read = |row: &Row<'_>| {
             let kind: Option<String> = row.get(5)?;
-            let label: Option<String> = row.get(6)?;
-            let is_answer = kind.is_some_and(|kind| kind == "labelled" || kind == "ignored");
             Ok(Given {
                 sample: row.get(0)?,
                 event: row.get(1)?,

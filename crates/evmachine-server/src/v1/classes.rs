@@ -287,6 +287,9 @@ pub(crate) async fn move_rows(
 ) -> Result<Json<Edited>, Problem> {
     let person = caller.person(person)?;
     check_name(&to)?;
+    if rows.is_empty() {
+        return Err(Problem::unsuitable("name at least one row, by its `source`"));
+    }
     if !new_class && service.live.get().model.class_index(&to).is_none() {
         let detail = format!("{to:?} is no class yet; send \"new_class\": true if it is to be one");
         return Err(Problem::conflict(detail));

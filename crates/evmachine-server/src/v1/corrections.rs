@@ -161,24 +161,18 @@ pub(crate) async fn not(
     let (source, class) = service
         .blocking(move || {
             let model = &live.model;
-            let class = match class {
-                Some(class) => match model.class_index(&class) {
-                    Some(number) => model.class_name(number).to_owned(),
-                    None => {
-                        return Err(Problem::not_found(format!("the live version has no class {class:?}")));
-                    }
-                },
-                None => {
-                    let decision = model.decide(&Features::new(asked, model.dimensions())?)?.remove(0);
-                    let unknown = || {
-                        Problem::unsuitable(
-                            "the live version takes the row for no class; name the `class` that it is not of",
-                        )
-                    };
-                    model.name_of(&decision).ok_or_else(unknown)?.to_owned()
-                }
+            let name = if let Some(class) = class {
+                let known = model.class_index(&class).map(|number| model.class_name(number));
+                known.ok_or_else(|| Problem::not_found(format!("the live version has no class {class:?}")))?
+            } else {
+                let decision = model.decide(&Features::new(asked, model.dimensions())?)?.remove(0);
+                model.name_of(&decision).ok_or_else(|| {
+                    let detail =
+                        "the live version takes the row for no class; name the `class` that it is not of";
+                    Problem::unsuitable(detail)
+                })?
             };
-            Ok((model.points_seen(), class))
+            Ok((model.points_seen(), name.to_owned()))
         })
         .await?;
     let description = format!("not {class}");

@@ -102,6 +102,7 @@ pub(crate) struct OneDecision {
 
 /// Decisions, one for each row.
 #[derive(Debug, Serialize, ToSchema)]
+#[allow(clippy::struct_field_names, reason = "clients know them by these names")]
 pub(crate) struct Decisions {
     /// The version that decided.
     pub(crate) model: String,

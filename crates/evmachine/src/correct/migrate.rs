@@ -202,15 +202,11 @@ impl Evm {
             let points = self.machine.query_points(&features).map_err(|error| error.map_row(|_| *row))?;
             let source = self.machine.points_seen;
             self.machine.points_seen += 1;
-            match (part, self.class_index(class)) {
-                (Part::Denied, Some(number)) => {
-                    Arc::make_mut(&mut self.machine.classes[number].denied).extend(&points, source);
-                }
-                _ => {
-                    let vector = points.gather(&[0]);
-                    let aside = Aside { class: class.clone(), source, vector };
-                    Arc::make_mut(&mut self.ledger.aside).push(aside);
-                }
+            if let (Part::Denied, Some(number)) = (part, self.class_index(class)) {
+                Arc::make_mut(&mut self.machine.classes[number].denied).extend(&points, source);
+            } else {
+                let aside = Aside { class: class.clone(), source, vector: points.gather(&[0]) };
+                Arc::make_mut(&mut self.ledger.aside).push(aside);
             }
         }
         self.machine.cache.keep_columns();

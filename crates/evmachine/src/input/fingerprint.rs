@@ -253,7 +253,9 @@ fn some_rows(labels: &Labels) -> Vec<usize> {
 
 fn by_class(rows: &[usize], labels: &Labels) -> Vec<Vec<usize>> {
     let mut classes = vec![Vec::new(); labels.names().len()];
-    rows.iter().for_each(|&row| classes[labels.ids()[row] as usize].push(row));
+    for &row in rows {
+        classes[labels.ids()[row] as usize].push(row);
+    }
     classes.retain(|rows| !rows.is_empty());
     classes
 }
@@ -309,7 +311,9 @@ fn orthonormalize(directions: &mut [Vec<f64>]) {
         }
         let left = length(own);
         let scale = if left > 1e-9 * whole && left > 0.0 { 1.0 / left } else { 0.0 };
-        own.iter_mut().for_each(|value| *value *= scale);
+        for value in own {
+            *value *= scale;
+        }
     }
 }
 

@@ -181,7 +181,9 @@ impl Machine {
                         found.extend(distances.map(|&rank| self.params.metric.distance_of_rank(rank)));
                     }
                 }
-                found.iter_mut().for_each(|found| found.sort_unstable_by(f32::total_cmp));
+                for found in &mut found {
+                    found.sort_unstable_by(f32::total_cmp);
+                }
                 Ok(found)
             })
             .collect();

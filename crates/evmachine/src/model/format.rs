@@ -382,23 +382,42 @@ fn model_of(header: Header, tensors: &Tensors<'_>, metric: Option<Metric>) -> Re
     });
     evm.ledger.feature_names = header.feature_names;
     evm.ledger.label_type = header.label_type;
-    if header.format_version >= 4 {
-        evm.read_kept(tensors, header.kept)?;
-    } else if !header.kept.is_nothing() || kept::is_in(tensors) {
-        return Err(inconsistent(format!("parts of format 4 in a file of format {}", header.format_version)));
-    }
-    if header.format_version >= 6 {
-        evm.read_denied(tensors)?;
-        evm.read_encoder(tensors, header.encoder)?;
-    } else if denied::is_in(tensors) || encoder::is_in(tensors) || header.encoder.is_some() {
-        return Err(inconsistent(format!("parts of format 6 in a file of format {}", header.format_version)));
-    }
-    if header.format_version >= 3 {
-        evm.read_beyond(tensors, &header.beyond)?;
-    } else if evm.is_beyond() || header.beyond != Beyond::default() {
-        return Err(inconsistent(format!("parts of format 3 in a file of format {}", header.format_version)));
-    }
+    let later = Later { kept: header.kept, encoder: header.encoder, beyond: header.beyond };
+    evm.read_later(header.format_version, tensors, later)?;
     Ok(evm)
+}
+
+/// What later versions added to the metadata.
+struct Later {
+    kept: Kept,
+    encoder: Option<Named>,
+    beyond: Beyond,
+}
+
+impl Evm {
+    /// Takes up what the file has beyond version 2, and refuses what is beyond its own version.
+    fn read_later(&mut self, version: u32, tensors: &Tensors<'_>, later: Later) -> Result<(), FormatError> {
+        let Later { kept, encoder, beyond } = later;
+        let too_early =
+            |part: u32| Err(inconsistent(format!("parts of format {part} in a file of format {version}")));
+        if version >= 4 {
+            self.read_kept(tensors, kept)?;
+        } else if !kept.is_nothing() || kept::is_in(tensors) {
+            return too_early(4);
+        }
+        if version >= 6 {
+            self.read_denied(tensors)?;
+            self.read_encoder(tensors, encoder)?;
+        } else if denied::is_in(tensors) || encoder::is_in(tensors) || encoder.is_some() {
+            return too_early(6);
+        }
+        if version >= 3 {
+            self.read_beyond(tensors, &beyond)?;
+        } else if self.is_beyond() || beyond != Beyond::default() {
+            return too_early(3);
+        }
+        Ok(())
+    }
 }
 
 /// There where the parameters say so, and nowhere else.

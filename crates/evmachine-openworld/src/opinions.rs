@@ -131,7 +131,7 @@ impl Pool {
     pub fn agreement(&self) -> Result<Vec<Agreement>, StoreError> {
         let mut by_class: BTreeMap<Option<String>, (u64, u64)> = BTreeMap::new();
         for given in self.opinions()?.into_iter().filter(|given| given.is_first) {
-            let same = given.is_answered && given.answer == given.label;
+            let same = given.is_named && given.answer == given.label;
             let counts = by_class.entry(given.answer).or_default();
             counts.0 += 1;
             counts.1 += u64::from(same);
@@ -181,8 +181,8 @@ impl Pool {
                 label: row.get(2)?,
                 person: row.get(3)?,
                 is_last: row.get(4)?,
-                is_answered: is_answer,
-                answer: label.filter(|_| is_answer),
+                is_named: kind.is_some_and(|kind| kind == "labelled" || kind == "ignored"),
+                answer: row.get(6)?,
                 is_first: row.get(7)?,
             })
         };
@@ -201,9 +201,9 @@ struct Given {
     is_last: bool,
     /// Whether it is the first since the sample was answered.
     is_first: bool,
-    /// Whether the sample was answered before, and not discarded.
-    is_answered: bool,
-    /// The class that it was answered with; `None` is a stranger.
+    /// Whether the answer before it says what the sample is.
+    is_named: bool,
+    /// The class of that answer; `None` is a stranger, or one of no use.
     answer: Option<String>,
 }
 

@@ -182,7 +182,7 @@ pub(crate) async fn not(
                 let unknown = || Problem::unsuitable(detail);
                 model.name_of(&decision).ok_or_else(unknown)?.to_owned()
             };
-            Ok((model.points_seen(), name.to_owned()))
+            Ok((model.points_seen(), class))
         })
         .await?;
     let description = format!("not {class}");

@@ -88,20 +88,20 @@ pub(crate) struct Held {
     tag = "labelling",
     params(("number" = i64, Path)),
     request_body = ToHold,
-    responses((status = 200, body = Held), (status = "4XX", body = Problem))
+    responses((status = 200, body = GroupHolding), (status = "4XX", body = Problem))
 )]
 pub(crate) async fn hold(
     State(service): State<Arc<Service>>,
     Extension(caller): Extension<Caller>,
     Path(number): Path<GroupId>,
     extract::Json(ToHold { sitting }): extract::Json<ToHold>,
-) -> Result<Json<Held>, Problem> {
+) -> Result<Json<GroupHolding>, Problem> {
     let nobody = || Problem::unsuitable("say who looks, as `sitting`; with keys it is the owner of the key");
     let holder = caller.holder(sitting)?.ok_or_else(nobody)?;
     let name = holder.clone();
     let held = service.writer.call(move |pool| pool.hold(number, &name)).await?;
     service.people.looks(&holder, number, now());
-    Ok(Json(Held { own: held.holder == holder, held_by: held.holder, until: held.until }))
+    Ok(Json(GroupHolding { own: held.holder == holder, held_by: held.holder, until: held.until }))
 }
 
 /// Somebody at work.

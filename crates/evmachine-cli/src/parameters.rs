@@ -292,6 +292,7 @@ mod tests {
         "--background=0.5",
         "--logit-weight=auto",
         "--probe-weight=1.5",
+        "--forest-weight=0.5",
         "--strangers=0.5,4",
         "--refit=all",
         "--tail-memory=max",

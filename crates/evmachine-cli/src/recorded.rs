@@ -63,6 +63,15 @@ fn drawn(rows: usize, with_strangers: bool) -> String {
     text
 }
 
+/// The rows with a name each.
+fn named(rows: &str) -> String {
+    let line = |(number, row): (usize, &str)| match number {
+        0 => format!("name,{row}"),
+        _ => format!("r{number},{row}"),
+    };
+    rows.lines().enumerate().map(line).collect::<Vec<_>>().join("\n")
+}
+
 fn asked(folder: &Path, line: &str) -> BTreeSet<&'static str> {
     let recorder = Arc::new(Recorder::default());
     let mut console = Console::new(true, false, None);
@@ -83,6 +92,7 @@ fn every_command_uses_the_device_that_was_asked_for() {
     let folder = place.path();
     std::fs::write(folder.join("train.csv"), drawn(240, false)).expect("room");
     std::fs::write(folder.join("new.csv"), drawn(90, true)).expect("room");
+    std::fs::write(folder.join("named.csv"), named(&drawn(240, false))).expect("room");
     std::fs::write(folder.join("plain.csv"), drawn(30, false).replace("class,", "name,")).expect("room");
     let lines = [
         ("train @train.csv --label class -o @m", "tails"),
@@ -100,6 +110,9 @@ fn every_command_uses_the_device_that_was_asked_for() {
         ("suspects @train.csv --label class", "tails"),
         ("set @m --n-fused 2 -o @fused", "supports"),
         ("plot @m --queries @new.csv -o @plane.svg", "supports"),
+        ("drift @m @new.csv --drop class", "supports"),
+        ("train @named.csv --label class --id name -o @named", "tails"),
+        ("migrate @named @named.csv --id name --drop class -o @migrated --compare @new.csv", "supports"),
         ("tune @train.csv --label class --trials 1 --space paper --max-rows 90 -o @tuned.toml", "tails"),
         ("evaluate @m @new.csv --label class --rivals @train.csv", "supports"),
         ("pool init @pool @m", ""),

@@ -178,7 +178,7 @@ mod tests {
         let space = Space::full();
         let mut course = Course::new(&space, &Params::default(), 100, 1).unwrap();
         let first = space.params(&Params::default(), course.next(0));
-        assert_eq!((first.smoothing, first.smoothing_neighbors, first.pooling), (0.8, 10, 0.8));
+        assert_eq!((first.smoothing, first.smoothing_neighbors, first.pooling), (0.5, 4, 1.0));
         let second = space.params(&Params::default(), course.next(1));
         assert_eq!((second.smoothing, second.distance_multiplier, second.pooling), (0.0, 0.5, 0.0));
         let tiny = Space { tail_fraction: vec![0.1, 0.2], ..Space::paper() };

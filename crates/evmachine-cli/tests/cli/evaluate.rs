@@ -18,8 +18,8 @@ fn predictions_are_the_same_whether_all_classes_are_measured_or_the_best_alone()
         let best = place.ok(&predict);
         let all = place.ok(&[&predict[..], &["--proba"]].concat());
         assert!(best.starts_with("row,class,known,support,psi,best\n"), "{best}");
-        let first_five = |line: &str| line.split(',').take(5).collect::<Vec<_>>().join(",") + "\n";
-        assert_eq!(best, all.lines().map(first_five).collect::<String>());
+        let first_six = |line: &str| line.split(',').take(6).collect::<Vec<_>>().join(",") + "\n";
+        assert_eq!(best, all.lines().map(first_six).collect::<String>());
     }
 }
 

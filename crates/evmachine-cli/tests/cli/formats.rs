@@ -74,7 +74,7 @@ fn predictions_can_be_written_in_every_format_and_keep_identifiers() {
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines[0], "name,class,known,support,p_value,psi,best,p_known,p_class");
     assert!(lines[1].starts_with("first,A,"), "{text}");
-    assert!(lines[2].starts_with("\"a, b\",unknown,-"), "{text}");
+    assert!(lines[2].starts_with("\"a, b\",unknown,false,-"), "{text}");
     let json: Vec<serde_json::Value> =
         place.read("out.jsonl").lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(json[1]["name"], "a, b");

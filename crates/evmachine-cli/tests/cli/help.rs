@@ -2,7 +2,7 @@
 
 use crate::Place;
 
-const COMMANDS: [&str; 22] = [
+const COMMANDS: [&str; 23] = [
     "demo",
     "calibrate",
     "train",
@@ -11,6 +11,7 @@ const COMMANDS: [&str; 22] = [
     "reduce",
     "forget",
     "edit",
+    "migrate",
     "doubt",
     "drift",
     "suspects",
@@ -32,7 +33,8 @@ const POOL_COMMANDS: [&str; 16] = [
     "events", "check", "export", "backup", "restore",
 ];
 
-const EDITS: [&str; 8] = ["rename", "merge", "split", "relabel", "unlearn", "ignore", "set-aside", "restore"];
+const EDITS: [&str; 9] =
+    ["rename", "merge", "split", "relabel", "unlearn", "ignore", "not", "set-aside", "restore"];
 
 /// The names of commands that help lists.
 fn listed(help: &str) -> Vec<&str> {
@@ -142,6 +144,7 @@ fn every_example_runs() {
         "reduce",
         "forget",
         "edit",
+        "migrate",
         "doubt",
         "drift",
         "suspects",

@@ -225,8 +225,8 @@ fn predictions_in_json_lines_can_be_read_again() {
     let letters = fixture("letters.csv");
     place.ok(&["predict", "model.safetensors", &letters, "--proba", "-o", "scores.jsonl"]);
     // Rows that are extreme vectors have the largest support there is, which is more than a feature may be.
-    let drop = ["--drop", "row,best,support"];
-    let train = [&["train", "scores.jsonl", "--label", "label", "-o", "m.safetensors"], &drop[..]].concat();
+    let drop = ["--drop", "row,best,support,known"];
+    let train = [&["train", "scores.jsonl", "--label", "class", "-o", "m.safetensors"], &drop[..]].concat();
     let told = said(&place, &train);
     assert!(told.contains("learned from 160 rows"), "{told}");
     assert_eq!(place.ok(&["predict", "m.safetensors", "scores.jsonl"]).lines().count(), 161);

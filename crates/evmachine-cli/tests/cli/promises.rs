@@ -61,7 +61,7 @@ fn the_sign_of_support_is_the_label() {
             assert_eq!((support >= 0.0).to_string(), cells[2], "{line}");
             unknown += usize::from(support < 0.0);
             if is_calibrated {
-                let p_value: f64 = cells[3].parse().unwrap();
+                let p_value: f64 = cells[4].parse().unwrap();
                 assert!(p_value > 0.0 && p_value <= 1.0, "{line}");
             }
         }

@@ -38,7 +38,7 @@ fn flags_override_files_which_override_presets() {
     ]);
     let json: serde_json::Value =
         serde_json::from_str(&place.ok(&["inspect", "m.safetensors", "--json"])).unwrap();
-    assert_eq!(json["params"]["smoothing"], 0.8);
+    assert_eq!(json["params"]["smoothing"], 0.5);
     assert_eq!(json["params"]["tail_size"]["fraction"], 0.02);
 }
 

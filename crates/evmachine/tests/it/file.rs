@@ -359,12 +359,11 @@ fn header(bytes: &[u8]) -> (serde_json::Value, Vec<String>) {
     (inner, names)
 }
 
-/// A model that is written as version 3: with witnesses, and a threshold that is a number.
+/// A model that is written as version 3: with standard columns, and a threshold that is a number.
 fn three() -> Evm {
     let values: Vec<f32> = (0..120).map(|i| (i % 20) as f32 / 20.0 + (i / 40) as f32 * 5.0).collect();
     let labels = Labels::new((0..60).map(|row| ["low", "middle", "high"][row / 20])).unwrap();
-    let weight = Weight::Fixed(1.0);
-    let params = Params { logit_weight: weight, probe_weight: weight, background: 0.3, ..Params::paper() };
+    let params = Params { standardize: true, background: 0.3, ..Params::paper() };
     Evm::fit(&params, &Features::new(values, 2).unwrap(), &labels).unwrap().0
 }
 
@@ -375,12 +374,13 @@ fn keys(value: &serde_json::Value) -> Vec<&String> {
 /// A reader of a version refuses names that it does not know, so what is written under its number has its names alone.
 #[test]
 fn every_version_is_written_with_the_names_it_had() {
-    let goldens: [&[u8]; 5] = [
+    let goldens: [&[u8]; 6] = [
         include_bytes!("../golden/model-1.safetensors"),
         include_bytes!("../golden/model-2.safetensors"),
         include_bytes!("../golden/model-3.safetensors"),
         include_bytes!("../golden/model-4.safetensors"),
         include_bytes!("../golden/model-5.safetensors"),
+        include_bytes!("../golden/model-6.safetensors"),
     ];
     for (version, golden) in (1..).zip(goldens) {
         let (before, names) = header(golden);
@@ -484,4 +484,14 @@ fn files_of_every_version_keep_loading() {
     assert_eq!(said, [Some("dots"), Some("triangles"), Some("diamonds"), None, None]);
     assert!((decisions[4].support() + 4.151_017_934_2).abs() < 1e-6, "{:?}", decisions[4]);
     assert!((decisions[4].p_value().unwrap() - 4.0 / 162.0).abs() < 1e-9);
+
+    // With a forest and the name of an encoder.
+    let evm = Evm::from_bytes(include_bytes!("../golden/model-6.safetensors")).unwrap();
+    assert_eq!(evm.shares().unwrap().forest, 0.5);
+    assert_eq!(evm.encoder().map(|encoder| encoder.name.as_str()), Some("plane"));
+    let decisions = evm.decide(&queries).unwrap();
+    let said: Vec<Option<&str>> =
+        decisions.iter().map(|decision| decision.class().map(|class| evm.class_name(class))).collect();
+    assert_eq!(said, [Some("dots"), Some("triangles"), None, None, None]);
+    assert!((decisions[4].support() + 4.453_356_092_8).abs() < 1e-6, "{:?}", decisions[4]);
 }

@@ -163,7 +163,7 @@ fn a_decision_that_was_wrong_is_traced_and_its_row_set_aside() {
     let client = &running.client;
     let decided = client.predict(&[[0.5, 0.5]]);
     let decision = &decided["decisions"][0]["decision"];
-    let reasons = client.post("/v1/explain", &json!({ "decision": again["decision"] })).ok();
+    let reasons = client.post("/v1/explain", &json!({ "decision": decision })).ok();
     assert_eq!((&reasons["class"], &reasons["because"]["class"]), (&json!("a"), &json!("a")));
     assert_eq!(reasons["classes"].as_array().unwrap().len(), 2);
     assert!(reasons["support"].as_f64() >= Some(0.0), "{reasons}");

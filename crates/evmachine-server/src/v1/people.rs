@@ -71,8 +71,7 @@ pub(crate) struct ToHold {
 
 /// Whose a group is.
 #[derive(Debug, Serialize, ToSchema)]
-#[expect(clippy::struct_field_names, reason = "clients know it by this name")]
-pub(crate) struct Held {
+pub(crate) struct GroupHolding {
     /// The name of a key, or the sitting that a page goes by.
     held_by: String,
     /// Until when, in seconds since 1970, unless they look at it again.

@@ -179,9 +179,7 @@ class Client(ServedReview):
         """
         return self._tell("/v1/rows/restore", source=int(source))
 
-    def not_class(
-        self, label: Any = None, *, decision: int | None = None, sample: int | None = None
-    ) -> dict[str, Any]:
+    def not_class(self, label: Any = None, *, decision: int | None = None, sample: int | None = None) -> dict[str, Any]:
         """Say that a row is not of a class, in a new version that is live at once; ``undo`` takes it back.
 
         Parameters
@@ -440,8 +438,8 @@ class Client(ServedReview):
         count : int, default=1000
             How many are asked for at a time.
         **wanted : str, bool or float
-            ``label`` (as people named them), ``best`` (their best class), ``known``, ``id`` and ``text`` (a part of it), ``since`` and
-            ``until`` (when they came, in seconds since 1970), ``least_support`` and ``most_support``.
+            ``label`` (as people named them), ``best`` (their best class), ``known``, ``id`` and ``text`` (a part of it),
+            ``since`` and ``until`` (when they came, in seconds since 1970), ``least_support`` and ``most_support``.
 
         Yields
         ------

@@ -54,8 +54,8 @@ class ExtremeValueMachineCV(OpenSetClassifier):
     space : {"full", "paper"} or dict, default="full"
         What is searched. A dict has lists for some of ``whitening``, ``smoothing`` (pairs of fraction and neighbours),
         ``tail_model``, ``tail_size`` (fractions), ``distance_multiplier``, ``pooling``, ``n_fused``,
-        ``cover_threshold``, ``contrast``, ``background``, ``weights`` (triples of ``logit_weight``, ``probe_weight`` and ``forest_weight``),
-        ``metric`` and ``standardize``; the rest is as in "full".
+        ``cover_threshold``, ``contrast``, ``background``, ``weights`` (triples of ``logit_weight``, ``probe_weight``
+        and ``forest_weight``), ``metric`` and ``standardize``; the rest is as in "full".
     search : {"bayesian", "grid"}, default="bayesian"
         Tree-structured Parzen estimators, or every combination.
     n_trials : int, default=60

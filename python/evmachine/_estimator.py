@@ -76,7 +76,8 @@ class ExtremeValueMachine(Learning, Rejection, ExtremeVectors, Corrections):
         thresholds from held-out rows.
     logit_weight : float or "auto", default=0.0
         How much the support of a second machine counts, whose features are the logits of a linear probe: so many times
-        as much as that in feature space, or with "auto" as much as helps if classes are left out in turn. 0 leaves it out.
+        as much as that in feature space, or with "auto" as much as helps if classes are left out in turn. 0 leaves it
+        out.
     probe_weight : float or "auto", default=0.0
         How much the logits of the linear probe themselves count, likewise.
     forest_weight : float or "auto", default=0.0

@@ -136,9 +136,7 @@ class OpenSetClassifier(AnswersTracks, OneAtATime, ClassifierMixin, BaseEstimato
             best, *others = fitted.model.decide(checked, means(self), progress.callback)
         return fitted.positions()[best], *others, fitted
 
-    def predict(
-        self, X: npt.ArrayLike, *, fdr: float | None = None, encoder: str | None = None
-    ) -> npt.NDArray[Any]:
+    def predict(self, X: npt.ArrayLike, *, fdr: float | None = None, encoder: str | None = None) -> npt.NDArray[Any]:
         """The class of each query, or ``unknown_label_``.
 
         Parameters

@@ -7,7 +7,6 @@ import warnings
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import numpy.typing as npt
 
 from evmachine import _inputs, _labels, _native, _parameters

@@ -110,7 +110,12 @@ def far_out(X):
 @pytest.mark.parametrize("metric", ["euclidean", "cosine", "manhattan"])
 @pytest.mark.parametrize(
     "weights",
-    [{}, {"logit_weight": 1.0, "probe_weight": 1.0}, {"forest_weight": 2.0}, {"forest_weight": 1.0, "probe_weight": 1.0}],
+    [
+        {},
+        {"logit_weight": 1.0, "probe_weight": 1.0},
+        {"forest_weight": 2.0},
+        {"forest_weight": 1.0, "probe_weight": 1.0},
+    ],
 )
 def test_witnesses(few, strangers, metric, weights):
     X = far_out(np.vstack([strangers[0], few[0]]))

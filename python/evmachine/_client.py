@@ -438,8 +438,9 @@ class Client(ServedReview):
         count : int, default=1000
             How many are asked for at a time.
         **wanted : str, bool or float
-            ``label`` (as people named them), ``best`` (their best class), ``known``, ``id`` and ``text``
-            (a part of it), ``since`` and ``until`` (when they came, in seconds since 1970), ``least_support`` and ``most_support``.
+            ``label`` (as people named them), ``best`` (their best class), ``known``, ``id`` and ``text`` (a part of
+            it), ``since`` and ``until`` (when they came, in seconds since 1970), ``least_support`` and
+            ``most_support``.
 
         Yields
         ------

@@ -112,7 +112,7 @@ fn every_command_uses_the_device_that_was_asked_for() {
         ("plot @m --queries @new.csv -o @plane.svg", "supports"),
         ("drift @m @new.csv --drop class", "supports"),
         ("train @named.csv --label class --id name -o @named", "tails"),
-        ("migrate @named @named.csv --id name --drop class -o @migrated --compare @new.csv", "supports"),
+        ("migrate @named @named.csv --id name --drop class -o @migrated --compare @named.csv", "supports"),
         ("tune @train.csv --label class --trials 1 --space paper --max-rows 90 -o @tuned.toml", "tails"),
         ("evaluate @m @new.csv --label class --rivals @train.csv", "supports"),
         ("pool init @pool @m", ""),

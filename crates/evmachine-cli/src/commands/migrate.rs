@@ -23,7 +23,7 @@ const LISTED: usize = 20;
 /// witnesses and threshold are learned from the new vectors, by the parameters of the model. Rows that its cover dropped are not
 /// known to it any more; a model trained with --cover-threshold 1 has all of them.
 ///
-/// Example: evmachine migrate faces.safetensors new.parquet --id image --encoder clip@2 -o faces-2.safetensors
+/// Example: evmachine migrate faces.safetensors faces-2.csv --id image --drop class --encoder clip@2 -o faces-2.safetensors
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     /// The model.

@@ -4,8 +4,8 @@ use std::fmt::Write;
 
 use crate::Place;
 
-/// Four classes of forty rows in six columns that vary by class and row.
-fn vectors(scale: f64, columns: usize) -> String {
+/// Four classes of forty rows that vary by class and row.
+pub(crate) fn vectors(scale: f64, columns: usize) -> String {
     let mut text = "image,class".to_owned();
     (0..columns).for_each(|column| write!(text, ",x{column}").unwrap());
     text.push('\n');

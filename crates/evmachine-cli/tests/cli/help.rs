@@ -128,6 +128,9 @@ fn every_example_runs() {
     place.write("labelled.csv", rows[1200..1400].join("\n"));
     let features: Vec<&str> = rows[1400..1500].iter().map(|row| row.split_once(',').unwrap().1).collect();
     place.write("new.csv", features.join("\n"));
+    place.write("faces.csv", crate::encoder::vectors(1.0, 6));
+    place.write("faces-2.csv", crate::encoder::vectors(2.0, 8));
+    place.ok(&["train", "faces.csv", "--label", "class", "--id", "image", "-o", "faces.safetensors"]);
     let home = place.path("home");
     std::fs::create_dir_all(home.join(".local/share/bash-completion/completions")).unwrap();
     let pool = [

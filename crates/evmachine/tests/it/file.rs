@@ -403,7 +403,7 @@ fn every_version_is_written_with_the_names_it_had() {
             for name in &written {
                 assert!(names.contains(name), "{name}");
             }
-            assert!(written.iter().any(|name| name.starts_with("probe")), "{written:?}");
+            assert!(written.iter().any(|name| name.starts_with("standard")), "{written:?}");
             continue;
         }
         assert_eq!(now["format_version"], version);

@@ -39,6 +39,7 @@ pub(crate) fn write(story: &Story<'_>, path: &Path) -> Result<(), Failure> {
     files::write(path, &html(story)?)
 }
 
+#[cfg_attr(not(feature = "plot"), expect(clippy::unnecessary_wraps, reason = "pictures can fail"))]
 fn html(story: &Story<'_>) -> Result<String, Failure> {
     let mut page = String::new();
     let known = story.learned.classes;

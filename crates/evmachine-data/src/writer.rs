@@ -65,6 +65,10 @@ impl Writer {
     }
 
     /// Appends rows: one vector for each column, all of the same length.
+    #[cfg_attr(
+        not(feature = "parquet"),
+        expect(clippy::needless_pass_by_value, reason = "Parquet and Arrow take the values")
+    )]
     pub fn write(&mut self, values: Vec<ColumnValues>) -> Result<(), DataError> {
         let rows = check_shape(&self.file, &self.columns, &values)?;
         let outcome = match &mut self.sink {

@@ -223,7 +223,8 @@ test("people see who is at work, and on what", async () => {
   await page.locator("#group .sample").first().waitFor();
   const at = async () => (await call("GET", "/v1/people")).people.find(({ name }) => name === "boris");
   const { group } = await until(at, (boris) => boris?.group);
-  assert.equal(await page.evaluate(() => location.hash), `#queue?group=${group}`);
+  // The address follows once the server has said whose the group is.
+  await page.waitForFunction((wanted) => location.hash === wanted, `#queue?group=${group}`);
   const { page: ada } = await sit("queue");
   await ada.locator("#people li", { hasText: "boris" }).waitFor({ timeout: 15_000 });
   await isClean(ada);

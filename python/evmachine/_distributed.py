@@ -47,6 +47,7 @@ class DistributedMachine(ExtremeValueMachine):
         ignored: npt.ArrayLike | None,
         batch: str | None,
         time: _rows.Time,
+        encoder: str | None,
     ) -> Self:
         """Learns arrays, or what workers have read of ``parts``, each with what people call it."""
         driver, columns = Driver(engine, block_rows), None
@@ -59,6 +60,7 @@ class DistributedMachine(ExtremeValueMachine):
             ignored=ignored,
             batch=batch,
             time=time,
+            encoder=encoder,
             columns=columns,
             driver=driver,
             stacklevel=5,

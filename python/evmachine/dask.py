@@ -101,6 +101,7 @@ class DaskExtremeValueMachine(DistributedMachine):
         ignored: npt.ArrayLike | None = None,
         batch: str | None = None,
         time: _rows.Time = None,
+        encoder: str | None = None,
     ) -> Self:
         """Learn the classes of ``y``, of a column, or of files of labels.
 
@@ -123,7 +124,7 @@ class DaskExtremeValueMachine(DistributedMachine):
             How often a step may fail.
         block_rows : int or None, default=None
             Rows of a block, where the number should not follow from rows and workers.
-        ids, ignored, batch, time
+        ids, ignored, batch, time, encoder
             As for :meth:`ExtremeValueMachine.fit <evmachine.ExtremeValueMachine.fit>`.
 
         Returns
@@ -143,7 +144,16 @@ class DaskExtremeValueMachine(DistributedMachine):
         elif hasattr(X, "to_delayed"):
             parts = _chunks(engine, X, y, rule)
         return self._fit_with(
-            engine, X, y, parts, block_rows=block_rows, ids=ids, ignored=ignored, batch=batch, time=time
+            engine,
+            X,
+            y,
+            parts,
+            block_rows=block_rows,
+            ids=ids,
+            ignored=ignored,
+            batch=batch,
+            time=time,
+            encoder=encoder,
         )
 
 

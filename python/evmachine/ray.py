@@ -113,6 +113,7 @@ class RayExtremeValueMachine(DistributedMachine):
         ignored: npt.ArrayLike | None = None,
         batch: str | None = None,
         time: _rows.Time = None,
+        encoder: str | None = None,
     ) -> Self:
         """Learn the classes of ``y``, of a column, or of files of labels.
 
@@ -135,7 +136,7 @@ class RayExtremeValueMachine(DistributedMachine):
             How often a step may lose its worker.
         block_rows : int or None, default=None
             Rows of a block, where the number should not follow from rows and workers.
-        ids, ignored, batch, time
+        ids, ignored, batch, time, encoder
             As for :meth:`ExtremeValueMachine.fit <evmachine.ExtremeValueMachine.fit>`.
 
         Returns
@@ -159,7 +160,16 @@ class RayExtremeValueMachine(DistributedMachine):
             names = ((f"block {number} of the dataset", block) for number, block in blocks)
             parts = ((name, engine.submit(_shards.read_columns, name, block, rule)) for name, block in names)
         return self._fit_with(
-            engine, X, y, parts, block_rows=block_rows, ids=ids, ignored=ignored, batch=batch, time=time
+            engine,
+            X,
+            y,
+            parts,
+            block_rows=block_rows,
+            ids=ids,
+            ignored=ignored,
+            batch=batch,
+            time=time,
+            encoder=encoder,
         )
 
 

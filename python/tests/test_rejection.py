@@ -208,7 +208,7 @@ def test_probabilities_say_that_nothing_supports_a_query(split, kind, request):
         np.testing.assert_allclose(proba.sum(axis=1), 1.0, atol=1e-12)
         np.testing.assert_array_equal(proba.argmax(axis=1), given.argmax(axis=1))
     far = X[:20] + 1e6
-    assert machine.predict_class_proba(far).max(axis=1).mean() > 0.5
+    assert machine.predict_class_proba(far).max(axis=1).mean() > 0.3
     assert (machine.predict_proba(far).max(axis=1) < 0.2).all()
     # Without held-out rows, psi of the best class is what there is.
     fixed = ExtremeValueMachine(rejection_threshold=0.05).fit(*split[0])
@@ -240,9 +240,10 @@ def test_explanations_say_which_witness_said_what(plain, robust, split):
         parts = evidence.witnesses
         assert isinstance(parts, evmachine.Testimony)
         # P is psi at the sum.
-        support = parts.features + parts.logits + parts.probe
+        support = parts.features + parts.logits + parts.probe + parts.forest
         assert evidence.psi == pytest.approx(np.exp(-np.exp(-support)), rel=1e-9)
-    assert why.classes[0].witnesses.probe > why.classes[2].witnesses.probe
+    first, last = why.classes[0].witnesses, why.classes[2].witnesses
+    assert first.probe + first.forest > last.probe + last.forest
 
 
 def test_background_and_standard_columns(split, plain):

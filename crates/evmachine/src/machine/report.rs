@@ -91,7 +91,9 @@ impl Report {
         if self.alone.is_some() {
             concerns.push(Concern::Alone);
         }
-        if !self.clipped.is_empty() && params.tail_size != TailSize::Auto {
+        // What the default and the preset take is nobody's wish.
+        let is_asked_for = ![TailSize::Auto, Params::robust().tail_size].contains(&params.tail_size);
+        if !self.clipped.is_empty() && is_asked_for {
             concerns.push(Concern::TailsClipped { classes: self.clipped.len() });
         }
         // The margin of a tail of one is equal to itself, and a tail that was clipped may be one.
@@ -322,6 +324,7 @@ mod tests {
     fn a_tail_size_that_nobody_asked_for_is_no_concern() {
         let report = Report { clipped: vec!["a".to_owned(), "b".to_owned()], ..plain() };
         assert_eq!(report.concerns(&Params::default()), []);
+        assert_eq!(report.concerns(&Params::robust()), []);
         let asked = Params { tail_size: TailSize::Count(50), ..Params::default() };
         assert_eq!(report.concerns(&asked), [Concern::TailsClipped { classes: 2 }]);
         let own = Report { rows: 3, classes: 3, new_classes: vec![String::new(); 3], ..plain() };

@@ -18,7 +18,7 @@ import { searchView } from "./search.js";
 
 const place = (name) => document.getElementById(`view-${name}`);
 const views = {
-  queue: { show: (asked) => asked.has("group") && labelling.open(Number(asked.get("group"))) },
+  queue: { show: (asked) => (asked.has("group") ? labelling.open(Number(asked.get("group"))) : labelling.settleHere()) },
   recognised: recognisedView(place("recognised")),
   classes: classesView(place("classes")),
   search: searchView(place("search")),

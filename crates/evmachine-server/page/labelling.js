@@ -62,7 +62,7 @@ function render({ focus } = {}) {
     if (focus || held) view.focusTitle();
     place("group").scrollTop = 0;
     lookingAt(shown);
-    settle("queue", { group: shown?.number });
+    settleHere();
   }
   showTarget();
   showProgress();
@@ -151,6 +151,11 @@ export async function sync() {
   }
 }
 
+/** Says which group is shown, where one has come back to the queue. */
+export function settleHere() {
+  settle("queue", { group: queue.current?.number });
+}
+
 /** Shows a group by its number: that of an address. */
 export async function open(number) {
   if (queue.current?.number === number) return;
@@ -160,7 +165,7 @@ export async function open(number) {
   } catch (error) {
     if (error.status === 404) say(`Group ${number} waits no more: it was answered, split or merged.`);
     else complain(error);
-    settle("queue", { group: queue.current?.number });
+    settleHere();
   }
 }
 

@@ -154,6 +154,8 @@ class ExtremeValueMachine(Learning, Rejection, ExtremeVectors, Corrections):
     threshold_ : float
         ``score_samples(X) >= threshold_`` is what ``predict`` does; 0 for every model, kept so that code written for
         scikit-learn's outlier detectors reads the same.
+    class_thresholds_ : ndarray of shape (n_classes,)
+        By class, the score from which on it is answered, where its support is 0.
     promise_ : dict
         What the threshold promises: the ``rule`` that was asked for, its ``confidence``, the ``basis`` it was set on,
         how many ``rows`` that had (``effective_rows`` of equal weight tell as much), the ``range`` in which the true

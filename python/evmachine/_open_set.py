@@ -355,6 +355,11 @@ class OpenSetClassifier(AnswersTracks, OneAtATime, ClassifierMixin, BaseEstimato
         return 0.0
 
     @property
+    def class_thresholds_(self) -> npt.NDArray[np.float64]:
+        fitted = self._fitted()
+        return fitted.by_class(fitted.model.thresholds[None, :])[0]
+
+    @property
     def promise_(self) -> dict[str, Any]:
         found: dict[str, Any] = json.loads(self._native_model().promise)
         ranges = {name: None if found[name] is None else tuple(found[name]) for name in ("range", "spread")}

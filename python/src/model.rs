@@ -430,6 +430,13 @@ impl Model {
         serde_json::to_string(self.evm.params()).map_err(failure::value)
     }
 
+    /// By class, the score from which on it is answered.
+    #[getter]
+    fn thresholds<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
+        let classes = 0..self.evm.classes().len();
+        classes.map(|class| self.evm.threshold_of(class)).collect::<Vec<f64>>().into_pyarray(py)
+    }
+
     /// What the threshold promises, as JSON, in which `text` is that in words.
     #[getter]
     fn promise(&self) -> PyResult<String> {

@@ -99,6 +99,7 @@ def test_the_rule_can_be_changed_after_training(plain, split):
     assert shares[0] > shares[1]
     machine.set_rejection(max_false_unknown=0.2, per_class=True)
     assert len(set(machine._model.thresholds)) > 5
+    assert sorted(machine.class_thresholds_) == sorted(machine._model.thresholds)
     np.testing.assert_array_equal(machine.novelty(X) > 0, machine.score_samples(X) >= machine.threshold_)
     machine.set_rejection(rejection_threshold=0.4)
     np.testing.assert_array_equal(machine.novelty(X) > 0, machine.psi(X) >= 0.4)

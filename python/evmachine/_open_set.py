@@ -357,7 +357,7 @@ class OpenSetClassifier(AnswersTracks, OneAtATime, ClassifierMixin, BaseEstimato
     @property
     def class_thresholds_(self) -> npt.NDArray[np.float64]:
         fitted = self._fitted()
-        return fitted.by_class(fitted.model.thresholds[None, :])[0]
+        return fitted.by_class(fitted.model.thresholds.reshape(1, -1)).reshape(-1)
 
     @property
     def promise_(self) -> dict[str, Any]:

@@ -23,8 +23,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let (features, labels) = drawn::clumps(rows, dimensions, classes)?;
         let queries = features.part(0..rows.min(1_000));
         let robust = Params::robust_for(Metric::Cosine);
-        let alone =
-            Params { logit_weight: Weight::Fixed(0.0), probe_weight: Weight::Fixed(0.0), ..robust.clone() };
+        let nothing = Weight::Fixed(0.0);
+        let alone = Params {
+            logit_weight: nothing,
+            probe_weight: nothing,
+            forest_weight: nothing,
+            ..robust.clone()
+        };
         let mut seconds = [0.0; 4];
         for (number, params) in [alone, robust].iter().enumerate() {
             let clock = Instant::now();

@@ -30,11 +30,13 @@ pub enum FitStatus {
     NotConverged = 6,
     /// There was nothing to measure margins against: one class alone. They were guessed from distances within it.
     WithinClass = 7,
+    /// The tail was not measured: pooling gives all points the means of a sample of them.
+    Pooled = 8,
 }
 
 impl FitStatus {
     /// All statuses, by their number.
-    pub const ALL: [FitStatus; 8] = [
+    pub const ALL: [FitStatus; 9] = [
         FitStatus::Converged,
         FitStatus::ZeroMargins,
         FitStatus::EqualMargins,
@@ -43,13 +45,18 @@ impl FitStatus {
         FitStatus::FixedShape,
         FitStatus::NotConverged,
         FitStatus::WithinClass,
+        FitStatus::Pooled,
     ];
 
     /// Whether shape and scale are estimates that a mean over points may use.
     pub(crate) fn is_estimate(self) -> bool {
         !matches!(
             self,
-            FitStatus::EqualMargins | FitStatus::ZeroTail | FitStatus::Capped | FitStatus::WithinClass
+            FitStatus::EqualMargins
+                | FitStatus::ZeroTail
+                | FitStatus::Capped
+                | FitStatus::WithinClass
+                | FitStatus::Pooled
         )
     }
 
@@ -64,6 +71,7 @@ impl FitStatus {
             FitStatus::FixedShape => "shape given",
             FitStatus::NotConverged => "not converged",
             FitStatus::WithinClass => "guessed from within the class",
+            FitStatus::Pooled => "by the mean of a sample",
         }
     }
 }
@@ -115,6 +123,11 @@ impl PoolSums {
         self.ln_scale += other.ln_scale;
         self.ln_shift += other.ln_shift;
         self
+    }
+
+    /// Whether there is any fit to take means of.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
     }
 
     /// Whether these can be sums over at most so many points.

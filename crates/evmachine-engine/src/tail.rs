@@ -141,6 +141,11 @@ impl<'a> Problem<'a> {
         Self { run, stage, metric, rows, against, sizes, search, other_end, are_blocks: false }
     }
 
+    /// The same, for other rows.
+    pub fn for_rows(self, rows: Rows<'a>) -> Self {
+        Self { rows, ..self }
+    }
+
     /// The same, with tails for the columns too.
     pub fn with_other_end(self, other_end: OtherEnd<'a>) -> Self {
         Self { other_end: Some(other_end), ..self }

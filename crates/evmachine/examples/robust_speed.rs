@@ -24,12 +24,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let queries = features.part(0..rows.min(1_000));
         let robust = Params::robust_for(Metric::Cosine);
         let nothing = Weight::Fixed(0.0);
-        let alone = Params {
-            logit_weight: nothing,
-            probe_weight: nothing,
-            forest_weight: nothing,
-            ..robust.clone()
-        };
+        let alone =
+            Params { logit_weight: nothing, probe_weight: nothing, forest_weight: nothing, ..robust.clone() };
         let mut seconds = [0.0; 4];
         for (number, params) in [alone, robust].iter().enumerate() {
             let clock = Instant::now();

@@ -12,6 +12,7 @@ pub(crate) mod ignored;
 pub(crate) mod lookup;
 pub(crate) mod margin_columns;
 pub(crate) mod margins;
+pub(crate) mod measured;
 pub(crate) mod reach;
 pub(crate) mod refit;
 pub(crate) mod report;
@@ -38,7 +39,7 @@ use crate::input::labels;
 use crate::input::standard::Standard;
 use crate::params::{CheckedParams, TailMemory};
 use evmachine_engine::points::Points;
-use evmachine_engine::psi::{PoolSums, PsiModel};
+use evmachine_engine::psi::{FitStatus, PoolSums, PsiModel};
 
 /// Classes, their extreme vectors, and the Psi-model of each: what supports in one space are made of. A model has one over its features,
 /// and may have another over logits.
@@ -131,12 +132,17 @@ impl Machine {
 
     /// All extreme vectors, class by class, in order of choice within a class.
     pub fn extreme_vectors(&self) -> impl Iterator<Item = ExtremeVector<'_>> {
+        let sums = self.pool_sums();
         self.classes.iter().enumerate().flat_map(move |(number, class)| {
             let psi = self.psi_of(number);
+            let mean = move |psi: &PsiModel| match psi.status {
+                FitStatus::Pooled => sums.pooled(self.params.tail_model, psi, 1.0),
+                _ => *psi,
+            };
             (0..class.len()).map(move |i| ExtremeVector {
                 class: number,
                 vector: &class.vectors[i * self.dimensions..(i + 1) * self.dimensions],
-                psi: psi[i],
+                psi: mean(&psi[i]),
                 source: class.sources[i],
                 gain: class.gains[i],
             })

@@ -104,8 +104,15 @@ fn learned(
     let labels = labels.of_rows(&both);
     let all: Vec<usize> = (0..both.len()).collect();
     let (own, others) = all.split_at(rows.len());
-    let lesson =
-        Lesson { features: &features, labels: &labels, learned: own, negatives: others, ignored: None };
+    let numbers: Vec<u64> = both.iter().map(|&row| first + row as u64).collect();
+    let lesson = Lesson {
+        features: &features,
+        labels: &labels,
+        learned: own,
+        negatives: others,
+        ignored: None,
+        numbers: others.is_empty().then_some(&numbers),
+    };
     let (mut machine, _) = fit::learn(run, old, &lesson)?;
     // It has counted the rows that it learned; they have the numbers of the rows that were given.
     for class in &mut machine.classes {

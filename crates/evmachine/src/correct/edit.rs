@@ -606,6 +606,7 @@ impl<'a> Editor<'a> {
         if self.model.is_alone() {
             self.model.machine.be_alone(self.run)?;
         }
+        self.model.machine.measure_if_needed(self.run)?;
         self.model.machine.cache = Cache::default();
         self.follow(before, rows, class)?;
         self.report.extreme_vectors = self.model.extreme_vector_count();

@@ -73,7 +73,7 @@ const CALIBRATING: u64 = 0x5eed_ca1b;
 const CHOOSING: u64 = 0x5eed_c005;
 
 /// A number in [0, 1) that looks drawn, the same for a row at all times.
-fn drawn(number: u64, drawing: u64) -> f64 {
+pub(crate) fn drawn(number: u64, drawing: u64) -> f64 {
     (spread(spread(number) ^ drawing) >> 11) as f64 / (1u64 << 53) as f64
 }
 

@@ -90,7 +90,7 @@ impl Data<'_> {
     ) -> Result<(Evm, Report), FitError> {
         let nothing = Machine::empty(params, self.features.columns());
         let (features, labels) = (self.features, self.labels);
-        let lesson = Lesson { features, labels, learned, negatives, ignored: self.ignored };
+        let lesson = Lesson { features, labels, learned, negatives, ignored: self.ignored, numbers: None };
         let (machine, report) = fit::learn(run, &nothing, &lesson)?;
         Ok((Evm::from(machine), report))
     }

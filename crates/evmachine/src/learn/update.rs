@@ -63,7 +63,14 @@ impl Evm {
         labels: &Labels,
     ) -> Result<(Self, Report), FitError> {
         let division = self.divide(labels);
-        let lesson = Lesson { features, labels, learned: &division.learned, negatives: &[], ignored: None };
+        let lesson = Lesson {
+            features,
+            labels,
+            learned: &division.learned,
+            negatives: &[],
+            ignored: None,
+            numbers: None,
+        };
         let (machine, mut report) = learn(run, &self.machine, &lesson)?;
         let mut model = Self {
             machine,

@@ -53,7 +53,8 @@ pub struct ExtremeVector<'a> {
     pub class: usize,
     /// The vector: whitened where whitening is on, of unit length for cosine, moved where smoothing is on.
     pub vector: &'a [f32],
-    /// The fitted Psi-model, before pooling; with the denials of its class among the negatives.
+    /// The fitted Psi-model, before pooling; with the denials of its class among the negatives. That of a point whose tail was not
+    /// measured ([`FitStatus::Pooled`](crate::FitStatus::Pooled)) is the mean over those that were.
     pub psi: PsiModel,
     /// The training row it came from, counted from 0 over all data ever learned from.
     pub source: u64,

@@ -23,8 +23,8 @@ use crate::machine::score::ClassScore;
 use crate::params::TailMemory;
 use evmachine_engine::distance::{Columns, Tile};
 use evmachine_engine::points::Points;
-use evmachine_engine::psi::PsiModel;
 use evmachine_engine::psi::weibull::fit_tail;
+use evmachine_engine::psi::{FitStatus, PsiModel};
 use evmachine_engine::run::Run;
 use evmachine_engine::tail::merge::{Merging, merge_sorted};
 
@@ -131,7 +131,10 @@ impl Machine {
                 Some(largest) => found[*at].first().is_some_and(|nearest| nearest < largest),
                 None => true,
             };
-            let some: Vec<usize> = (0..class.len()).filter(enters).collect();
+            let some: Vec<usize> = (0..class.len())
+                .filter(|&at| class.psi[at].status != FitStatus::Pooled)
+                .filter(enters)
+                .collect();
             let start = self.ranges()[number].start;
             let places: Vec<usize> = some.iter().map(|at| start + at).collect();
             let sizes: Vec<usize> = self.classes.iter().map(|class| class.tail_size).collect();
@@ -146,6 +149,7 @@ impl Machine {
         let refit = |merging: &mut Merging, at: usize| {
             let tail = match (&gathered[at], self.tail_memory) {
                 _ if guessed => &[][..],
+                _ if class.psi[at].status == FitStatus::Pooled => return class.psi[at],
                 (Some(tail), _) => &tail[..],
                 (None, TailMemory::Full) => &class.tails[at][..],
                 (None, _) => return class.psi[at],

@@ -17,6 +17,7 @@ use crate::machine::choose::{self, Originals};
 use crate::machine::class::ClassModel;
 use crate::machine::exchange::{self, Exchanged};
 use crate::machine::lookup::Cache;
+use crate::machine::measured::Measuring;
 use crate::machine::refit;
 use crate::machine::report::{Report, StageTimes};
 use crate::machine::tail_memory::{NewTails, forget_tails, keeps_tails, remember_tails};
@@ -25,7 +26,7 @@ use evmachine_engine::distance::Columns;
 use evmachine_engine::features::Features;
 use evmachine_engine::psi::{FitStatus, PsiModel};
 use evmachine_engine::run::{Run, Stage};
-use evmachine_engine::tail::fitted::{Fit, Whole, Wish};
+use evmachine_engine::tail::fitted::{Fit, Fitted, Whole, Wish};
 use evmachine_engine::tail::{self, Against, Problem, Rows};
 
 /// What a model learns from.
@@ -40,6 +41,23 @@ pub(crate) struct Lesson<'a> {
     pub(crate) negatives: &'a [usize],
     /// Samples that are no class, in the first lesson of a model.
     pub(crate) ignored: Option<&'a Features<'a>>,
+    /// The numbers of the rows in the model, in rising order, if the machine counts its rows otherwise.
+    pub(crate) numbers: Option<&'a [u64]>,
+}
+
+impl Lesson<'_> {
+    /// The number of a row in the model, where the machine has been given so many rows before.
+    fn number(&self, before: u64, row: usize) -> u64 {
+        self.numbers.map_or(before + row as u64, |numbers| numbers[row])
+    }
+
+    /// Rows ever given to the model once the lesson is learned.
+    fn rows_after(&self, before: u64) -> u64 {
+        match self.numbers {
+            None => before + self.features.rows() as u64,
+            Some(numbers) => numbers.last().map_or(before, |last| before.max(last + 1)),
+        }
+    }
 }
 
 /// `old` with the lesson learned, as a model of its own.
@@ -53,7 +71,7 @@ pub(crate) fn learn(
 }
 
 fn learn_here(run: &Run<'_>, old: &Machine, lesson: &Lesson<'_>) -> Result<(Machine, Report), FitError> {
-    let &Lesson { features, labels, learned, negatives, ignored } = lesson;
+    let &Lesson { features, labels, learned, negatives, ignored, .. } = lesson;
     let metric = &old.params.metric;
     batch::check(old.dimensions, metric, features, labels)?;
     let is_first = old.classes.is_empty();
@@ -85,7 +103,11 @@ fn learn_here(run: &Run<'_>, old: &Machine, lesson: &Lesson<'_>) -> Result<(Mach
     let strangers = Strangers::new(&model);
     let mut met = against(old, columns.as_ref(), &batch, &old_ranges, &strangers);
     let rows = meet_bystanders(&batch, bystanders.as_ref(), &mut met);
-    let keep_tails = keeps_tails(&model, old.extreme_vector_count(), &batch);
+    let measuring = Measuring::of(&model, lesson.rows_after(old.points_seen));
+    let measured = measuring
+        .filter(|_| bystanders.is_none())
+        .map(|measuring| measuring.of_batch(&batch, |row| lesson.number(old.points_seen, row)));
+    let keep_tails = keeps_tails(&model, old.extreme_vector_count(), &batch, measured.as_ref());
     let mut plans = Vec::new();
     let mut recall = None;
     let alone = model.is_alone();
@@ -93,11 +115,26 @@ fn learn_here(run: &Run<'_>, old: &Machine, lesson: &Lesson<'_>) -> Result<(Mach
     let (fits, refitted) = if alone {
         (vec![(UNFITTED, Arc::default()); batch.order.len()], 0)
     } else {
-        let exchanged = exchange::exchange(run, &model, &batch, &met, &sizes, &mut plans)?;
+        let exchanged = match measured {
+            Some(_) => None,
+            None => exchange::exchange(run, &model, &batch, &met, &sizes, &mut plans)?,
+        };
         let wish = wish(&model, keep_tails, exchanged.as_ref());
         let problem =
             Problem::new((run, Stage::Tails), metric, rows, &met, &sizes).searched(model.params.search);
-        let fitted = problem.fitted(&wish)?;
+        let mut found = None;
+        if let Some(measured) = &measured {
+            let fitted = problem.for_rows(measured.rows(&batch)).fitted(&wish)?;
+            let fits = measured.among_all(fitted.fits, batch.order.len());
+            // Without any estimate there is no mean to take, and every row is measured.
+            if model.has_estimates(&fits) {
+                found = Some(Fitted { fits, ..fitted });
+            }
+        }
+        let fitted = match found {
+            Some(fitted) => fitted,
+            None => problem.fitted(&wish)?,
+        };
         plans.push(fitted.plan);
         (recall, tails) = (fitted.recall, fitted.tails);
         times.tails = clock.elapsed();
@@ -109,6 +146,9 @@ fn learn_here(run: &Run<'_>, old: &Machine, lesson: &Lesson<'_>) -> Result<(Mach
         if recall.is_some() && !keep_tails && model.tail_memory == TailMemory::Full {
             // Measuring the tails of extreme vectors again would take all pairs.
             forget_tails(&mut model);
+        }
+        if let Some(measuring) = measuring {
+            model.measure_fewer(measuring);
         }
         (fitted.fits, refitted)
     };

@@ -75,7 +75,10 @@ pub(crate) fn lose(
         // The distances of one class are few, and no reason to pass over all of them.
         let many = 2 * rows.len() > old.all.len();
         let found: Vec<(usize, Vec<f32>)> = match laid.filter(|laid| many && laid.serves(gone, true)) {
-            Some(laid) => laid.distances(run, &old, gone)?.into_iter().enumerate().collect(),
+            Some(laid) => {
+                let mut found = laid.distances(run, &old, gone)?;
+                old.fitted.iter().map(|&row| (row, std::mem::take(&mut found[row]))).collect()
+            }
             None => rows.iter().copied().zip(distances_to(run, model, &old, &rows, gone)?).collect(),
         };
         let (hit, found): (Vec<usize>, Vec<Vec<f32>>) =
@@ -109,7 +112,7 @@ pub(crate) fn gain(
     let old = Old::new(model, &sizes);
     let batch = [come.against()];
     let changes = if model.tail_memory == TailMemory::Full {
-        let rows = if model.params.refit == Refit::All { old.all.clone() } else { concerned(&old, come) };
+        let rows = if model.params.refit == Refit::All { old.fitted.clone() } else { concerned(&old, come) };
         match laid.filter(|laid| 2 * rows.len() > old.all.len() && laid.serves(come, false)) {
             Some(laid) => old.merged(run, &laid.distances(run, &old, come)?)?,
             None => old.measured(run, &rows, &batch)?,
@@ -122,7 +125,7 @@ pub(crate) fn gain(
             let affected = old.affected(run, &batch)?;
             old.gathered(run, &affected, &here)?
         } else {
-            old.gathered(run, &old.all, &here)?
+            old.gathered(run, &old.fitted, &here)?
         }
     };
     drop(old);
@@ -143,10 +146,10 @@ pub(crate) fn measure(
     Ok(())
 }
 
-/// Of all extreme vectors, those that one of the rows concerns.
+/// Of all extreme vectors that have a fit of their own, those that one of the rows concerns.
 fn concerned(old: &Old<'_>, moving: &Moving<'_>) -> Vec<usize> {
     let concerns = |row: &usize| moving.apart[old.classes[*row] as usize].len() < moving.columns.len();
-    old.all.iter().copied().filter(concerns).collect()
+    old.fitted.iter().copied().filter(concerns).collect()
 }
 
 /// Tails gathered anew for some of the extreme vectors.

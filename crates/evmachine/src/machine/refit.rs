@@ -10,8 +10,8 @@ use crate::machine::class::ClassModel;
 use crate::params::{Refit, TailMemory};
 use evmachine_engine::metric::Metric;
 use evmachine_engine::points::Points;
-use evmachine_engine::psi::PsiModel;
 use evmachine_engine::psi::weibull::{Workspace, fit_tail};
+use evmachine_engine::psi::{FitStatus, PsiModel};
 use evmachine_engine::run::{Run, Stage};
 use evmachine_engine::tail::memory::OPEN_TAIL;
 use evmachine_engine::tail::memory::remembered;
@@ -50,13 +50,13 @@ pub(crate) fn refit(
     let changes = match model.tail_memory {
         TailMemory::Full => match found {
             Some(found) => old.merged(run, found)?,
-            None => old.measured(run, &old.all, batch)?,
+            None => old.measured(run, &old.fitted, batch)?,
         },
         TailMemory::Max if model.params.refit == Refit::Affected => {
             let affected = old.affected(run, batch)?;
             old.gathered(run, &affected, against)?
         }
-        TailMemory::Max | TailMemory::None => old.gathered(run, &old.all, against)?,
+        TailMemory::Max | TailMemory::None => old.gathered(run, &old.fitted, against)?,
     };
     drop(old);
     Ok(apply(model, changes))
@@ -86,6 +86,8 @@ pub(crate) struct Old<'a> {
     /// By class, tau.
     pub(crate) sizes: &'a [usize],
     pub(crate) all: Vec<usize>,
+    /// Those that have a fit of their own.
+    pub(crate) fitted: Vec<usize>,
     /// Class of each.
     pub(crate) classes: Vec<u32>,
     /// Remembered tail of each.
@@ -95,10 +97,12 @@ pub(crate) struct Old<'a> {
 impl<'a> Old<'a> {
     pub(crate) fn new(model: &'a Machine, sizes: &'a [usize]) -> Self {
         let numbered = || (0u32..).zip(&model.classes);
+        let fits = model.classes.iter().flat_map(|class| &class.psi).enumerate();
         Self {
             model,
             sizes,
             all: (0..model.extreme_vector_count()).collect(),
+            fitted: fits.filter(|(_, psi)| psi.status != FitStatus::Pooled).map(|(row, _)| row).collect(),
             classes: numbered()
                 .flat_map(|(number, class)| std::iter::repeat_n(number, class.len()))
                 .collect(),
@@ -146,10 +150,10 @@ impl<'a> Old<'a> {
 
     /// Old tails merged with distances to the batch.
     pub(crate) fn merged(&self, run: &Run<'_>, found: &[Vec<f32>]) -> Result<Vec<Change>, RunError> {
-        let meter = run.meter(Stage::Refit, self.all.len());
+        let meter = run.meter(Stage::Refit, self.fitted.len());
         let blocks: Result<Vec<Vec<Change>>, RunError> = self
-            .all
-            .par_chunks(run.block_rows(self.all.len()))
+            .fitted
+            .par_chunks(run.block_rows(self.fitted.len()))
             .map(|rows| {
                 meter.check()?;
                 let mut merging = Merging::default();
@@ -194,16 +198,17 @@ impl<'a> Old<'a> {
 
     /// The extreme vectors into whose tail a new negative falls.
     pub(crate) fn affected(&self, run: &Run<'_>, batch: &[Against<'_>]) -> Result<Vec<usize>, RunError> {
-        let (points, bounds) = (self.points(), self.bounds_of(&self.all));
-        let rows = Rows::new(&points, &self.all, &self.classes).within(&bounds);
+        let (points, bounds) = (self.points(), self.bounds_of(&self.fitted));
+        let classes: Vec<u32> = self.fitted.iter().map(|&row| self.classes[row]).collect();
+        let rows = Rows::new(&points, &self.fitted, &classes).within(&bounds);
         let nearest_alone = vec![1; self.sizes.len()];
         let metric = &self.model.params.metric;
-        let finish = |row: usize, found: &[f32], (): &mut ()| {
-            let largest = self.tails[row].last();
+        let finish = |position: usize, found: &[f32], (): &mut ()| {
+            let largest = self.tails[self.fitted[position]].last();
             found.first().is_some_and(|nearest| largest.is_none_or(|largest| nearest < largest))
         };
         let hit = Problem::new((run, Stage::Refit), metric, rows, batch, &nearest_alone).tails(finish)?;
-        Ok(self.all.iter().copied().filter(|&row| hit[row]).collect())
+        Ok(self.fitted.iter().zip(hit).filter(|(_, hit)| *hit).map(|(&row, _)| row).collect())
     }
 
     /// Tails gathered anew for some of the extreme vectors.

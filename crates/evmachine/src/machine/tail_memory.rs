@@ -6,14 +6,25 @@ use crate::error::RunError;
 use crate::machine::Machine;
 use crate::machine::batch::Batch;
 use crate::machine::class::ClassModel;
+use crate::machine::measured::MeasuredRows;
 use crate::params::TailMemory;
 use evmachine_engine::metric::Metric;
 use evmachine_engine::run::{Run, Stage};
 use evmachine_engine::tail::memory::remembered;
 use evmachine_engine::tail::{Against, Problem, Rows, Stored};
 
-/// Whether the tails of all new points may be held until it is known which of them stay.
-pub(crate) fn keeps_tails(model: &Machine, old_vectors: usize, batch: &Batch<'_>) -> bool {
+/// Whether the tails of all new points, or of those that are measured, may be held until it is known which of them stay.
+pub(crate) fn keeps_tails(
+    model: &Machine,
+    old_vectors: usize,
+    batch: &Batch<'_>,
+    measured: Option<&MeasuredRows>,
+) -> bool {
+    if let Some(measured) = measured {
+        let sizes: Vec<usize> = model.classes.iter().map(|class| class.tail_size).collect();
+        let values = measured.values(&sizes);
+        return model.tail_memory == TailMemory::Full && values <= model.params.tail_memory_limit / BYTES;
+    }
     let per_class = model.classes.iter().zip(&batch.ranges).map(|(class, range)| {
         let negatives = old_vectors - class.len() + batch.order.len() - range.len() + model.ignored.len();
         (range.len() as u64).saturating_mul(class.tail_size.min(negatives) as u64)

@@ -29,7 +29,7 @@ use beyond::Beyond;
 use encoder::Named;
 pub use error::FormatError;
 use evmachine_engine::metric::Metric;
-use evmachine_engine::psi::{FitStatus, PoolSums};
+use evmachine_engine::psi::{FitStatus, PoolSums, PsiModel};
 use kept::Kept;
 use layout::{Column, Layout, f32s, f64s, u8s, u64s};
 use metric_check::MetricCheck;
@@ -39,7 +39,7 @@ use vectors::{fits_of, tails_of, vectors_of};
 /// The latest version that this library writes. It reads this one and all before it, and writes the first that holds
 /// what the model has: 6 with a forest, vectors that are not of a class, or an encoder; 5 with a threshold from rows that were not learned, or one given as a support; 4 with one class alone, ignored samples, rows set aside, named rows or fillings; 3 with standard columns,
 /// or witnesses; 2 with whitening; else 1.
-pub const FORMAT_VERSION: u32 = 6;
+pub const FORMAT_VERSION: u32 = 7;
 
 /// Counts of rows stay exact in every number that is made of them.
 const MOST_POINTS: u64 = 1 << 53;
@@ -116,7 +116,9 @@ impl Evm {
     fn layout(&self) -> Result<Layout<'_>, FormatError> {
         let mut params = serde_json::to_value(Params::clone(&self.machine.params))
             .map_err(|e| inconsistent(e.to_string()))?;
-        let parts = if self.machine.has_denied() || self.ledger.encoder.is_some() {
+        let parts = if self.machine.has_pooled() {
+            7
+        } else if self.machine.has_denied() || self.ledger.encoder.is_some() {
             6
         } else if self.is_calibrated() {
             5
@@ -367,7 +369,12 @@ fn model_of(header: Header, tensors: &Tensors<'_>, metric: Option<Metric>) -> Re
             denied: Arc::default(),
         });
         let class = &classes[number];
-        if let Some(tail) = class.tails.iter().find(|tail| !lengths.contains(&tail.len())) {
+        let is_wrong = |psi: &PsiModel, tail: &Arc<[f32]>| match psi.status {
+            FitStatus::Pooled => !tail.is_empty(),
+            _ => !lengths.contains(&tail.len()),
+        };
+        let mut tails = class.psi.iter().zip(&class.tails);
+        if let Some((_, tail)) = tails.find(|(psi, tail)| is_wrong(psi, tail)) {
             let (memory, length) = (header.tail_memory, tail.len());
             let detail = format!("class {:?} has a tail of {length} values under {memory:?}", class.name);
             return Err(inconsistent(detail));

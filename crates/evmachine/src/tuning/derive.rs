@@ -12,8 +12,8 @@ use crate::machine::class::ClassModel;
 use crate::model::Evm;
 use crate::params::{Params, ReduceWhen, TailMemory, TailModel};
 use evmachine_engine::features::Features;
-use evmachine_engine::psi::PsiModel;
 use evmachine_engine::psi::weibull::{Workspace, fit_tail};
+use evmachine_engine::psi::{FitStatus, PsiModel};
 use evmachine_engine::run::{Run, Stage};
 
 /// A model that could not be derived.
@@ -22,7 +22,7 @@ use evmachine_engine::run::{Run, Stage};
 pub enum DeriveError {
     /// Other parameters would need distances that the model does not have.
     #[error(
-        "these parameters cannot be derived from this model: it must keep every point and whole tails of at least that size, with the same metric, whitening and smoothing"
+        "these parameters cannot be derived from this model: it must keep every point with its own fit and whole tails of at least that size, with the same metric, whitening and smoothing"
     )]
     NotDerivable,
     /// A parameter is out of range.
@@ -61,7 +61,9 @@ impl TailFits {
     /// Fits the smallest margins of every point of `model`, as many as `params` says.
     pub fn new(run: &Run<'_>, model: &Evm, params: &Params) -> Result<Self, DeriveError> {
         let params = params.check()?;
-        if model.machine.tail_memory != TailMemory::Full || model.vector_ratio() != 1.0 {
+        let is_measured = |class: &ClassModel| class.psi.iter().all(|psi| psi.status != FitStatus::Pooled);
+        let is_whole = model.vector_ratio() == 1.0 && model.machine.classes.iter().all(is_measured);
+        if model.machine.tail_memory != TailMemory::Full || !is_whole {
             return Err(DeriveError::NotDerivable);
         }
         let total = model.extreme_vector_count();

@@ -39,6 +39,7 @@ mod laws;
 mod letter;
 mod parameters;
 mod pool;
+mod pooled;
 mod probe;
 mod promise;
 #[path = "../../examples/random/mod.rs"]

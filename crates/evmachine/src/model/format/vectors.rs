@@ -47,11 +47,13 @@ pub(super) fn fits_of(
             FitStatus::ALL.get(status as usize).ok_or_else(|| inconsistent(format!("status {status}")))?;
         let fit = PsiModel { shape: shapes[i], scale: scales[i], shift: shifts[i], status: *status };
         let guessed = fit.status == FitStatus::WithinClass;
-        if guessed && version < 4 {
+        let pooled = fit.status == FitStatus::Pooled;
+        if (guessed && version < 4) || (pooled && version < 7) {
             return Err(inconsistent(format!("status {} in format {version}", fit.status as u8)));
         }
         // Pooling takes its logarithm, but for guesses.
-        if (fit.scale / fit.end() > 0.0) == (fit.status == FitStatus::ZeroTail) && !guessed {
+        let is_zero = fit.status == FitStatus::ZeroTail || pooled;
+        if (fit.scale / fit.end() > 0.0) == is_zero && !guessed {
             return Err(inconsistent(format!(
                 "scale[{i}] = {} of a fit with {}",
                 fit.scale,

@@ -25,7 +25,7 @@ def measure(path: str) -> None:
             X = (centers[labels] + random.normal(size=(rows, dimensions))).astype(np.float32)
             seconds = []
             for device in ("cpu", "cuda"):
-                machine = ExtremeValueMachine(device=device, metric="cosine", tail_size=200)
+                machine = ExtremeValueMachine(preset="plain", device=device, metric="cosine", tail_size=200)
                 turns = []
                 for _ in range(2):
                     clock = time.perf_counter()

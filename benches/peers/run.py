@@ -99,7 +99,7 @@ def letter(turns: int) -> None:
     data = np.loadtxt(ROOT / "data/letter/letter-recognition.data", delimiter=",", dtype=str)
     X, y = data[:, 1:].astype(np.float32), data[:, 0]
     train, queries = (X[:15_000], y[:15_000]), X[15_000:]
-    own = ExtremeValueMachine(tail_size=75, rejection_threshold=0.05).fit(*train)
+    own = ExtremeValueMachine(preset="plain", tail_size=75, rejection_threshold=0.05).fit(*train)
     peer = NumpyLibmr("euclidean", 75, 0.5).fit(*train)
     flops = 2 * 15_000**2 * 16
     rows = [
@@ -107,7 +107,7 @@ def letter(turns: int) -> None:
             f"fit and reduce 15,000 x 16, {peer.name}",
             turns,
             lambda: NumpyLibmr("euclidean", 75, 0.5).fit(*train),
-            lambda: ExtremeValueMachine(tail_size=75, rejection_threshold=0.05).fit(*train),
+            lambda: ExtremeValueMachine(preset="plain", tail_size=75, rejection_threshold=0.05).fit(*train),
             flops,
         ),
         versus(
@@ -121,7 +121,7 @@ def letter(turns: int) -> None:
                 f"fit and reduce 15,000 x 16, {torch.name}",
                 min(turns, 3),
                 lambda: Torch("euclidean", 75, 0.5).fit(*train),
-                lambda: ExtremeValueMachine(tail_size=75, rejection_threshold=0.05).fit(*train),
+                lambda: ExtremeValueMachine(preset="plain", tail_size=75, rejection_threshold=0.05).fit(*train),
                 flops,
             ),
             versus(
@@ -134,7 +134,7 @@ def letter(turns: int) -> None:
             f"fit and reduce 1,040 x 16, {PackageEvm.name}",
             min(turns, 3),
             lambda: PackageEvm("euclidean", 75, 0.5).fit(*few),
-            lambda: ExtremeValueMachine(tail_size=75, rejection_threshold=0.05).fit(*few),
+            lambda: ExtremeValueMachine(preset="plain", tail_size=75, rejection_threshold=0.05).fit(*few),
             0,
         )
     )
@@ -160,7 +160,7 @@ def clinc(turns: int, path: str) -> None:
                     f"fit 15,000 x 384, tail {tail}, {peer('cosine', tail, None).name}",
                     count,
                     lambda: peer("cosine", tail, None).fit(X, y),
-                    lambda: ExtremeValueMachine(**own).fit(X, y),
+                    lambda: ExtremeValueMachine(preset="plain", **own).fit(X, y),
                     2 * 15_000**2 * 384 / 2,
                 )
             )
@@ -216,7 +216,7 @@ def single(turns: int) -> None:
     centres = random.normal(size=(150, 384))
     X = (centres[np.arange(75_000) % 150] + random.normal(size=(75_000, 384))).astype(np.float32)
     queries = (centres[random.integers(150, size=4_096)] + random.normal(size=(4_096, 384))).astype(np.float32)
-    own = ExtremeValueMachine(tail_size=20, cover_threshold=1.0, tail_memory="none", rejection_threshold=0.05).fit(X, np.arange(75_000) % 150)
+    own = ExtremeValueMachine(preset="plain", tail_size=20, cover_threshold=1.0, tail_memory="none", rejection_threshold=0.05).fit(X, np.arange(75_000) % 150)
     index = faiss.IndexFlatL2(384)
     index.add(X)
     rows = []
@@ -255,7 +255,7 @@ def update(turns: int) -> None:
     for threshold in (0.5, 1.0):
         params = {"tail_size": 100, "cover_threshold": threshold, "rejection_threshold": 0.05}
         start = time.perf_counter()
-        machine = ExtremeValueMachine(**params).fit(X, y)
+        machine = ExtremeValueMachine(preset="plain", **params).fit(X, y)
         fit = time.perf_counter() - start
         times = []
         for _ in range(turns):
@@ -277,7 +277,7 @@ def growth(turns: int, picture: str) -> None:
 
     def fit(rows: int, d: int) -> float:
         X, y = clumps(rows, d, 50)
-        call = lambda: ExtremeValueMachine(tail_size=75, tail_memory="none").fit(X, y)  # noqa: E731
+        call = lambda: ExtremeValueMachine(preset="plain", tail_size=75, tail_memory="none").fit(X, y)  # noqa: E731
         return median(turns, call)[0]
 
     speed = peak()
@@ -366,7 +366,7 @@ def imagenet(_: int) -> None:
     y = np.arange(len(X)) % 50
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     product = 2 * len(X) ** 2 * X.shape[1] / peak()
-    machine = ExtremeValueMachine(metric="cosine", tail_size=33_998, tail_memory="none")
+    machine = ExtremeValueMachine(preset="plain", metric="cosine", tail_size=33_998, tail_memory="none")
     took = seconds(lambda: machine.fit(X, y))
     used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     table(

@@ -29,7 +29,7 @@ import psutil
 from evmachine import ExtremeValueMachine
 
 DIMENSIONS, CLASSES = 64, 1_000
-PARAMETERS: dict[str, Any] = {"tail_size": 200, "rejection_threshold": 0.05}
+PARAMETERS: dict[str, Any] = {"preset": "plain", "tail_size": 200, "rejection_threshold": 0.05}
 
 
 def clusters(rows: int) -> tuple[np.ndarray, np.ndarray]:

@@ -65,7 +65,7 @@ def main() -> None:
             found = json.loads(rust.stdout.readline())
             note("rust fit", found["fit"])
             note("rust predict", found["predict"])
-            machine = ExtremeValueMachine(tail_size=75, rejection_threshold=0.05)
+            machine = ExtremeValueMachine(preset="plain", tail_size=75, rejection_threshold=0.05)
             start = time.perf_counter(), processor()
             machine.fit(train, y[:rows])
             note("python fit", (time.perf_counter() - start[0], processor() - start[1]))

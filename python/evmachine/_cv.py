@@ -234,7 +234,7 @@ class ExtremeValueMachineCV(OpenSetClassifier):
 
     def _adopt(self, machine: ExtremeValueMachine) -> None:
         """Answers as the machine does from now on."""
-        best = {name: getattr(machine, name) for name in _parameters.DEFAULTS}
+        best = _parameters.resolved(machine)
         names = ("classes_", "unknown_label_", "n_features_in_", "feature_names_in_")
         found = {name: getattr(machine, name) for name in names if hasattr(machine, name)}
         self.__dict__.update(found, estimator_=machine, best_params_=best)

@@ -56,7 +56,7 @@ _Batch = str | int | None
 class Corrections(ModelFiles):
     """Classes renamed, merged and split; rows relabelled, unlearned, ignored, set aside or brought back; denials.
 
-    With every row kept (``cover_threshold=1``), an int as ``tail_size`` and no whitening, standardizing or smoothing,
+    With every row kept (``cover_loss=0``), an int as ``tail_size`` and no whitening, standardizing or smoothing,
     a corrected model has the very Psi-models of a fit to the corrected rows. Otherwise it is exact as far as the model
     remembers: rows that the cover dropped are not there to be moved.
     """

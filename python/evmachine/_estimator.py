@@ -25,96 +25,107 @@ class ExtremeValueMachine(Learning, Rejection, ExtremeVectors, Corrections):
     """The Extreme Value Machine.
 
     Every training point gets a Weibull model of its margin to the other classes, a greedy cover keeps the few points
-    that explain their class, and a query that no class supports is unknown. Defaults are the paper's, but for the
-    threshold: it is set on rows that the model did not learn, so that one in twenty known queries is called unknown.
-    ``rejection_threshold=0.05`` is the paper to the letter; :meth:`robust` is what the guides recommend for embeddings.
+    that explain their class, and a query that no class supports is unknown. The default preset, "robust", adds what
+    measures best without tuning: smoothing, pooling, a linear probe and a forest if they help, and a threshold that is set
+    on rows that the model did not learn, so that one in twenty known queries is called unknown.
+    ``ExtremeValueMachine.paper()`` is the machine of the paper.
+
+    A parameter that is ``None`` has the value of the preset for the metric; below, "robust / plain" if the two differ.
+    The preset "plain" is the paper with a threshold from held-out rows.
 
     Parameters
     ----------
+    preset : {"robust", "plain", "paper"}, default="robust"
+        Where parameters start from. "paper" has the paper's ``rejection_threshold`` of 0.05 and learns every row.
     metric : {"euclidean", "cosine", "manhattan"}, default="euclidean"
         The distance between vectors.
-    tail_size : "auto", int or float, default="auto"
+    tail_size : "auto", int or float, 200 / "auto"
         How many of the smallest margins are fitted, the paper's tau: a count, or as a float the fraction of the
         class's negatives. "auto" is 0.17 points per dimension and class, at least 20, at most half of the negatives.
-    tail_model : {"weibull", "libmr", "gumbel"}, default="weibull"
+    tail_model : {"weibull", "libmr", "gumbel"}, "weibull"
         Which curve is fitted: Eq. 1 of the paper, what libmr's ``fit_low`` computes, or the unit-free limit of it.
-    fixed_shape : float or None, default=None
+    fixed_shape : float or None, None
         A shape (kappa) to use instead of the fitted one, for ``tail_model="weibull"``.
-    distance_multiplier : float, default=0.5
+    distance_multiplier : float, 0.7 / 0.5
         A margin is this fraction of a distance to another class.
-    standardize : bool, default=False
+    standardize : bool, False
         Whether columns are brought to mean 0 and deviation 1, over the first ``fit`` or ``partial_fit``, before
         anything else is done with them.
-    whitening : float, default=0.0
+    whitening : float, 0.1 / 0.0
         The share of the within-class covariance in the matrix that features are whitened with, the rest being its mean
         variance in all directions; for ``metric="euclidean"`` and ``"cosine"``. 1 makes classes equally wide in every
         direction. The matrix is that of the first ``fit`` or ``partial_fit``, and later ones keep to it.
-    smoothing : float, default=0.0
+    smoothing : float, 0.5, for cosine 0.8 / 0.0
         The fraction of the way that each training point moves to the mean of its nearest points of the class.
-    smoothing_neighbors : int, default=10
+    smoothing_neighbors : int, 4, for cosine 10 / 10
         How many nearest points that mean is taken over, the point itself included.
-    pooling : float, default=0.0
-        The fraction of the way that each fit moves towards the mean of all fits.
-    cover_threshold : float, default=0.5
+    pooling : float, 1.0 / 0.0
+        The fraction of the way that each fit moves towards the mean of all fits. With 1 all points share one curve, and
+        the tails of about 2,000 of them are measured.
+    cover_threshold : float, 1.0 / 0.5
         A point is covered by another whose psi at it reaches this, the paper's varsigma. 1 keeps every point.
-    cover_risk : float, default=0.0
+    cover_risk : float, 0.0
         How many points of its class an extreme vector must cover first for each point of another class that it claims.
         What is not worth its risk is left out: the higher, the fewer extreme vectors, strangers accepted and outliers
         kept. Not with ``max_extreme_vectors``.
-    max_extreme_vectors : None, int, float or dict, default=None
+    cover_loss : float, 0.003 / 0.0
+        The first fit to more than 2,000 rows of three classes or more keeps the fewest points that cost less than this
+        of OSCR, with classes left out in turn, and sets the threshold of the cover accordingly. 0 keeps every point,
+        so that each can be edited later. A ``cover_threshold`` or ``max_extreme_vectors`` that is given rules instead.
+    max_extreme_vectors : None, int, float or dict, None
         A limit that replaces ``cover_threshold``: an int for each class, a float as a fraction of all points learned
         from, ``{"total": n}`` over all classes.
-    reduction : {"set_cover", "weighted_max_k"}, default="set_cover"
+    reduction : {"set_cover", "weighted_max_k"}, "set_cover"
         How extreme vectors are chosen; the second is that of Koch et al. (2022) and needs a limit.
-    n_fused : int, default=1
+    n_fused : int, 1
         How many of a class's largest psi are averaged, the paper's k.
-    contrast : float, default=0.0
+    contrast : float, 0.1 / 0.0
         How much the lead of the best class over the second counts when a query is accepted or rejected; for
         ``tail_model="weibull"``. It raises ``score_samples``, and leaves ``class_scores`` and ``predict_proba`` alone.
-    background : float, default=0.0
+    background : float, 0.0
         How much the support of the median class counts when a query is accepted or rejected, likewise. Meant for
         thresholds from held-out rows.
-    logit_weight : float or "auto", default=0.0
+    logit_weight : float or "auto", "auto" / 0.0
         How much the support of a second machine counts, whose features are the logits of a linear probe: so many times
         as much as that in feature space, or with "auto" as much as helps if classes are left out in turn. 0 leaves it
         out.
-    probe_weight : float or "auto", default=0.0
+    probe_weight : float or "auto", "auto" / 0.0
         How much the logits of the linear probe themselves count, likewise.
-    forest_weight : float or "auto", default=0.0
+    forest_weight : float or "auto", "auto" / 0.0
         How much a forest of randomised trees counts, likewise. It serves tables of measurements.
-    rejection_threshold : float, dict or None, default=None
+    rejection_threshold : float, dict or None, None
         Below this psi a query is unknown, the paper's delta; or ``{"support": s}``, below this support, as
         :meth:`set_rejection` sets it. It rules if it is given.
-    max_false_unknown : float or None, default=0.05
+    max_false_unknown : float or None, 0.05
         At most this share of known queries is called unknown, if they are like the training rows. The threshold is set
         on rows that are never learned, a tenth of more than 2,000, or on what models without them say of fewer rows. It
         rules if neither ``rejection_threshold`` nor ``max_false_known`` is given.
-    max_false_known : float or None, default=None
+    max_false_known : float or None, None
         At most this share of unknown queries is accepted, if they are like the rows given to :meth:`fit_unknowns`.
         Without such rows it is an estimate: ``fit`` leaves classes out in turn, which takes up to five more fits of up
         to 10,000 rows. It rules if it is given and ``rejection_threshold`` is not.
-    per_class : bool, default=False
+    per_class : bool, False
         Whether ``max_false_unknown`` is kept in each class by itself: of the known queries whose best class it is.
         Classes with too few held-out rows have the threshold of all rows.
-    confidence : float, default=0.0
+    confidence : float, 0.0
         How surely ``max_false_unknown`` or ``max_false_known`` is kept, at least 0 and below 1. 0 keeps it on average
         over trainings, 0.95 in 95 of 100 trainings, with a more cautious threshold.
-    strangers : tuple of two floats, default=(0.45, 6.0)
+    strangers : tuple of two floats, (0.45, 6.0)
         How the p-values of unknown queries are distributed, Beta(a, b). Typical of embeddings unless measured, by
         :meth:`fit_unknowns` or :class:`ExtremeValueMachineCV`. ``predict_known_proba`` rests on it.
-    refit : {"new", "affected", "all"}, default="affected"
+    refit : {"new", "affected", "all"}, "affected"
         Which Psi-models already there ``partial_fit`` fits again.
-    reduce_when : {"always", "over_budget"}, default="always"
+    reduce_when : {"always", "over_budget"}, "always"
         When ``partial_fit`` chooses extreme vectors anew.
-    tail_memory : {"full", "max", "none"}, default="full"
+    tail_memory : {"full", "max", "none"}, "full"
         What extreme vectors remember of their tails; "full" makes updates exact.
-    tail_memory_limit : int, default=1073741824
+    tail_memory_limit : int, 1073741824
         Bytes that full tails may take in a model. Beyond them "full" gives way to "max", with a
         :class:`FallbackWarning`: later updates are not exact then.
-    search : {"exact", "approximate"}, default="exact"
+    search : {"exact", "approximate"}, "exact"
         Whether every row is measured against all others, in training and in decisions. "approximate" measures those
         in the cells nearest to it, as many as ``recall`` takes, from 65,536 rows and 32,768 extreme vectors on.
-    recall : float, default=0.99
+    recall : float, 0.99
         What an approximate search finds at least, of tails and of decisions, measured on a sample. Where it would take
         too many pairs, ``fit`` raises a ``ValueError``.
     fill : {"mean", "median", "zero"}, array-like of shape (n_features,) or None, default=None
@@ -195,7 +206,7 @@ class ExtremeValueMachine(Learning, Rejection, ExtremeVectors, Corrections):
     >>> import numpy as np
     >>> from evmachine import ExtremeValueMachine
     >>> X = np.array([[0.0], [0.1], [0.2], [5.0], [5.1], [5.2]])
-    >>> evm = ExtremeValueMachine(rejection_threshold=0.05).fit(X, [0, 0, 0, 1, 1, 1])
+    >>> evm = ExtremeValueMachine.paper().fit(X, [0, 0, 0, 1, 1, 1])
     >>> evm.predict([[0.15], [5.05], [100.0]])
     array([ 0,  1, -1])
     >>> evm.score_samples([[0.15], [100.0]]) >= evm.threshold_
@@ -207,44 +218,47 @@ class ExtremeValueMachine(Learning, Rejection, ExtremeVectors, Corrections):
     def __init__(
         self,
         *,
+        preset: str = "robust",
         metric: str = "euclidean",
-        tail_size: str | int | float = "auto",
-        tail_model: str = "weibull",
+        tail_size: str | int | float | None = None,
+        tail_model: str | None = None,
         fixed_shape: float | None = None,
-        distance_multiplier: float = 0.5,
-        standardize: bool = False,
-        whitening: float = 0.0,
-        smoothing: float = 0.0,
-        smoothing_neighbors: int = 10,
-        pooling: float = 0.0,
-        cover_threshold: float = 0.5,
-        cover_risk: float = 0.0,
+        distance_multiplier: float | None = None,
+        standardize: bool | None = None,
+        whitening: float | None = None,
+        smoothing: float | None = None,
+        smoothing_neighbors: int | None = None,
+        pooling: float | None = None,
+        cover_threshold: float | None = None,
+        cover_risk: float | None = None,
+        cover_loss: float | None = None,
         max_extreme_vectors: int | float | Mapping[str, int | float] | None = None,
-        reduction: str = "set_cover",
-        n_fused: int = 1,
-        contrast: float = 0.0,
-        background: float = 0.0,
-        logit_weight: float | str = 0.0,
-        probe_weight: float | str = 0.0,
-        forest_weight: float | str = 0.0,
+        reduction: str | None = None,
+        n_fused: int | None = None,
+        contrast: float | None = None,
+        background: float | None = None,
+        logit_weight: float | str | None = None,
+        probe_weight: float | str | None = None,
+        forest_weight: float | str | None = None,
         rejection_threshold: float | Mapping[str, float] | None = None,
-        max_false_unknown: float | None = 0.05,
+        max_false_unknown: float | None = None,
         max_false_known: float | None = None,
-        per_class: bool = False,
-        confidence: float = 0.0,
-        strangers: tuple[float, float] = (0.45, 6.0),
-        refit: str = "affected",
-        reduce_when: str = "always",
-        tail_memory: str = "full",
-        tail_memory_limit: int = 1 << 30,
-        search: str = "exact",
-        recall: float = 0.99,
+        per_class: bool | None = None,
+        confidence: float | None = None,
+        strangers: tuple[float, float] | None = None,
+        refit: str | None = None,
+        reduce_when: str | None = None,
+        tail_memory: str | None = None,
+        tail_memory_limit: int | None = None,
+        search: str | None = None,
+        recall: float | None = None,
         fill: str | npt.ArrayLike | None = None,
         unknown_label: Any = "auto",
         n_jobs: int | None = None,
         device: str = "cpu",
         verbose: int | bool = 0,
     ) -> None:
+        self.preset = preset
         self.metric = metric
         self.tail_size = tail_size
         self.tail_model = tail_model
@@ -257,6 +271,7 @@ class ExtremeValueMachine(Learning, Rejection, ExtremeVectors, Corrections):
         self.pooling = pooling
         self.cover_threshold = cover_threshold
         self.cover_risk = cover_risk
+        self.cover_loss = cover_loss
         self.max_extreme_vectors = max_extreme_vectors
         self.reduction = reduction
         self.n_fused = n_fused
@@ -285,10 +300,7 @@ class ExtremeValueMachine(Learning, Rejection, ExtremeVectors, Corrections):
 
     @classmethod
     def robust(cls, **overrides: Any) -> Self:
-        """The recommended start for embeddings.
-
-        Smoothing, pooling, wider margins, some whitening, a linear probe and a machine over its logits, and every point
-        is kept.
+        """The recommended machine, which is the default, with its parameters written out for the metric.
 
         Parameters
         ----------
@@ -305,7 +317,28 @@ class ExtremeValueMachine(Learning, Rejection, ExtremeVectors, Corrections):
         >>> ExtremeValueMachine.robust(metric="cosine").smoothing
         0.8
         """
-        return cls(**{**_parameters.robust(overrides.get("metric", "euclidean")), **overrides})
+        return cls(**_parameters.written_out("robust", overrides))
+
+    @classmethod
+    def paper(cls, **overrides: Any) -> Self:
+        """The machine of the paper, with its parameters written out.
+
+        Parameters
+        ----------
+        **overrides
+            Parameters that should be otherwise.
+
+        Returns
+        -------
+        ExtremeValueMachine
+
+        Examples
+        --------
+        >>> from evmachine import ExtremeValueMachine
+        >>> ExtremeValueMachine.paper().rejection_threshold
+        0.05
+        """
+        return cls(**_parameters.written_out("paper", overrides))
 
     @classmethod
     def from_params_file(cls, path: PathLike, **overrides: Any) -> Self:
@@ -314,7 +347,7 @@ class ExtremeValueMachine(Learning, Rejection, ExtremeVectors, Corrections):
         Parameters
         ----------
         path : path-like
-            In TOML, by the names of the library. What it does not name is as in the paper.
+            In TOML, by the names of the library. What it does not name is as in the default preset.
         **overrides
             Parameters that should be otherwise, and those of Python alone, such as ``n_jobs``.
 

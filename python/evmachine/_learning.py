@@ -63,7 +63,7 @@ class Learning(ModelFiles):
     report_: dict[str, Any]
 
     def _library_params(self) -> str:
-        return _parameters.to_json({name: getattr(self, name) for name in _parameters.DEFAULTS})
+        return _parameters.to_json(_parameters.resolved(self))
 
     def fit(
         self,

@@ -25,7 +25,6 @@ __all__ = [
     "bad_value",
     "check",
     "decide_tracks",
-    "defaults",
     "deny",
     "device_name",
     "doubt",
@@ -44,6 +43,7 @@ __all__ = [
     "oscr_curve",
     "parameters",
     "params_of_toml",
+    "preset",
     "psi_at",
     "read_tensor",
     "reading_stream",
@@ -64,7 +64,7 @@ def decide_tracks(
     means: _Means,
     progress: _Progress = None,
 ) -> str: ...
-def defaults(robust: bool, metric: str) -> str: ...
+def preset(name: str, metric: str, given: str) -> str: ...
 def deny(model: Model, features: _Matrix, name: str, names: _Names) -> tuple[Model, str]: ...
 def device_name(device: str) -> tuple[str, str | None]: ...
 def doubt(model: Model, features: _Matrix, means: _Means, progress: _Progress = None) -> str: ...

@@ -51,7 +51,7 @@ class UnknownPool:
     >>> import numpy as np
     >>> from evmachine import ExtremeValueMachine, UnknownPool
     >>> X = np.array([[0.0], [0.1], [0.2], [5.0], [5.1], [5.2]])
-    >>> evm = ExtremeValueMachine(rejection_threshold=0.05).fit(X, ["low", "low", "low", "high", "high", "high"])
+    >>> evm = ExtremeValueMachine.paper().fit(X, ["low", "low", "low", "high", "high", "high"])
     >>> pool = UnknownPool(evm)
     >>> pool.add([[0.1], [20.0], [20.2], [40.0]])
     [0, 1, 2]

@@ -85,7 +85,7 @@ class StoredPool(StoredVersions):
     >>> import tempfile
     >>> from evmachine import ExtremeValueMachine, UnknownPool
     >>> X = [[0.0], [0.1], [0.2], [5.0], [5.1], [5.2]]
-    >>> evm = ExtremeValueMachine(rejection_threshold=0.05).fit(X, ["low", "low", "low", "high", "high", "high"])
+    >>> evm = ExtremeValueMachine.paper().fit(X, ["low", "low", "low", "high", "high", "high"])
     >>> folder = tempfile.mkdtemp()
     >>> pool = UnknownPool(evm, path=folder)
     >>> pool.add([[0.1], [20.0], [20.05], [40.0]])

@@ -1,14 +1,14 @@
 //! Parameters as JSON, by the names that the library gives them.
 
-use evmachine::{Metric, Params, Search};
+use evmachine::{Metric, Params, Preset, Search};
 use pyo3::prelude::*;
 use serde_json::json;
 
 use crate::failure;
 
-/// Reads parameters; an error names the one that is wrong and what it takes.
+/// Reads parameters, what is not named being that of the preset plain; an error names the one that is wrong and what it takes.
 pub(crate) fn read(text: &str) -> PyResult<Params> {
-    read_over(&Params::default(), text)
+    read_over(&Params::plain(), text)
 }
 
 /// As [`read`], what is not named being that of other parameters.
@@ -21,17 +21,20 @@ pub(crate) fn read_over(params: &Params, text: &str) -> PyResult<Params> {
 #[pyfunction]
 pub(crate) fn params_of_toml(text: &str) -> PyResult<String> {
     let values = toml::from_str(text).map_err(|error| failure::value(error.to_string().trim_end()))?;
-    serde_json::to_string(&Params::default().with(values).map_err(failure::value)?).map_err(failure::value)
+    serde_json::to_string(&Preset::default().with(values).map_err(failure::value)?).map_err(failure::value)
 }
 
-/// The parameters of the paper, or of the robust preset for a metric, as JSON.
+/// The parameters of a preset for a metric, with those of a JSON object in place of its own, as JSON.
 #[pyfunction]
-pub(crate) fn defaults(robust: bool, metric: &str) -> PyResult<String> {
+pub(crate) fn preset(name: &str, metric: &str, given: &str) -> PyResult<String> {
     let metric = Metric::from_name(metric).ok_or_else(|| {
         failure::value(format!("metric {metric:?} is not one of euclidean, cosine, manhattan"))
     })?;
-    let params = if robust { Params::robust_for(metric) } else { Params { metric, ..Params::default() } };
-    serde_json::to_string(&params).map_err(failure::value)
+    let preset = Preset::from_name(name).ok_or_else(|| {
+        let names = Preset::ALL.map(Preset::name).join(", ");
+        failure::value(format!("preset {name:?} is not one of {names}"))
+    })?;
+    serde_json::to_string(&read_over(&preset.params(metric), given)?).map_err(failure::value)
 }
 
 /// Raises a `ValueError` for the first rule that the parameters break.
@@ -43,7 +46,7 @@ pub(crate) fn check(params: &str) -> PyResult<()> {
 /// The library's list of parameters, as JSON: name, symbol, unit, what it takes and does, and its value in the presets.
 #[pyfunction]
 pub(crate) fn parameters() -> String {
-    let (plain, paper, robust) = (Params::default(), Params::paper(), Params::robust());
+    let (plain, paper, robust) = (Params::plain(), Params::paper(), Params::default());
     let list = Params::LIST.iter().map(|parameter| {
         json!({
             "name": parameter.name,
@@ -51,9 +54,9 @@ pub(crate) fn parameters() -> String {
             "unit": parameter.unit,
             "takes": parameter.takes(),
             "about": parameter.about,
-            "default": parameter.value(&plain),
+            "default": parameter.value(&robust),
+            "plain": parameter.value(&plain),
             "paper": parameter.value(&paper),
-            "robust": parameter.value(&robust),
         })
     });
     list.collect::<serde_json::Value>().to_string()

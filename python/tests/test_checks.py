@@ -12,9 +12,9 @@ ALL_KNOWN = {"check_classifiers_train": "one in twenty known rows is called unkn
 
 ESTIMATORS = [
     # That no known row is unknown is what both can be asked for, and then no check fails.
-    (ExtremeValueMachine(max_false_unknown=0.0), {}),
-    (ExtremeValueMachine(rejection_threshold=0.05, fill="mean"), {}),
-    (ExtremeValueMachine(), ALL_KNOWN),
+    (ExtremeValueMachine(preset="plain", max_false_unknown=0.0), {}),
+    (ExtremeValueMachine(preset="plain", rejection_threshold=0.05, fill="mean"), {}),
+    (ExtremeValueMachine(preset="plain"), ALL_KNOWN),
     (ExtremeValueMachineCV(max_false_unknown=0.0), {}),
 ]
 

@@ -33,6 +33,7 @@ def test_the_estimator_gives_the_scores_of_libmr(case):
     X = np.concatenate([[0.0], case["margins"]])[:, None]
     y = ["origin"] + ["other"] * len(case["margins"])
     machine = ExtremeValueMachine(
+        preset="plain",
         tail_model="libmr", tail_size=len(case["margins"]), distance_multiplier=1.0, cover_threshold=1.0
     ).fit(X, y)
     # From the far side, so that the origin's curve alone is asked.
@@ -59,6 +60,6 @@ def test_every_example_of_the_pages_runs_and_prints_what_it_says(page, count):
 
 
 def test_every_parameter_of_the_page_exists():
-    known = set(ExtremeValueMachine().get_params())
+    known = set(ExtremeValueMachine(preset="plain").get_params())
     named = set(re.findall(r"\| `(\w+)=", PAGE))
     assert {"tail_size", "cover_threshold", "distance_multiplier", "metric"} <= named <= known

@@ -39,7 +39,7 @@ def test_the_search_is_that_of_the_library(search, few):
     assert {"paper", "robust", "1-NN", "nearest class mean", "logistic regression, energy"} <= set(search.references_)
     assert 0.5 < search.at_delta_["f1_micro"] <= 1.0
     assert all(line["vector_ratio"] < 1.0 for line in search.sizes_)
-    machine = ExtremeValueMachine(**search.best_params_).fit(*few)
+    machine = ExtremeValueMachine(preset="plain", **search.best_params_).fit(*few)
     assert machine._model == search.estimator_._model
     rule = json.loads(search._native_model().params)["rejection_threshold"]
     assert rule == {"false_unknown": search.best_params_["max_false_unknown"]}
@@ -113,7 +113,7 @@ def test_two_classes_are_trained_with_the_default_parameters(few):
     rows = np.isin(y, ["A", "B"])
     with pytest.warns(UserWarning, match="two classes are too few"):
         search = ExtremeValueMachineCV(metric="manhattan").fit(X[rows], y[rows])
-    assert search.best_params_ == {**_parameters.DEFAULTS, "metric": "manhattan"}
+    assert search.best_params_ == _parameters.of_preset("robust", "manhattan")
     assert np.isnan(search.best_score_) and search.cv_results_["params"] == []
 
 
@@ -177,7 +177,7 @@ def test_what_wrappers_of_scikit_learn_make_of_unknowns(few):
     """They choose the class of largest probability: none of them rejects, and the rows say so by being even."""
     X, y = few
     far = X[:5] + 1000
-    machine = ExtremeValueMachine(n_jobs=1)
+    machine = ExtremeValueMachine(preset="plain", n_jobs=1)
     assert machine.fit(X, y).predict(far).tolist() == ["unknown"] * 5
     soft = VotingClassifier([("a", machine), ("b", clone(machine))], voting="soft").fit(X, y)
     bagged = BaggingClassifier(machine, n_estimators=3, random_state=0).fit(X, y)
@@ -195,7 +195,7 @@ def test_what_wrappers_of_scikit_learn_make_of_unknowns(few):
 
 @pytest.mark.parametrize("n_jobs", [None, 2])
 def test_grid_search_over_a_pipeline(few, n_jobs):
-    pipeline = make_pipeline(StandardScaler(), PCA(8, svd_solver="full"), ExtremeValueMachine(n_jobs=1))
+    pipeline = make_pipeline(StandardScaler(), PCA(8, svd_solver="full"), ExtremeValueMachine(preset="plain", n_jobs=1))
     grid = {"extremevaluemachine__distance_multiplier": [0.5, 0.7], "extremevaluemachine__tail_size": [20, 0.1]}
     found = GridSearchCV(pipeline, grid, cv=3, n_jobs=n_jobs, error_score="raise").fit(*few)
     assert found.best_score_ > 0.6

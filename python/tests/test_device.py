@@ -13,9 +13,9 @@ from evmachine import ExtremeValueMachine, ExtremeValueMachineCV, _inputs, _nati
 
 def test_a_device_that_was_named_works_or_is_an_error(few, strangers):
     X, y = few
-    expected = ExtremeValueMachine().fit(X, y)
+    expected = ExtremeValueMachine(preset="plain").fit(X, y)
     name, missing = _native.device_name("auto")
-    machine = ExtremeValueMachine(device="cuda")
+    machine = ExtremeValueMachine(preset="plain", device="cuda")
     if missing is None:
         machine.fit(X, y)
         assert machine.report_["device"] == name
@@ -28,20 +28,20 @@ def test_a_device_that_was_named_works_or_is_an_error(few, strangers):
             expected.set_params(device="cuda:7").predict(X)
         assert name == "cpu"
     with pytest.raises(RuntimeError, match='device = "cuda:99"'):
-        ExtremeValueMachine(device="cuda:99").fit(X, y)
+        ExtremeValueMachine(preset="plain", device="cuda:99").fit(X, y)
 
 
 @pytest.mark.parametrize("name", ["gpu", "cuda:", "cuda:x", "cuda:-1", "", None, 0])
 def test_other_names_are_refused(few, name):
     with pytest.raises(ValueError, match='must be "cpu", "cuda", "cuda:N" for the device of that number, or "auto"'):
-        ExtremeValueMachine(device=name).fit(*few)
+        ExtremeValueMachine(preset="plain", device=name).fit(*few)
 
 
 def test_auto_takes_what_there_is_and_says_so(few, capsys):
     X, y = few
-    expected = ExtremeValueMachine().fit(X, y)
+    expected = ExtremeValueMachine(preset="plain").fit(X, y)
     assert expected.report_["device"] == "cpu"
-    machine = ExtremeValueMachine(device="auto", verbose=1).fit(X, y)
+    machine = ExtremeValueMachine(preset="plain", device="auto", verbose=1).fit(X, y)
     said = capsys.readouterr().err
     name, missing = _native.device_name("auto")
     assert said.strip() == (f"on {name}" if missing is None else f"on the processor: {missing}")
@@ -53,12 +53,12 @@ def test_auto_takes_what_there_is_and_says_so(few, capsys):
 
 def test_it_is_a_parameter_and_no_part_of_a_model(few, tmp_path):
     X, y = few
-    machine = ExtremeValueMachine(device="auto")
+    machine = ExtremeValueMachine(preset="plain", device="auto")
     assert clone(machine).get_params()["device"] == "auto"
     machine.fit(X, y)
     assert pickle.loads(pickle.dumps(machine)).device == "auto"
     machine.save(tmp_path / "auto")
-    ExtremeValueMachine().fit(X, y).save(tmp_path / "cpu")
+    ExtremeValueMachine(preset="plain").fit(X, y).save(tmp_path / "cpu")
     assert (tmp_path / "auto").read_bytes() == (tmp_path / "cpu").read_bytes()
     assert ExtremeValueMachine.load(tmp_path / "auto").device == "cpu"
     search = ExtremeValueMachineCV(device="auto", n_trials=2, cv=2).fit(X, y)
@@ -137,7 +137,7 @@ def test_a_bfloat16_is_the_upper_half_of_a_float32(few):
     np.testing.assert_array_equal(_inputs.numbers(Raw(halves, 4)), (halves.astype(np.uint32) << 16).view(np.float32))
     # Whole numbers to 15 lose nothing.
     small = (X.view(np.uint32) >> 16).astype(np.uint16)
-    assert ExtremeValueMachine().fit(Raw(small, 4), y)._model == ExtremeValueMachine().fit(X, y)._model
+    assert ExtremeValueMachine(preset="plain").fit(Raw(small, 4), y)._model == ExtremeValueMachine(preset="plain").fit(X, y)._model
     with pytest.raises(ValueError, match="a Raw of something else than numbers"):
         _inputs.numbers(Raw(halves, 5))
     with pytest.raises(ValueError, match="a Raw that cannot be read .*kind 8 of DLPack"):
@@ -172,7 +172,7 @@ class Foreign:
 def test_answers_are_where_the_queries_are_if_scikit_learn_is_to_dispatch(few):
     X, y = few
     codes = np.array([ord(label) for label in y])
-    machine, named = ExtremeValueMachine().fit(X, codes), ExtremeValueMachine().fit(X, y)
+    machine, named = ExtremeValueMachine(preset="plain").fit(X, codes), ExtremeValueMachine(preset="plain").fit(X, y)
     queries = Foreign(X)
     assert isinstance(machine.predict_proba(queries), np.ndarray)
     with sklearn.config_context(array_api_dispatch=True):
@@ -184,4 +184,4 @@ def test_answers_are_where_the_queries_are_if_scikit_learn_is_to_dispatch(few):
             np.testing.assert_array_equal(getattr(machine, name)(queries)[2], getattr(machine, name)(X))
         # There are arrays of text in numpy alone.
         assert named.predict(queries).tolist() == named.predict(X).tolist()
-        assert ExtremeValueMachine().fit(X, codes).score(X, codes) == machine.score(X, codes)
+        assert ExtremeValueMachine(preset="plain").fit(X, codes).score(X, codes) == machine.score(X, codes)

@@ -17,7 +17,7 @@ def rows(rng: np.random.Generator, count: int, by: float = 0.0) -> tuple[np.ndar
 
 @pytest.fixture(scope="module")
 def evm() -> ExtremeValueMachine:
-    return ExtremeValueMachine().fit(*rows(np.random.default_rng(0), 3000))
+    return ExtremeValueMachine(preset="plain").fit(*rows(np.random.default_rng(0), 3000))
 
 
 def test_a_move_is_found_dated_and_named(evm: ExtremeValueMachine) -> None:
@@ -51,14 +51,14 @@ def test_a_state_goes_on(evm: ExtremeValueMachine) -> None:
     assert json.loads(monitor.state()) == json.loads(resumed.state())
     with pytest.raises(ValueError, match="no state of a drift monitor"):
         DriftMonitor.resume(evm, "{}")
-    other = ExtremeValueMachine().fit(*rows(rng, 60))
+    other = ExtremeValueMachine(preset="plain").fit(*rows(rng, 60))
     with pytest.raises(ValueError, match="not one of this model"):
         DriftMonitor.resume(other, monitor.state())
 
 
 def test_what_is_compared_with() -> None:
     rng = np.random.default_rng(4)
-    small = ExtremeValueMachine().fit(*rows(rng, 60))
+    small = ExtremeValueMachine(preset="plain").fit(*rows(rng, 60))
     assert DriftMonitor(small).report().basis == "stream"
     given = DriftMonitor(small, reference=rows(rng, 200)[0]).report()
     assert (given.basis, given.reference_rows) == ("given", 200)

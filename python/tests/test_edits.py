@@ -13,7 +13,7 @@ EXACT = {"tail_size": 25, "cover_threshold": 1.0, "rejection_threshold": 0.05}
 
 
 def exact(**params):
-    return ExtremeValueMachine(**EXACT, **params)
+    return ExtremeValueMachine(preset="plain", **EXACT, **params)
 
 
 def parts(machine):
@@ -123,7 +123,7 @@ def test_ignored_samples_may_come_before_or_after(few, strangers):
 def test_what_is_ignored_is_unknown_whatever_held_out_rows_say(few):
     X, y = few
     # Of the known classes themselves, so that many a held-out row lies nearest to one of them.
-    machine = ExtremeValueMachine().fit(X[100:], y[100:], ignored=X[:100])
+    machine = ExtremeValueMachine(preset="plain").fit(X[100:], y[100:], ignored=X[:100])
     assert (machine.predict(X[:100]) == "unknown").all()
     assert (machine.predict(X[100:]) == y[100:]).mean() > 0.9
 
@@ -132,7 +132,7 @@ def test_one_class_alone_recognises_its_own_and_not_what_lies_far_off(few):
     X, y = few
     own = X[y == "A"]
     with pytest.warns(FallbackWarning, match=r"there is one class.*ignore\(\)"):
-        machine = ExtremeValueMachine().fit(own, ["A"] * len(own))
+        machine = ExtremeValueMachine(preset="plain").fit(own, ["A"] * len(own))
     assert machine.classes_.tolist() == ["A"]
     assert (machine.predict(own) == "A").mean() > 0.9
     assert machine.predict(X[:1] + 100.0).tolist() == ["unknown"]
@@ -144,7 +144,7 @@ def test_one_class_alone_recognises_its_own_and_not_what_lies_far_off(few):
     later.partial_fit(X[y != "A"], y[y != "A"])
     assert parts(later) == parts(exact().fit(X, y))
     # Ignored samples are something to measure margins against.
-    with_strangers = ExtremeValueMachine().fit(own, ["A"] * len(own), ignored=X[y != "A"])
+    with_strangers = ExtremeValueMachine(preset="plain").fit(own, ["A"] * len(own), ignored=X[y != "A"])
     assert (with_strangers.predict(X[y != "A"]) == "unknown").all()
     # Whoever merges all classes is told.
     two = exact().fit(X[np.isin(y, ["A", "B"])], y[np.isin(y, ["A", "B"])])

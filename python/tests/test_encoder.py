@@ -10,7 +10,7 @@ from evmachine import DataWarning, ExtremeValueMachine
 
 def test_another_encoder_is_refused_by_name_and_warned_of_by_its_look(few, strangers, tmp_path):
     X, y = few
-    machine = ExtremeValueMachine().fit(X, y, encoder="letter@1")
+    machine = ExtremeValueMachine(preset="plain").fit(X, y, encoder="letter@1")
     machine.save(tmp_path / "model")
     loaded = ExtremeValueMachine.load(tmp_path / "model")
     assert loaded.encoder_ == "letter@1"
@@ -23,7 +23,7 @@ def test_another_encoder_is_refused_by_name_and_warned_of_by_its_look(few, stran
             call(X, encoder="letter@2")
     with pytest.warns(DataWarning, match="do not look like those of the encoder letter@1"):
         loaded.predict(50 * X)
-    assert ExtremeValueMachine().fit(X, y).encoder_ is None
+    assert ExtremeValueMachine(preset="plain").fit(X, y).encoder_ is None
     with pytest.raises(ValueError, match="does not say which one"):
-        ExtremeValueMachine().fit(X, y).predict(X, encoder="letter")
-    assert np.array_equal(ExtremeValueMachine().fit(X, y).predict(X), machine.predict(X))
+        ExtremeValueMachine(preset="plain").fit(X, y).predict(X, encoder="letter")
+    assert np.array_equal(ExtremeValueMachine(preset="plain").fit(X, y).predict(X), machine.predict(X))

@@ -27,12 +27,22 @@ from evmachine import (
 def test_defaults_are_those_of_the_library():
     signature = inspect.signature(ExtremeValueMachine.__init__).parameters
     own = {name: parameter.default for name, parameter in signature.items() if name in _parameters.DEFAULTS}
-    assert own == _parameters.from_json(_native.defaults(False, "euclidean"))
+    assert own == {**dict.fromkeys(_parameters.DEFAULTS), "metric": "euclidean"}, "None is the value of the preset"
+    for metric in ("euclidean", "cosine", "manhattan"):
+        robust = _parameters.from_json(_native.preset("robust", metric))
+        assert _parameters.resolved(ExtremeValueMachine(metric=metric)) == robust
+        assert _parameters.resolved(ExtremeValueMachine.robust(metric=metric)) == robust
+        for preset in ("plain", "paper"):
+            machine = ExtremeValueMachine(preset=preset, metric=metric)
+            assert _parameters.resolved(machine) == _parameters.from_json(_native.preset(preset, metric))
     assert list(_parameters.DEFAULTS) == [name for name in signature if name in _parameters.DEFAULTS]
     robust = ExtremeValueMachine.robust().get_params()
-    assert {name: robust[name] for name in _parameters.DEFAULTS} == _parameters.from_json(
-        _native.defaults(True, "euclidean")
-    )
+    assert {name: robust[name] for name in _parameters.DEFAULTS} == _parameters.DEFAULTS
+    assert ExtremeValueMachine.paper().rejection_threshold == 0.05
+    asked = _parameters.resolved(ExtremeValueMachine(preset="paper", max_false_unknown=0.02))
+    assert (asked["rejection_threshold"], asked["max_false_unknown"]) == (None, 0.02), "one rule at a time"
+    with pytest.raises(ValueError, match='preset "robuts" is not one of robust, plain, paper'):
+        ExtremeValueMachine(preset="robuts").fit([[0.0], [1.0]], [0, 1])
     assert ExtremeValueMachine.robust(pooling=0.1, metric="cosine").get_params()["pooling"] == 0.1
     assert ExtremeValueMachine.robust(metric="manhattan").whitening == 0.0, "it has no meaning there"
     with pytest.raises(ValueError, match='"manhatten" is not one of euclidean, cosine, manhattan'):
@@ -40,7 +50,6 @@ def test_defaults_are_those_of_the_library():
 
 
 def test_the_signature_is_the_list_of_the_library():
-    signature = inspect.signature(ExtremeValueMachine.__init__).parameters
     listed = json.loads(_native.parameters())
     # What the library has one parameter for and the estimator several.
     several = {"rejection_threshold": _parameters.REJECTION, "search": _parameters.SEARCH}
@@ -52,16 +61,14 @@ def test_the_signature_is_the_list_of_the_library():
     for entry in listed:
         name = entry["name"]
         if name not in several and not isinstance(entry["default"], dict) and name != "strangers":
-            assert signature[name].default == entry["default"], name
-            if not isinstance(entry["robust"], dict):
-                assert getattr(robust, name) == entry["robust"], name
+            assert getattr(robust, name) == entry["default"], name
 
 
 @pytest.mark.parametrize("name", ["parameters.toml", "parameters-2.toml"])
 def test_parameters_of_a_file_come_back(fixtures, name):
     text = (fixtures / name).read_text()
     written = _native.params_of_toml(text)
-    machine = ExtremeValueMachine(**_parameters.from_json(written))
+    machine = ExtremeValueMachine(preset="plain", **_parameters.from_json(written))
     own = {name: getattr(machine, name) for name in _parameters.DEFAULTS}
     assert json.loads(_native.params_of_toml(text)) == json.loads(written)
     assert _parameters.from_json(written) == own
@@ -70,7 +77,7 @@ def test_parameters_of_a_file_come_back(fixtures, name):
 
 
 def test_letters_are_told_apart_and_strangers_rejected(few, strangers):
-    machine = ExtremeValueMachine(tail_size=30, rejection_threshold=0.05).fit(*few)
+    machine = ExtremeValueMachine(preset="plain", tail_size=30, rejection_threshold=0.05).fit(*few)
     X, y = strangers
     known = np.isin(y, machine.classes_)
     said = machine.predict(X)
@@ -80,7 +87,7 @@ def test_letters_are_told_apart_and_strangers_rejected(few, strangers):
 
 
 def test_proba_scores_samples_and_novelty_agree(few, strangers):
-    machine = ExtremeValueMachine(n_fused=2, rejection_threshold=0.05).fit(*few)
+    machine = ExtremeValueMachine(preset="plain", n_fused=2, rejection_threshold=0.05).fit(*few)
     X, _ = strangers
     scores, proba, labels = machine.class_scores(X), machine.predict_class_proba(X), machine.predict(X)
     assert scores.shape == proba.shape == (300, 6)
@@ -117,23 +124,23 @@ def test_whitening_measures_as_mahalanobis_does(few, strangers):
     variance = np.trace(covariance) / 16
     shrunk = 0.6 * covariance + 0.4 * variance * np.eye(16)
     by_hand = np.linalg.cholesky(variance * np.linalg.inv(shrunk))
-    white = ExtremeValueMachine(whitening=0.6).fit(*few)
-    same = ExtremeValueMachine().fit(X @ by_hand, y)
+    white = ExtremeValueMachine(preset="plain", whitening=0.6).fit(*few)
+    same = ExtremeValueMachine(preset="plain").fit(X @ by_hand, y)
     np.testing.assert_allclose(white.class_scores(strangers[0]), same.class_scores(strangers[0] @ by_hand), atol=1e-3)
-    assert np.abs(white.class_scores(few[0]) - ExtremeValueMachine().fit(*few).class_scores(few[0])).max() > 0.1
+    assert np.abs(white.class_scores(few[0]) - ExtremeValueMachine(preset="plain").fit(*few).class_scores(few[0])).max() > 0.1
 
 
 @pytest.mark.filterwarnings("ignore::evmachine.RetuneWarning")
 def test_whitening_stays_with_the_model(few, strangers):
     X, y = few
     first = np.isin(y, ["A", "B", "C", "D"])
-    machine = ExtremeValueMachine(whitening=0.5).fit(X[first], y[first])
+    machine = ExtremeValueMachine(preset="plain", whitening=0.5).fit(X[first], y[first])
     machine.partial_fit(X[~first], y[~first])
     assert clone(machine).whitening == 0.5
     for other in (pickle.loads(pickle.dumps(machine)), copy.deepcopy(machine)):
         assert other._model == machine._model
         np.testing.assert_array_equal(other.class_scores(strangers[0]), machine.class_scores(strangers[0]))
-    at_once = ExtremeValueMachine(whitening=0.5).fit(X, y)
+    at_once = ExtremeValueMachine(preset="plain", whitening=0.5).fit(X, y)
     assert at_once._model != machine._model, "the matrix is that of the first batch"
     vectors = machine._model.feature_vectors
     np.testing.assert_allclose(
@@ -141,11 +148,11 @@ def test_whitening_stays_with_the_model(few, strangers):
     )
     assert np.abs(machine.extreme_vectors_ - vectors).max() > 1.0
     with pytest.raises(ValueError, match="whitening = 0.5: applies to the metrics euclidean and cosine alone"):
-        ExtremeValueMachine(whitening=0.5, metric="manhattan").fit(X, y)
+        ExtremeValueMachine(preset="plain", whitening=0.5, metric="manhattan").fit(X, y)
 
 
 def test_predicting_changes_nothing(few, strangers):
-    machine = ExtremeValueMachine().fit(*few)
+    machine = ExtremeValueMachine(preset="plain").fit(*few)
     before, X = machine._model.to_bytes(), strangers[0].copy()
     for call in (machine.predict, machine.predict_proba, machine.class_scores, machine.novelty, machine.explain):
         call(X)
@@ -155,7 +162,7 @@ def test_predicting_changes_nothing(few, strangers):
 
 @pytest.mark.parametrize("metric", ["euclidean", "cosine", "manhattan"])
 def test_a_batch_equals_its_rows_one_by_one(few, strangers, metric):
-    machine = ExtremeValueMachine(metric=metric, n_fused=3, pooling=0.5).fit(*few)
+    machine = ExtremeValueMachine(preset="plain", metric=metric, n_fused=3, pooling=0.5).fit(*few)
     X = strangers[0][:40]
     for call in (machine.predict, machine.predict_proba, machine.class_scores):
         np.testing.assert_array_equal(call(X), np.concatenate([call(row[None]) for row in X]))
@@ -167,8 +174,8 @@ def test_updates_equal_one_fit_with_threshold_one(few, tail_model):
     params = {"tail_size": 25, "cover_threshold": 1.0, "pooling": 0.3, "tail_model": tail_model}
     # Which rows are held out depends on the batches.
     params["rejection_threshold"] = 0.05
-    whole = ExtremeValueMachine(**params).fit(X, y)
-    parts = ExtremeValueMachine(**params)
+    whole = ExtremeValueMachine(preset="plain", **params).fit(X, y)
+    parts = ExtremeValueMachine(preset="plain", **params)
     for start in (0, 200, 333):
         end = {0: 200, 200: 333, 333: 600}[start]
         parts.partial_fit(X[start:end], y[start:end])
@@ -188,7 +195,7 @@ def test_results_do_not_depend_on_n_jobs(few, strangers):
 def test_new_classes_come_at_any_time_and_can_be_forgotten(few):
     X, y = few
     first = np.isin(y, ["B", "D", "E", "F"])
-    machine = ExtremeValueMachine(max_false_unknown=0.0).partial_fit(X[first], y[first], classes=list("BDEF"))
+    machine = ExtremeValueMachine(preset="plain", max_false_unknown=0.0).partial_fit(X[first], y[first], classes=list("BDEF"))
     assert machine.classes_.tolist() == ["B", "D", "E", "F"]
     machine.partial_fit(X[~first], y[~first])
     assert machine.classes_.tolist() == list("ABCDEF")
@@ -210,7 +217,7 @@ def test_new_classes_come_at_any_time_and_can_be_forgotten(few):
 
 def test_a_failed_update_leaves_the_machine_as_it_was(few):
     X, y = few
-    machine = ExtremeValueMachine().fit(X, y)
+    machine = ExtremeValueMachine(preset="plain").fit(X, y)
     before = machine._model.to_bytes()
     bad = X[:4].copy()
     bad[2, 5] = np.nan
@@ -223,7 +230,7 @@ def test_a_failed_update_leaves_the_machine_as_it_was(few):
 
 def test_a_failed_fit_leaves_the_machine_as_it_was(few, strangers):
     X, y = few
-    machine = ExtremeValueMachine().fit(pd.DataFrame(X).add_prefix("f"), y)
+    machine = ExtremeValueMachine(preset="plain").fit(pd.DataFrame(X).add_prefix("f"), y)
     queries = pd.DataFrame(strangers[0]).add_prefix("f")
     expected = machine.predict(queries)
     for call in (
@@ -236,7 +243,7 @@ def test_a_failed_fit_leaves_the_machine_as_it_was(few, strangers):
             call()
         np.testing.assert_array_equal(machine.predict(queries), expected)
         assert machine.n_features_in_ == 16 and machine.rejection_threshold is None
-    fresh = ExtremeValueMachine()
+    fresh = ExtremeValueMachine(preset="plain")
     with pytest.raises(ValueError, match="row 0 of y is labelled"):
         fresh.fit(X, ["unknown"] * 300 + ["a"] * 300)
     with pytest.raises(NotFittedError):
@@ -247,21 +254,21 @@ def test_reducing_meets_every_kind_of_limit(few):
     X, y = few
 
     def size(**limit):
-        return len(ExtremeValueMachine(cover_threshold=1.0).fit(X, y).reduce(**limit).extreme_vectors_)
+        return len(ExtremeValueMachine(preset="plain", cover_threshold=1.0).fit(X, y).reduce(**limit).extreme_vectors_)
 
     assert size(max_extreme_vectors=5) == 30
     assert size(max_extreme_vectors={"total": 40}) == 40
     assert size(max_extreme_vectors=0.1) == 60
     assert size(max_extreme_vectors=0.1, reduction="weighted_max_k") == 60
     assert 6 <= size(cover_threshold=0.5) < 600
-    assert len(ExtremeValueMachine(max_extreme_vectors=4).fit(X, y).extreme_vectors_) == 24
+    assert len(ExtremeValueMachine(preset="plain", max_extreme_vectors=4).fit(X, y).extreme_vectors_) == 24
     with pytest.raises(ValueError, match="either cover_threshold or max_extreme_vectors"):
-        ExtremeValueMachine().fit(X, y).reduce()
+        ExtremeValueMachine(preset="plain").fit(X, y).reduce()
 
 
 def test_attributes(few):
     X, y = few
-    machine = ExtremeValueMachine(cover_threshold=0.9).fit(X, y)
+    machine = ExtremeValueMachine(preset="plain", cover_threshold=0.9).fit(X, y)
     indices = machine.extreme_vector_indices_
     np.testing.assert_array_equal(machine.extreme_vectors_, X[indices])
     np.testing.assert_array_equal(machine.extreme_vector_classes_, y[indices])
@@ -270,14 +277,14 @@ def test_attributes(few):
     assert set(machine.fit_status_) == {"converged"} and len(machine.fit_status_) == len(indices)
     assert machine.vector_ratio_ == len(indices) / 600
     assert machine.report_["extreme_vectors"] == len(indices) and machine.report_["rows"] == 600
-    assert not hasattr(ExtremeValueMachine(), "extreme_vectors_")
+    assert not hasattr(ExtremeValueMachine(preset="plain"), "extreme_vectors_")
     with pytest.raises(NotFittedError):
-        ExtremeValueMachine().predict(X)
+        ExtremeValueMachine(preset="plain").predict(X)
 
 
 def test_explanations_name_the_training_rows(few, strangers):
     X, y = few
-    machine = ExtremeValueMachine(cover_threshold=1.0, n_fused=2).fit(X, y)
+    machine = ExtremeValueMachine(preset="plain", cover_threshold=1.0, n_fused=2).fit(X, y)
     why = machine.explain(X[:3], n_classes=2)
     for row, explanation in enumerate(why):
         assert explanation.label == explanation.best == y[row]
@@ -296,7 +303,7 @@ def test_explanations_name_the_training_rows(few, strangers):
 
 
 def test_delta_can_be_set_after_training(few, strangers):
-    machine = ExtremeValueMachine().fit(*few)
+    machine = ExtremeValueMachine(preset="plain").fit(*few)
 
     def said(delta):
         return machine.set_rejection(rejection_threshold=delta).predict(strangers[0])
@@ -313,7 +320,7 @@ def test_delta_can_be_set_after_training(few, strangers):
 def test_far_out_the_nearest_class_is_still_named(few):
     """psi underflows there; classes are compared by what does not."""
     X, y = few
-    machine = ExtremeValueMachine(rejection_threshold=0.0, pooling=1.0).fit(X, y)
+    machine = ExtremeValueMachine(preset="plain", rejection_threshold=0.0, pooling=1.0).fit(X, y)
     far = X[:50] + 1000 * (X[:50] - X.mean(axis=0))
     assert (machine.psi(far) == 0).all()
     np.testing.assert_array_equal(machine.predict_class_proba(far).sum(axis=1), 1.0)
@@ -372,14 +379,15 @@ def test_far_out_the_nearest_class_is_still_named(few):
 )
 def test_bad_parameters_are_named(few, params, message):
     with pytest.raises(ValueError, match=message) as raised:
-        ExtremeValueMachine(**params).fit(*few)
+        ExtremeValueMachine(preset="plain", **params).fit(*few)
     for foreign in ("invalid type", "expected ", "variant", "usize", "f64", "null", "map"):
         assert foreign not in str(raised.value), "words of another language"
 
 
 def test_numbers_of_numpy_are_numbers(few):
-    plain = ExtremeValueMachine(tail_size=30, pooling=0.5, n_fused=2, max_extreme_vectors=0.5).fit(*few)
+    plain = ExtremeValueMachine(preset="plain", tail_size=30, pooling=0.5, n_fused=2, max_extreme_vectors=0.5).fit(*few)
     numpy = ExtremeValueMachine(
+        preset="plain",
         tail_size=np.int32(30), pooling=np.float64(0.5), n_fused=np.uint8(2), max_extreme_vectors=np.float64(0.5)
     ).fit(*few)
     assert plain._model == numpy._model
@@ -388,34 +396,34 @@ def test_numbers_of_numpy_are_numbers(few):
 def test_what_gives_way_to_something_less_is_said(few):
     X, y = few
     first = y != "F"
-    narrow = ExtremeValueMachine(tail_memory_limit=64)
+    narrow = ExtremeValueMachine(preset="plain", tail_memory_limit=64)
     with pytest.warns(FallbackWarning, match="tail_memory_limit = 64 bytes.*updates will not be exact"):
         narrow.fit(X[first], y[first])
     assert narrow.report_["tail_memory"] == narrow._model.tail_memory == "max"
     # It is said once, and not to those who ask for no more.
     narrow.partial_fit(X[~first], y[~first])
-    meant = ExtremeValueMachine(tail_memory="max", tail_memory_limit=64).fit(X, y)
+    meant = ExtremeValueMachine(preset="plain", tail_memory="max", tail_memory_limit=64).fit(X, y)
     assert meant.report_["tail_memory"] == "max"
-    assert ExtremeValueMachine().fit(X, y).report_["tail_memory"] == "full"
+    assert ExtremeValueMachine(preset="plain").fit(X, y).report_["tail_memory"] == "full"
 
     single = [0, 20]
     with pytest.warns(FallbackWarning, match="no class has two rows"):
-        alone = ExtremeValueMachine().fit(X[single], ["a", "b"])
+        alone = ExtremeValueMachine(preset="plain").fit(X[single], ["a", "b"])
     assert alone.calibration_ is None and alone.promise_["basis"] == "nothing"
     np.testing.assert_array_equal(alone.novelty(X) > 0, alone.psi(X) >= 0.05)
-    ExtremeValueMachine(rejection_threshold=0.05).fit(X[single], ["a", "b"])
+    ExtremeValueMachine(preset="plain", rejection_threshold=0.05).fit(X[single], ["a", "b"])
     # A count is asked for, and what is there is used; "auto" asks for nothing.
     with pytest.warns(FallbackWarning, match="tail size exceeds the number of negatives of 6 classes") as caught:
-        ExtremeValueMachine(tail_size=5000).fit(X, y)
+        ExtremeValueMachine(preset="plain", tail_size=5000).fit(X, y)
     assert [warning.filename for warning in caught] == [__file__]
 
 
 def test_data_that_look_wrong_are_said_to(few):
     X, y = few
     with pytest.warns(DataWarning, match="600 of 600 rows are equally far from all their nearest negatives"):
-        ExtremeValueMachine().fit(np.ones_like(X), y)
+        ExtremeValueMachine(preset="plain").fit(np.ones_like(X), y)
     with pytest.warns(DataWarning, match="more than half of the rows have a class of their own; is y"):
-        ExtremeValueMachine(rejection_threshold=0.05).fit(X[:50], np.arange(50))
+        ExtremeValueMachine(preset="plain", rejection_threshold=0.05).fit(X[:50], np.arange(50))
     for category in (DataWarning, FallbackWarning, PrecisionWarning, RetuneWarning):
         assert issubclass(category, UserWarning)
 
@@ -425,7 +433,7 @@ def test_differences_that_float32_loses_are_said_to_be_lost(few, offset, scale):
     X, y = few[0].astype(np.float64) * scale + offset, few[1]
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        machine = ExtremeValueMachine(rejection_threshold=0.05).fit(X, y)
+        machine = ExtremeValueMachine(preset="plain", rejection_threshold=0.05).fit(X, y)
     first = caught[0]
     assert first.category is PrecisionWarning and first.filename == __file__
     assert "column 0, 1, 2, 3, 4 and 11 more differ by less than a float32 can tell" in str(first.message)
@@ -451,13 +459,13 @@ def test_nothing_is_said_of_differences_that_stay(few):
         X + 1e-3 * noise,
         X.astype(int),
     ):
-        ExtremeValueMachine().fit(kept, y)
+        ExtremeValueMachine(preset="plain").fit(kept, y)
     # Rounding of doubles is no data.
-    ExtremeValueMachine().fit(np.hstack([X, 0.1 + 1e-17 * noise]), y)
+    ExtremeValueMachine(preset="plain").fit(np.hstack([X, 0.1 + 1e-17 * noise]), y)
 
 
 def test_the_report_is_plain_data(few):
-    report = ExtremeValueMachine().fit(*few).report_
+    report = ExtremeValueMachine(preset="plain").fit(*few).report_
     assert json.loads(json.dumps(report)) == report
     assert report["fits"]["converged"] > 0 and report["times"]["tails"] > 0.0
     assert report["tail_sizes"][0] <= report["tail_sizes"][1]
@@ -474,31 +482,31 @@ def test_a_risk_in_the_cover_leaves_outliers_out():
     rows = np.concatenate([np.arange(20) * 0.1, 9 + np.arange(20) * 0.1])[:, None]
     labels = np.repeat(["low", "high"], 20)
     labels[7] = "high"
-    plain = ExtremeValueMachine(tail_size=10).fit(rows, labels)
+    plain = ExtremeValueMachine(preset="plain", tail_size=10).fit(rows, labels)
     assert 7 in plain.extreme_vector_indices_
-    risky = ExtremeValueMachine(tail_size=10, cover_risk=1.0).fit(rows, labels)
+    risky = ExtremeValueMachine(preset="plain", tail_size=10, cover_risk=1.0).fit(rows, labels)
     assert 7 not in risky.extreme_vector_indices_
-    whole = ExtremeValueMachine(tail_size=10, cover_threshold=1.0).fit(rows, labels)
+    whole = ExtremeValueMachine(preset="plain", tail_size=10, cover_threshold=1.0).fit(rows, labels)
     assert 7 not in whole.reduce(cover_threshold=0.5, cover_risk=1.0).extreme_vector_indices_
     risky.reduce(max_extreme_vectors=1)
     assert len(risky.extreme_vector_indices_) == 2
     with pytest.raises(ValueError, match="cover_risk goes with cover_threshold"):
         plain.reduce(max_extreme_vectors=1, cover_risk=1.0)
     with pytest.raises(ValueError, match="goes with a cover threshold"):
-        ExtremeValueMachine(cover_risk=1.0, max_extreme_vectors=5).fit(rows, labels)
+        ExtremeValueMachine(preset="plain", cover_risk=1.0, max_extreme_vectors=5).fit(rows, labels)
 
 
 def test_a_search_need_not_be_exact():
     rng = np.random.default_rng(3)
     rows = np.repeat(np.arange(6.0), 40)[:, None] + 0.1 * rng.random((240, 2))
     labels = np.repeat(list("abcdef"), 40)
-    machine = ExtremeValueMachine(tail_size=10, search="approximate", recall=0.95).fit(rows, labels)
+    machine = ExtremeValueMachine(preset="plain", tail_size=10, search="approximate", recall=0.95).fit(rows, labels)
     assert json.loads(machine._model.params)["search"] == {"approximate": 0.95}
-    exact = ExtremeValueMachine(tail_size=10).fit(rows, labels)
+    exact = ExtremeValueMachine(preset="plain", tail_size=10).fit(rows, labels)
     assert "search" not in json.loads(exact._model.params)
     # There are few rows.
     np.testing.assert_array_equal(machine.extreme_vector_indices_, exact.extreme_vector_indices_)
-    again = ExtremeValueMachine(**_parameters.from_json(machine._model.params))
+    again = ExtremeValueMachine(preset="plain", **_parameters.from_json(machine._model.params))
     assert (again.search, again.recall) == ("approximate", 0.95)
     for wrong, message in [
         ({"search": "near"}, "search = 'near': must be exact or approximate"),
@@ -506,4 +514,4 @@ def test_a_search_need_not_be_exact():
         ({"recall": None}, "recall = None: must be above 0 and below 1"),
     ]:
         with pytest.raises(ValueError, match=message):
-            ExtremeValueMachine(**wrong).fit(rows, labels)
+            ExtremeValueMachine(preset="plain", **wrong).fit(rows, labels)

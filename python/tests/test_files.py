@@ -19,7 +19,7 @@ from evmachine import ExtremeValueMachine, ExtremeValueMachineCV
 
 @pytest.fixture
 def machine(few):
-    return ExtremeValueMachine(tail_size=30, n_fused=2, rejection_threshold=0.1).fit(*few)
+    return ExtremeValueMachine(preset="plain", tail_size=30, n_fused=2, rejection_threshold=0.1).fit(*few)
 
 
 def through_joblib(machine):
@@ -67,7 +67,7 @@ def test_the_tuner_survives_too(few):
 
 
 def test_unfitted_machines_and_clones(machine):
-    assert pickle.loads(pickle.dumps(ExtremeValueMachine(pooling=0.5))).pooling == 0.5
+    assert pickle.loads(pickle.dumps(ExtremeValueMachine(preset="plain", pooling=0.5))).pooling == 0.5
     assert not hasattr(clone(machine), "classes_")
 
 
@@ -84,20 +84,20 @@ def test_save_and_load(machine, strangers, tmp_path):
 def test_integers_come_back_as_integers_and_digits_as_asked(few, tmp_path):
     X, y = few
     path = tmp_path / "m.safetensors"
-    numbers = ExtremeValueMachine().fit(X, [ord(label) for label in y])
+    numbers = ExtremeValueMachine(preset="plain").fit(X, [ord(label) for label in y])
     numbers.save(path)
     other = ExtremeValueMachine.load(path)
     assert other.classes_.dtype.kind == "i" and other.classes_.tolist() == numbers.classes_.tolist()
     assert ExtremeValueMachine.load(path, label_type=str).classes_.tolist() == [str(c) for c in numbers.classes_]
     assert ExtremeValueMachine.load(path, label_type=float).classes_.dtype.kind == "f"
-    digits = ExtremeValueMachine().fit(X, [str(ord(label)) for label in y])
+    digits = ExtremeValueMachine(preset="plain").fit(X, [str(ord(label)) for label in y])
     digits.save(path)
     assert ExtremeValueMachine.load(path).classes_.tolist() == digits.classes_.tolist()
     asked = ExtremeValueMachine.load(path, label_type=int)
     assert asked.classes_.tolist() == numbers.classes_.tolist()
     asked.save(path)
     assert ExtremeValueMachine.load(path).classes_.tolist() == numbers.classes_.tolist()
-    letters = ExtremeValueMachine().fit(X, y)
+    letters = ExtremeValueMachine(preset="plain").fit(X, y)
     letters.save(path)
     for wrong in (int, float, bool):
         with pytest.raises(ValueError, match="label_type=str"):
@@ -133,6 +133,7 @@ def test_parameters_of_the_program_are_read(few, tmp_path):
     )
     machine = ExtremeValueMachine.from_params_file(path, n_jobs=1, n_fused=3)
     expected = ExtremeValueMachine(
+        preset="plain",
         metric="cosine",
         n_fused=3,
         whitening=0.25,
@@ -174,7 +175,7 @@ def test_bad_files_of_parameters_are_explained(few, text, message, tmp_path):
 def test_a_class_called_unknown_can_be_loaded(few, tmp_path):
     X, y = few
     path = tmp_path / "m.safetensors"
-    ExtremeValueMachine(unknown_label="?").fit(X, np.where(y == "A", "unknown", y)).save(path)
+    ExtremeValueMachine(preset="plain", unknown_label="?").fit(X, np.where(y == "A", "unknown", y)).save(path)
     with pytest.raises(ValueError, match="unknown_label = 'unknown' is a class"):
         ExtremeValueMachine.load(path)
     assert ExtremeValueMachine.load(path, unknown_label="?").predict(X + 99)[0] == "?"

@@ -33,8 +33,8 @@ def holes(few):
 def test_filled_by_rule_is_filled_by_hand(few, strangers, holes, fill, learn):
     numbers = learn(holes).astype(np.float32)
     by_hand = np.where(np.isnan(holes), numbers, holes)
-    machine = ExtremeValueMachine(fill=fill).fit(holes, few[1])
-    plain = ExtremeValueMachine().fit(by_hand, few[1])
+    machine = ExtremeValueMachine(preset="plain", fill=fill).fit(holes, few[1])
+    plain = ExtremeValueMachine(preset="plain").fit(by_hand, few[1])
     np.testing.assert_array_equal(machine.fill_values_, numbers)
     assert plain.fill_values_ is None
     np.testing.assert_array_equal(machine.extreme_vectors_, plain.extreme_vectors_)
@@ -57,16 +57,16 @@ def test_filled_by_rule_is_filled_by_hand(few, strangers, holes, fill, learn):
 
 
 def test_ignored_samples_are_filled_too(few, holes):
-    machine = ExtremeValueMachine(fill="mean", rejection_threshold=0.05)
+    machine = ExtremeValueMachine(preset="plain", fill="mean", rejection_threshold=0.05)
     machine.fit(holes[60:], few[1][60:], ignored=holes[:60])
     assert (machine.predict(holes[:60]) == "unknown").all()
     with pytest.raises(ValueError, match="samples to be ignored: row 0, column 1: NaN"):
-        ExtremeValueMachine().fit([[0.0, 1], [2, 3]], [0, 1], ignored=[[1.0, np.nan]])
+        ExtremeValueMachine(preset="plain").fit([[0.0, 1], [2, 3]], [0, 1], ignored=[[1.0, np.nan]])
 
 
 @pytest.mark.filterwarnings("ignore::evmachine.RetuneWarning")
 def test_numbers_survive_files_and_pickles(few, strangers, holes, tmp_path):
-    machine = ExtremeValueMachine(fill="median").fit(holes, few[1])
+    machine = ExtremeValueMachine(preset="plain", fill="median").fit(holes, few[1])
     machine.save(tmp_path / "m.safetensors")
     loaded = ExtremeValueMachine.load(tmp_path / "m.safetensors")
     for other in (loaded, pickle.loads(pickle.dumps(machine))):
@@ -80,12 +80,12 @@ def test_numbers_survive_files_and_pickles(few, strangers, holes, tmp_path):
 
 def test_without_a_rule_missing_values_are_refused(few, holes):
     row, column = np.argwhere(np.isnan(holes))[0]
-    for machine in (ExtremeValueMachine(), ExtremeValueMachine().fit(*few)):
+    for machine in (ExtremeValueMachine(preset="plain"), ExtremeValueMachine(preset="plain").fit(*few)):
         call = machine.predict if hasattr(machine, "classes_") else lambda X, own=machine: own.fit(X, few[1])
         with pytest.raises(ValueError, match=f"row {row}, column {column}: NaN"):
             call(holes)
-    assert not get_tags(ExtremeValueMachine()).input_tags.allow_nan
-    assert get_tags(ExtremeValueMachine(fill="zero")).input_tags.allow_nan
+    assert not get_tags(ExtremeValueMachine(preset="plain")).input_tags.allow_nan
+    assert get_tags(ExtremeValueMachine(preset="plain", fill="zero")).input_tags.allow_nan
 
 
 @pytest.mark.parametrize(
@@ -100,13 +100,13 @@ def test_without_a_rule_missing_values_are_refused(few, holes):
 )
 def test_bad_rules_are_explained(fill, message):
     with pytest.raises(ValueError, match=message):
-        ExtremeValueMachine(fill=fill).fit([[0.0, 1.0], [2.0, np.nan]], [0, 1])
+        ExtremeValueMachine(preset="plain", fill=fill).fit([[0.0, 1.0], [2.0, np.nan]], [0, 1])
 
 
 def test_infinities_are_not_missing():
     X = [[0.0, np.nan], [1.0, 2.0], [3.0, np.inf], [4.0, 1.0]]
     with pytest.raises(ValueError, match="row 2, column 1: inf"):
-        ExtremeValueMachine(fill="mean").fit(X, [0, 0, 1, 1])
+        ExtremeValueMachine(preset="plain", fill="mean").fit(X, [0, 0, 1, 1])
 
 
 @pytest.mark.filterwarnings("ignore::evmachine.DataWarning")
@@ -115,4 +115,4 @@ def test_missing_values_hide_no_loss_of_precision():
     frame = pd.DataFrame({"time": seconds, "other": [0.0, 1, 2, 3, np.nan, 5, 6, 7]})
     frame.loc[3, "time"] = np.nan
     with pytest.warns(PrecisionWarning, match="column 'time' differ"):
-        ExtremeValueMachine(fill="mean", rejection_threshold=0.05).fit(frame, [0, 1] * 4)
+        ExtremeValueMachine(preset="plain", fill="mean", rejection_threshold=0.05).fit(frame, [0, 1] * 4)

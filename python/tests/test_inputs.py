@@ -17,7 +17,7 @@ from evmachine import ExtremeValueMachine, _learning, _native
 
 def test_every_layout_gives_the_same_model(few):
     X, y = few
-    expected = ExtremeValueMachine().fit(X, y)
+    expected = ExtremeValueMachine(preset="plain").fit(X, y)
     frozen = X.copy()
     frozen.flags.writeable = False
     wide = np.zeros((600, 32), dtype=np.float32)
@@ -35,7 +35,7 @@ def test_every_layout_gives_the_same_model(few):
         "pandas": pd.DataFrame(X),
     }
     for name, layout in layouts.items():
-        machine = ExtremeValueMachine().fit(layout, y)
+        machine = ExtremeValueMachine(preset="plain").fit(layout, y)
         assert machine._model == expected._model, name
         np.testing.assert_array_equal(machine.predict(layout), expected.predict(X), err_msg=name)
 
@@ -45,7 +45,7 @@ def test_names_of_columns_are_kept_and_checked(few, frame, tmp_path):
     X, y = few
     names = [f"feature {i}" for i in range(16)]
     data = frame(X, columns=names)
-    machine = ExtremeValueMachine().fit(data, y)
+    machine = ExtremeValueMachine(preset="plain").fit(data, y)
     assert machine.feature_names_in_.tolist() == names
     np.testing.assert_array_equal(machine.predict(data), y)
     with pytest.raises(ValueError, match="feature names should match"):
@@ -59,7 +59,7 @@ def test_names_of_columns_are_kept_and_checked(few, frame, tmp_path):
 def test_labels_may_be_series(few):
     X, y = few
     for labels in (pd.Series(y), pd.Series(y, dtype="category"), pl.Series(y)):
-        machine = ExtremeValueMachine().fit(X, labels)
+        machine = ExtremeValueMachine(preset="plain").fit(X, labels)
         np.testing.assert_array_equal(machine.predict(X), y)
 
 
@@ -86,9 +86,9 @@ COLUMNS = {
 @pytest.mark.parametrize("make", COLUMNS.values(), ids=COLUMNS.keys())
 def test_a_column_of_lists_is_a_matrix(few, make, tmp_path):
     X, y = few
-    expected = ExtremeValueMachine().fit(X, y)
+    expected = ExtremeValueMachine(preset="plain").fit(X, y)
     frame = make(X)
-    machine = ExtremeValueMachine().fit(frame, y)
+    machine = ExtremeValueMachine(preset="plain").fit(frame, y)
     np.testing.assert_array_equal(machine.extreme_vectors_, expected.extreme_vectors_)
     np.testing.assert_array_equal(machine.predict(frame), expected.predict(X))
     # As the program names them.
@@ -98,19 +98,19 @@ def test_a_column_of_lists_is_a_matrix(few, make, tmp_path):
         ExtremeValueMachine.load(tmp_path / "m.safetensors").predict(frame), expected.predict(X)
     )
     # A series has no names of columns, as an array has none.
-    single = ExtremeValueMachine().fit(frame["embedding"], y)
+    single = ExtremeValueMachine(preset="plain").fit(frame["embedding"], y)
     assert single._model == expected._model
     np.testing.assert_array_equal(single.predict(frame["embedding"]), expected.predict(X))
 
 
 def test_arrays_of_arrays_and_tables_come_in(few):
     X, y = few
-    expected = ExtremeValueMachine().fit(X, y)
+    expected = ExtremeValueMachine(preset="plain").fit(X, y)
     rows = np.empty(len(X), dtype=object)
     rows[:] = list(X)
-    assert ExtremeValueMachine().fit(rows, y)._model == expected._model
+    assert ExtremeValueMachine(preset="plain").fit(rows, y)._model == expected._model
     table = pa.table({f"f{i}": X[:, i] for i in range(16)})
-    machine = ExtremeValueMachine().fit(table, y)
+    machine = ExtremeValueMachine(preset="plain").fit(table, y)
     np.testing.assert_array_equal(machine.predict(table), expected.predict(X))
 
 
@@ -126,10 +126,10 @@ def test_arrays_of_arrays_and_tables_come_in(few):
 )
 def test_bad_lists_are_named(cells, message):
     with pytest.raises(ValueError, match=message):
-        ExtremeValueMachine().fit(pd.DataFrame({"v": cells}), ["a", "b", "b"])
+        ExtremeValueMachine(preset="plain").fit(pd.DataFrame({"v": cells}), ["a", "b", "b"])
     beside = pd.DataFrame({"id": [1, 2, 3], "v": [[0.0, 1.0]] * 3})
     with pytest.raises(ValueError, match=r"column 'v' holds lists, and column 'id' stands beside it.*X\[\['v'\]\]"):
-        ExtremeValueMachine().fit(beside, ["a", "b", "b"])
+        ExtremeValueMachine(preset="plain").fit(beside, ["a", "b", "b"])
 
 
 class Tensor:
@@ -185,7 +185,7 @@ class Capsule:
 def test_tensors_come_in(few):
     X, y = few
     codes = np.array([ord(label) for label in y])
-    expected = ExtremeValueMachine().fit(X, codes)
+    expected = ExtremeValueMachine(preset="plain").fit(X, codes)
     brain = X.astype(ml_dtypes.bfloat16)
     tensors = {
         "plain": Tensor(X),
@@ -196,7 +196,7 @@ def test_tensors_come_in(few):
         "DLPack": Capsule(X),
     }
     for name, tensor in tensors.items():
-        machine = ExtremeValueMachine().fit(tensor, Tensor(codes, "torch.int64"))
+        machine = ExtremeValueMachine(preset="plain").fit(tensor, Tensor(codes, "torch.int64"))
         assert machine._model == expected._model, name
         np.testing.assert_array_equal(machine.predict(tensor), expected.predict(X), err_msg=name)
     with pytest.raises(ValueError, match="a Capsule that cannot be read .on a device.; copy it to a numpy array"):
@@ -207,9 +207,9 @@ def test_tensors_come_in(few):
 def test_sparse_is_refused_by_name(few, kind):
     X, y = few
     with pytest.raises(TypeError, match="[Ss]parse data was passed.*dense data is required"):
-        ExtremeValueMachine().fit(kind(X), y)
+        ExtremeValueMachine(preset="plain").fit(kind(X), y)
     with pytest.raises(TypeError, match="[Ss]parse"):
-        ExtremeValueMachine().fit(X, y).predict(kind(X))
+        ExtremeValueMachine(preset="plain").fit(X, y).predict(kind(X))
 
 
 def test_bad_values_are_named(few):
@@ -218,15 +218,15 @@ def test_bad_values_are_named(few):
         bad = X.astype(np.float64)
         bad[17, 3] = value
         with pytest.raises(ValueError, match=f"row 17, column 3: {shown}"):
-            ExtremeValueMachine().fit(bad, y)
+            ExtremeValueMachine(preset="plain").fit(bad, y)
         with pytest.raises(ValueError, match=f"row 17, column 3: {shown}"):
-            ExtremeValueMachine().fit(X, y).predict(bad)
+            ExtremeValueMachine(preset="plain").fit(X, y).predict(bad)
     zero = X.copy()
     zero[5] = 0
     with pytest.raises(ValueError, match="row 5 is all zeros"):
-        ExtremeValueMachine(metric="cosine").fit(zero, y)
+        ExtremeValueMachine(preset="plain", metric="cosine").fit(zero, y)
     with pytest.raises(ValueError, match="15 features, but .* 16"):
-        ExtremeValueMachine().fit(X, y).predict(X[:, :15])
+        ExtremeValueMachine(preset="plain").fit(X, y).predict(X[:, :15])
 
 
 def test_a_contiguous_float32_array_reaches_the_library_itself(few, monkeypatch):
@@ -241,9 +241,9 @@ def test_a_contiguous_float32_array_reaches_the_library_itself(few, monkeypatch)
 
     spy = types.SimpleNamespace(check=_native.check, device_name=_native.device_name, Model=Model)
     monkeypatch.setattr(_learning, "_native", spy)
-    ExtremeValueMachine().fit(X, y)
+    ExtremeValueMachine(preset="plain").fit(X, y)
     assert np.shares_memory(seen[0], X) and seen[0].ctypes.data == X.ctypes.data
-    ExtremeValueMachine().fit(X.astype(np.float64), y)
+    ExtremeValueMachine(preset="plain").fit(X.astype(np.float64), y)
     assert not np.shares_memory(seen[1], X)
 
 
@@ -256,7 +256,7 @@ def peak():
 
 X = np.zeros((400, 256), dtype=np.float32)
 X[:, 0] = np.arange(400)
-machine = ExtremeValueMachine(n_jobs=2).fit(X, np.arange(400) // 200)
+machine = ExtremeValueMachine(preset="plain", n_jobs=2).fit(X, np.arange(400) // 200)
 queries = np.ones((300_000, 256), dtype={dtype})
 machine.predict(queries[:1000])
 # Forgets the peak so far.

@@ -13,7 +13,7 @@ QUERIES = [[0.1], [5.1], [99.0]]
 
 
 def said(y, **params):
-    return ExtremeValueMachine(**params).fit(X, y).predict(QUERIES)
+    return ExtremeValueMachine(preset="plain", **params).fit(X, y).predict(QUERIES)
 
 
 @pytest.mark.parametrize(
@@ -60,22 +60,22 @@ def test_rows_that_are_called_unknown_are_refused_by_every_road():
     with pytest.raises(ValueError, match=words):
         said(y)
     with pytest.raises(ValueError, match=words):
-        ExtremeValueMachine().partial_fit(X, y)
+        ExtremeValueMachine(preset="plain").partial_fit(X, y)
     assert said(y, unknown_label="?").tolist() == ["b", "unknown", "?"]
-    machine = ExtremeValueMachine(rejection_threshold=0.05).fit(X, ["a"] * 3 + ["b"] * 3)
+    machine = ExtremeValueMachine(preset="plain", rejection_threshold=0.05).fit(X, ["a"] * 3 + ["b"] * 3)
     with pytest.raises(ValueError, match="row 1 of y is labelled 'unknown'"):
         machine.partial_fit([[9.0], [9.1]], ["c", "unknown"])
     machine.set_params(unknown_label="c")
     with pytest.raises(ValueError, match="row 0 of y is labelled 'c'"):
         machine.partial_fit([[9.0], [9.1]], ["c", "d"])
-    numbers = ExtremeValueMachine(rejection_threshold=0.05).fit(X, [0, 0, 0, 1, 1, 1])
+    numbers = ExtremeValueMachine(preset="plain", rejection_threshold=0.05).fit(X, [0, 0, 0, 1, 1, 1])
     with pytest.raises(ValueError, match="row 1 of y is labelled -1, which is what predict says of unknowns"):
         numbers.partial_fit([[9.0], [9.1]], [2, -1])
     assert numbers.classes_.tolist() == [0, 1]
 
 
 def test_a_negative_class_that_comes_later_moves_the_label():
-    machine = ExtremeValueMachine(rejection_threshold=0.05).fit(X, [0, 0, 0, 1, 1, 1])
+    machine = ExtremeValueMachine(preset="plain", rejection_threshold=0.05).fit(X, [0, 0, 0, 1, 1, 1])
     assert machine.unknown_label_ == -1
     machine.partial_fit([[9.0], [9.1]], [-5, -5])
     assert machine.unknown_label_ == -6
@@ -83,12 +83,12 @@ def test_a_negative_class_that_comes_later_moves_the_label():
 
 
 def test_numbers_are_one_class_whatever_their_type():
-    machine = ExtremeValueMachine(rejection_threshold=0.05).fit(X, [0, 0, 0, 1, 1, 1])
+    machine = ExtremeValueMachine(preset="plain", rejection_threshold=0.05).fit(X, [0, 0, 0, 1, 1, 1])
     machine.partial_fit([[9.0], [9.1], [0.05]], np.array([2.0, 2.0, 0.0]))
     assert machine.classes_.dtype.kind == "i" and machine.classes_.tolist() == [0, 1, 2]
     assert machine.predict([[0.1], [9.05]]).tolist() == [0, 2]
     floats = (
-        ExtremeValueMachine(rejection_threshold=0.05)
+        ExtremeValueMachine(preset="plain", rejection_threshold=0.05)
         .fit(X, [0.0, 0.0, 0.0, 1.0, 1.0, 1.0])
         .partial_fit([[9.0], [9.1]], [2, 2])
     )
@@ -108,7 +108,7 @@ def test_numbers_are_one_class_whatever_their_type():
 )
 def test_bad_labels_are_explained(y, message):
     with pytest.raises(ValueError, match=message):
-        ExtremeValueMachine().fit(X, y)
+        ExtremeValueMachine(preset="plain").fit(X, y)
 
 
 TYPES = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32", "float64", "bool"]
@@ -121,7 +121,7 @@ def test_types_survive_files_and_pickles(tmp_path, dtype):
         if dtype in ("<U5", object)
         else np.repeat([0, 1], 3).astype(dtype)
     )
-    machine = ExtremeValueMachine(rejection_threshold=0.05).fit(X, y)
+    machine = ExtremeValueMachine(preset="plain", rejection_threshold=0.05).fit(X, y)
     machine.save(tmp_path / "m.safetensors")
     for other in (ExtremeValueMachine.load(tmp_path / "m.safetensors"), pickle.loads(pickle.dumps(machine))):
         assert other.classes_.dtype.kind == machine.classes_.dtype.kind
@@ -150,7 +150,7 @@ def test_types_survive_files_and_pickles(tmp_path, dtype):
     ],
 )
 def test_class_names_are_those_that_the_program_reads(labels, names):
-    machine = ExtremeValueMachine(rejection_threshold=0.05).fit(X, [labels[0]] * 3 + [labels[1]] * 3)
+    machine = ExtremeValueMachine(preset="plain", rejection_threshold=0.05).fit(X, [labels[0]] * 3 + [labels[1]] * 3)
     assert sorted(machine._model.class_names) == sorted(names)
     assert machine.predict([[0.1], [5.1]]).tolist() == labels
 
@@ -171,20 +171,20 @@ def test_numbers_as_text_have_the_shortest_digits():
 
 def test_the_largest_integers_are_told_from_unknowns(tmp_path):
     largest = 2**64 - 1
-    machine = ExtremeValueMachine(rejection_threshold=0.05).fit(X, np.array([0, 0, 0] + [largest] * 3, dtype=np.uint64))
+    machine = ExtremeValueMachine(preset="plain", rejection_threshold=0.05).fit(X, np.array([0, 0, 0] + [largest] * 3, dtype=np.uint64))
     assert machine.unknown_label_ == largest - 1
     assert machine.predict(QUERIES).tolist() == [0, largest, largest - 1]
     machine.save(tmp_path / "m.safetensors")
     other = ExtremeValueMachine.load(tmp_path / "m.safetensors")
     assert other.predict(QUERIES).tolist() == [0, largest, largest - 1] and other.classes_.dtype == np.uint64
     smallest = -(2**63)
-    signed = ExtremeValueMachine(rejection_threshold=0.05).fit(X, [smallest] * 3 + [5] * 3)
+    signed = ExtremeValueMachine(preset="plain", rejection_threshold=0.05).fit(X, [smallest] * 3 + [5] * 3)
     assert signed.predict(QUERIES).tolist() == [smallest, 5, 2**63 - 1]
     with pytest.raises(ValueError, match="-1 and 18446744073709551615 fit into no 64-bit integer"):
         machine.fit(X, [-1] * 3 + [largest] * 3)
     with pytest.raises(ValueError, match="fit into no 64-bit integer"):
         signed.partial_fit([[9.0]], np.array([largest], dtype=np.uint64))
-    wider = ExtremeValueMachine(rejection_threshold=0.05).fit(X, np.repeat(np.array([1, 2], dtype=np.int8), 3))
+    wider = ExtremeValueMachine(preset="plain", rejection_threshold=0.05).fit(X, np.repeat(np.array([1, 2], dtype=np.int8), 3))
     assert wider.partial_fit([[9.0], [9.1]], [1000, 1000]).predict([[9.05]]).tolist() == [1000]
 
 
@@ -205,12 +205,12 @@ def test_the_largest_integers_are_told_from_unknowns(tmp_path):
 )
 def test_labels_that_would_become_one_are_named(y, message):
     with pytest.raises(ValueError, match=message):
-        ExtremeValueMachine().fit(X, y)
+        ExtremeValueMachine(preset="plain").fit(X, y)
 
 
 def test_kinds_are_not_mixed_by_updates():
     def machine(labels):
-        return ExtremeValueMachine(rejection_threshold=0.05).fit(X, [labels[0]] * 3 + [labels[1]] * 3)
+        return ExtremeValueMachine(preset="plain", rejection_threshold=0.05).fit(X, [labels[0]] * 3 + [labels[1]] * 3)
 
     for known, new in (((0, 1), ["1"]), (("0", "1"), [1]), (("true", "x"), [True]), ((True, False), ["true"])):
         with pytest.raises(ValueError, match="y is of type .*the classes known so far of type .*use one type"):
@@ -223,15 +223,15 @@ def test_kinds_are_not_mixed_by_updates():
 
 def test_objects_of_one_kind_are_that_kind():
     numbers = pd.Series([1, 1, 1, 2, 2, 2], dtype=object)
-    assert ExtremeValueMachine().fit(X, numbers).classes_.dtype.kind == "i"
+    assert ExtremeValueMachine(preset="plain").fit(X, numbers).classes_.dtype.kind == "i"
     nullable = pd.Series([True, True, True, False, False, False], dtype="boolean")
-    assert ExtremeValueMachine().fit(X, nullable).classes_.dtype.kind == "b"
+    assert ExtremeValueMachine(preset="plain").fit(X, nullable).classes_.dtype.kind == "b"
     integers = pd.Series([1, 1, 1, 2, 2, 2], dtype="Int16")
-    assert ExtremeValueMachine().fit(X, integers).classes_.dtype.kind == "i"
+    assert ExtremeValueMachine(preset="plain").fit(X, integers).classes_.dtype.kind == "i"
     with pytest.raises(ValueError, match="row 5 of y has no label: <NA>"):
-        ExtremeValueMachine().fit(X, integers.where(integers.index < 5))
+        ExtremeValueMachine(preset="plain").fit(X, integers.where(integers.index < 5))
     words = np.array(["a", "a", "a", "b", "b", "b"], dtype=np.dtypes.StringDType())
-    assert ExtremeValueMachine().fit(X, words).predict(QUERIES).tolist() == ["a", "b", "unknown"]
+    assert ExtremeValueMachine(preset="plain").fit(X, words).predict(QUERIES).tolist() == ["a", "b", "unknown"]
 
 
 def test_names_of_files_are_of_several_classes():
@@ -245,7 +245,7 @@ def test_names_of_files_are_of_several_classes():
 
 
 def test_names_of_the_program_are_found_by_their_key(tmp_path):
-    machine = ExtremeValueMachine(rejection_threshold=0.05).fit(X, ["1.0"] * 3 + ["2"] * 3)
+    machine = ExtremeValueMachine(preset="plain", rejection_threshold=0.05).fit(X, ["1.0"] * 3 + ["2"] * 3)
     machine.save(tmp_path / "m.safetensors")
     other = ExtremeValueMachine.load(tmp_path / "m.safetensors", label_type=int)
     assert other.predict(QUERIES).tolist() == [1, 2, -1]

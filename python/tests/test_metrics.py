@@ -18,7 +18,7 @@ from evmachine.metrics import open_set_report, openness_curve, oscr_curve
 
 @pytest.fixture(scope="module")
 def machine(few):
-    return ExtremeValueMachine(tail_size=30).fit(*few)
+    return ExtremeValueMachine(preset="plain", tail_size=30).fit(*few)
 
 
 def test_the_report_agrees_with_scikit_learn(machine, strangers):
@@ -63,7 +63,7 @@ def test_what_cannot_be_judged_is_said(machine, few):
 
 
 def test_pictures(machine, few, strangers, tmp_path):
-    plane = ExtremeValueMachine(tail_size=30, rejection_threshold=0.05).fit(few[0][:, :2], few[1])
+    plane = ExtremeValueMachine(preset="plain", tail_size=30, rejection_threshold=0.05).fit(few[0][:, :2], few[1])
     axes = [
         plot.psi_contours(plane),
         plot.psi_contours(plane, strangers[0][:20, :2] * 3),
@@ -81,11 +81,11 @@ def test_pictures(machine, few, strangers, tmp_path):
     labels = np.repeat(["a", "b", "c"], 100)
     blobs = np.random.default_rng(0).normal(size=(300, 2)) + 6 * np.eye(3, 2).repeat(100, axis=0), labels
     with pytest.warns(FallbackWarning, match="an estimate"):
-        guessed = ExtremeValueMachine(max_false_known=0.125).fit(*blobs)
+        guessed = ExtremeValueMachine(preset="plain", max_false_known=0.125).fit(*blobs)
     for drawn, words in (
         (guessed, "12.5 % of unknown accepted"),
-        (ExtremeValueMachine(max_false_unknown=0.1, per_class=True).fit(*blobs), "10 % of each class rejected"),
-        (ExtremeValueMachine(rejection_threshold={"support": 1.5}).fit(*blobs), "support = 1.5"),
+        (ExtremeValueMachine(preset="plain", max_false_unknown=0.1, per_class=True).fit(*blobs), "10 % of each class rejected"),
+        (ExtremeValueMachine(preset="plain", rejection_threshold={"support": 1.5}).fit(*blobs), "support = 1.5"),
     ):
         ax = plot.psi_contours(drawn)
         assert ax.get_legend().get_texts()[0].get_text() == words
@@ -101,7 +101,7 @@ def test_without_matplotlib_the_way_to_get_it_is_named():
     code = (
         "import sys; sys.modules['matplotlib'] = None\n"
         "from evmachine import ExtremeValueMachine, plot\n"
-        "machine = ExtremeValueMachine().fit([[0.0], [0.1], [5.0], [5.1]], [0, 0, 1, 1])\n"
+        "machine = ExtremeValueMachine(preset="plain").fit([[0.0], [0.1], [5.0], [5.1]], [0, 0, 1, 1])\n"
         "plot.parameter_histograms(machine)"
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)

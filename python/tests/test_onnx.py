@@ -55,7 +55,7 @@ def supports_agree(machine, X, supports, said, tolerance):
 
 
 def test_p_values_are_those_of_the_machine(few, strangers):
-    for machine in (ExtremeValueMachine().fit(*few), ExtremeValueMachine.robust().fit(*few)):
+    for machine in (ExtremeValueMachine(preset="plain").fit(*few), ExtremeValueMachine.robust().fit(*few)):
         X = np.concatenate([few[0][:50], strangers[0]]).astype(np.float32)
         session = onnxruntime.InferenceSession(machine.to_onnx(), providers=["CPUExecutionProvider"])
         found = session.run(["p_value"], {"features": X})[0]
@@ -63,7 +63,7 @@ def test_p_values_are_those_of_the_machine(few, strangers):
         # A score that lies at that of a calibrating row may fall on its other side: one row of 600.
         assert np.abs(found - expected).max() < 2.5 / 600
         assert np.median(np.abs(found - expected)) < 1e-12
-    paper = ExtremeValueMachine(rejection_threshold=0.05).fit(*few)
+    paper = ExtremeValueMachine(preset="plain", rejection_threshold=0.05).fit(*few)
     assert "p_value" not in {value.name for value in onnx.load_from_string(paper.to_onnx()).graph.output}
 
 
@@ -75,7 +75,7 @@ def test_every_metric_and_tail_model(few, strangers, metric, tail_model, n_fused
     (X, y), queries = few, strangers[0] - 7.0
     X = X - 7.0
     params = {"metric": metric, "tail_model": tail_model, "n_fused": n_fused, "tail_size": 40}
-    machine = ExtremeValueMachine(**params, rejection_threshold=0.05)
+    machine = ExtremeValueMachine(preset="plain", **params, rejection_threshold=0.05)
     machine.fit(X, y)
     # Classes of one and of two points: fewer than are averaged.
     machine.partial_fit(queries[:3], ["one", "two", "two"])
@@ -88,8 +88,8 @@ def test_every_metric_and_tail_model(few, strangers, metric, tail_model, n_fused
 @pytest.mark.parametrize("n_fused", [1, 3])
 def test_contrast(few, strangers, n_fused):
     X = np.vstack([strangers[0], few[0]])
-    raised = ExtremeValueMachine(contrast=0.25, n_fused=n_fused, rejection_threshold=0.5).fit(*few)
-    plain = ExtremeValueMachine(n_fused=n_fused, rejection_threshold=0.5).fit(*few)
+    raised = ExtremeValueMachine(preset="plain", contrast=0.25, n_fused=n_fused, rejection_threshold=0.5).fit(*few)
+    plain = ExtremeValueMachine(preset="plain", n_fused=n_fused, rejection_threshold=0.5).fit(*few)
     assert (agree(raised, X) != agree(plain, X)).any()
 
 
@@ -97,8 +97,8 @@ def test_contrast(few, strangers, n_fused):
 @pytest.mark.parametrize("metric", ["euclidean", "cosine"])
 def test_whitening(few, strangers, metric, share):
     X = np.vstack([strangers[0], few[0]])
-    white = ExtremeValueMachine(metric=metric, whitening=share, n_fused=2).fit(*few)
-    plain = ExtremeValueMachine(metric=metric, n_fused=2).fit(*few)
+    white = ExtremeValueMachine(preset="plain", metric=metric, whitening=share, n_fused=2).fit(*few)
+    plain = ExtremeValueMachine(preset="plain", metric=metric, n_fused=2).fit(*few)
     assert (agree(white, X, tolerance=5e-5) != agree(plain, X, tolerance=5e-5)).any()
 
 
@@ -136,14 +136,14 @@ def test_standardize(few, strangers, metric, preset):
 @pytest.mark.parametrize("params", [{}, {"contrast": 0.25}, {"n_fused": 3}])
 def test_background(few, strangers, params):
     X = far_out(np.vstack([strangers[0], few[0]]))
-    raised = ExtremeValueMachine(background=0.5, **params).fit(*few)
-    plain = ExtremeValueMachine(**params).fit(*few)
+    raised = ExtremeValueMachine(preset="plain", background=0.5, **params).fit(*few)
+    plain = ExtremeValueMachine(preset="plain", **params).fit(*few)
     assert (agree(raised, X) != agree(plain, X)).any()
 
 
 def test_directions_close_together(few, strangers):
     """Just above 1/64 the library's own cosine distances are rounded to some 5e-6 of themselves."""
-    agree(ExtremeValueMachine(metric="cosine").fit(*few), strangers[0], tolerance=5e-5)
+    agree(ExtremeValueMachine(preset="plain", metric="cosine").fit(*few), strangers[0], tolerance=5e-5)
 
 
 @pytest.mark.parametrize("tail_model", ["weibull", "libmr", "gumbel"])
@@ -151,14 +151,14 @@ def test_directions_close_together(few, strangers):
 def test_pooling_and_smoothing(few, strangers, tail_model, params):
     # At thresholds far below this, two classes may be alike to the last bits of a distance.
     params = {"tail_model": tail_model, "n_fused": 2, "rejection_threshold": 0.05, **params}
-    agree(ExtremeValueMachine(**params).fit(*few), strangers[0])
+    agree(ExtremeValueMachine(preset="plain", **params).fit(*few), strangers[0])
 
 
 @pytest.mark.parametrize("tail_model", ["weibull", "libmr", "gumbel"])
 @pytest.mark.parametrize("n_fused", [1, 3])
 def test_far_out_where_psi_has_underflowed(few, tail_model, n_fused):
     X, y = few
-    machine = ExtremeValueMachine(tail_model=tail_model, n_fused=n_fused, rejection_threshold=0.0).fit(X, y)
+    machine = ExtremeValueMachine(preset="plain", tail_model=tail_model, n_fused=n_fused, rejection_threshold=0.0).fit(X, y)
     for factor in (3, 30, 1000):
         far = X[:100] + factor * (X[:100] - X.mean(axis=0))
         agree(machine, far)
@@ -171,7 +171,7 @@ def test_the_same_vector_under_two_labels(few):
     X = np.vstack([X, X[:30], X[:30]])
     y = np.concatenate([y, np.full(60, "twin")])
     for tail_model in ("weibull", "libmr", "gumbel"):
-        machine = ExtremeValueMachine(tail_model=tail_model, tail_size=2, cover_threshold=1.0).fit(X, y)
+        machine = ExtremeValueMachine(preset="plain", tail_model=tail_model, tail_size=2, cover_threshold=1.0).fit(X, y)
         assert {"all margins zero", "converged"} <= set(machine.fit_status_)
         content = machine.to_onnx()
         scores = run(content, X)[2]
@@ -180,19 +180,19 @@ def test_the_same_vector_under_two_labels(few):
 
 @pytest.mark.parametrize("offset", [0.0, 1000.0])
 def test_features_far_from_the_origin(few, strangers, offset):
-    agree(ExtremeValueMachine().fit(few[0] + offset, few[1]), strangers[0] + offset)
+    agree(ExtremeValueMachine(preset="plain").fit(few[0] + offset, few[1]), strangers[0] + offset)
 
 
 @pytest.mark.parametrize("delta", [0.0, 1e-12, 0.5, 0.999, 1.0])
 def test_every_delta(few, strangers, delta):
-    machine = ExtremeValueMachine(rejection_threshold=delta).fit(*few)
+    machine = ExtremeValueMachine(preset="plain", rejection_threshold=delta).fit(*few)
     said = agree(machine, strangers[0])
     assert (said == "unknown").any() == (delta > 0)
 
 
 def test_numbers_as_labels_files_and_names(few, strangers, tmp_path):
     X, y = few
-    machine = ExtremeValueMachine().fit(X, [ord(label) for label in y])
+    machine = ExtremeValueMachine(preset="plain").fit(X, [ord(label) for label in y])
     assert "-1" in agree(machine, strangers[0])
     content = machine.to_onnx(tmp_path / "m.onnx", unknown_label="nobody")
     assert (tmp_path / "m.onnx").read_bytes() == content
@@ -203,7 +203,7 @@ def test_numbers_as_labels_files_and_names(few, strangers, tmp_path):
 
 
 def test_what_the_machine_refuses_is_unknown(few):
-    machine = ExtremeValueMachine(metric="cosine").fit(*few)
+    machine = ExtremeValueMachine(preset="plain", metric="cosine").fit(*few)
     X = few[0][:3].copy()
     X[1], X[2, 0] = 0.0, np.nan
     labels, probability, _, supports = run(machine.to_onnx(), X)
@@ -212,7 +212,7 @@ def test_what_the_machine_refuses_is_unknown(few):
 
 
 def test_no_rows_at_all(few):
-    machine = ExtremeValueMachine().fit(*few)
+    machine = ExtremeValueMachine(preset="plain").fit(*few)
     labels, _, scores, supports = run(machine.to_onnx(), few[0][:0])
     assert labels.shape == (0,) and scores.shape == supports.shape == (0, 6)
 
@@ -244,7 +244,7 @@ def test_rows_that_are_not_of_a_class(few, strangers, metric, preset):
 def test_missing_values(few, strangers, fill, params):
     holes = np.vstack([strangers[0], few[0]])
     holes[np.random.default_rng(3).random(holes.shape) < 0.1] = np.nan
-    machine = ExtremeValueMachine(fill=fill, **params).fit(holes[300:], few[1])
+    machine = ExtremeValueMachine(preset="plain", fill=fill, **params).fit(holes[300:], few[1])
     assert len(set(agree(machine, holes, tolerance=5e-5))) == 7
 
 
@@ -259,7 +259,7 @@ def test_one_class(few, strangers, metric, preset):
 
 
 def test_corrected_models(few, strangers):
-    machine = ExtremeValueMachine(cover_threshold=1.0).fit(*few)
+    machine = ExtremeValueMachine(preset="plain", cover_threshold=1.0).fit(*few)
     machine.merge_classes("B", into="A")
     machine.relabel("new", rows=range(1, 30))
     machine.set_aside(rows=range(100, 110))
@@ -267,13 +267,13 @@ def test_corrected_models(few, strangers):
 
 
 def test_every_class_has_its_threshold(few, strangers):
-    machine = ExtremeValueMachine(max_false_unknown=0.3, per_class=True).fit(*few)
+    machine = ExtremeValueMachine(preset="plain", max_false_unknown=0.3, per_class=True).fit(*few)
     assert len(set(machine._model.thresholds)) == 6
     agree(machine, strangers[0])
 
 
 def test_a_threshold_that_was_moved(few, strangers):
-    machine = ExtremeValueMachine().fit(*few)
+    machine = ExtremeValueMachine(preset="plain").fit(*few)
     plain = run(machine.to_onnx(), strangers[0])[3]
     moved = run(machine.set_rejection(support=1.5).to_onnx(), strangers[0])[3]
     np.testing.assert_allclose(moved, plain - 1.5, rtol=0, atol=1e-9)
@@ -283,7 +283,7 @@ def test_a_threshold_that_was_moved(few, strangers):
 def test_columns_follow_the_classes_however_they_were_learned(few, strangers):
     X, y = few
     late = np.isin(y, ["D", "E", "F"])
-    machine = ExtremeValueMachine(rejection_threshold=0.05).fit(X[late], y[late])
+    machine = ExtremeValueMachine(preset="plain", rejection_threshold=0.05).fit(X[late], y[late])
     machine.partial_fit(X[~late], y[~late])
     assert machine._model.class_names[0] in "DEF" and machine.classes_.tolist() == list("ABCDEF")
     agree(machine, strangers[0])

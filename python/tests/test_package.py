@@ -62,12 +62,12 @@ def test_the_version_is_that_of_the_wheel():
 
 
 def test_machines_show_themselves_in_notebooks(few):
-    machine = evmachine.ExtremeValueMachine(pooling=0.25).fit(*few)
-    assert repr(machine) == "ExtremeValueMachine(pooling=0.25)"
+    machine = evmachine.ExtremeValueMachine(preset="plain", pooling=0.25).fit(*few)
+    assert repr(machine) == "ExtremeValueMachine(preset="plain", pooling=0.25)"
     assert "ExtremeValueMachine" in machine._repr_html_() and "pooling" in machine._repr_html_()
 
 
 def test_answers_are_arrays_of_numpy(few):
-    machine = evmachine.ExtremeValueMachine().fit(*few)
+    machine = evmachine.ExtremeValueMachine(preset="plain").fit(*few)
     for method in ("predict", "predict_proba", "class_scores", "score_samples", "novelty"):
         assert type(getattr(machine, method)(few[0])) is np.ndarray

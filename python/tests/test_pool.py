@@ -12,7 +12,7 @@ from evmachine import ExtremeValueMachine, StoredPool, UnknownPool
 def machine(few):
     X, y = few
     rows = np.isin(y, list("ABCD"))
-    return ExtremeValueMachine(tail_size=30).fit(X[rows], y[rows])
+    return ExtremeValueMachine(preset="plain", tail_size=30).fit(X[rows], y[rows])
 
 
 @pytest.fixture
@@ -91,7 +91,7 @@ def test_a_failed_update_keeps_the_labels(machine, novel):
 
 def test_numbers_as_labels(few):
     X, y = few
-    machine = ExtremeValueMachine().fit(X, [ord(label) for label in y])
+    machine = ExtremeValueMachine(preset="plain").fit(X, [ord(label) for label in y])
     pool = UnknownPool(machine)
     pool.label(pool.add(X[:6] + 30), np.int64(7))
     assert pool.update().predict(X[:6] + 30).tolist() == [7] * 6
@@ -178,7 +178,7 @@ def test_answers_on_disk_can_be_undone(machine, novel, tmp_path):
 
 def test_numbers_as_labels_on_disk(few, tmp_path):
     X, y = few
-    machine = ExtremeValueMachine().fit(X, [ord(label) for label in y])
+    machine = ExtremeValueMachine(preset="plain").fit(X, [ord(label) for label in y])
     pool = UnknownPool(machine, path=tmp_path / "pool")
     pool.label(pool.add(X[:6] + 30), np.int64(7))
     assert pool.samples()[2] == [7] * 6

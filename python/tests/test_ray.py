@@ -31,7 +31,7 @@ def content(machine):
 
 @pytest.fixture(scope="module")
 def expected(few):
-    return content(ExtremeValueMachine().fit(*few))
+    return content(ExtremeValueMachine(preset="plain").fit(*few))
 
 
 @pytest.mark.parametrize("workers", [1, 2, 4])
@@ -74,7 +74,7 @@ def test_a_bad_row_in_the_fortieth_file_is_named(few, tmp_path):
     filled = evmachine.ray.fit(paths, labels=labels, fill="mean")
     X = few[0].copy()
     X[-len(bad) + 6, 2] = np.nan
-    assert content(filled) == content(ExtremeValueMachine(fill="mean").fit(X, few[1]))
+    assert content(filled) == content(ExtremeValueMachine(preset="plain", fill="mean").fit(X, few[1]))
     np.save(paths[2], np.load(paths[2])[:, :-1])
     with pytest.raises(ValueError, match=r"part-02\.npy has 15 columns, .*part-00\.npy has 16"):
         evmachine.ray.fit(paths, labels=labels, fill="mean")
@@ -94,7 +94,7 @@ def test_tables_by_name(few, tmp_path):
 
     X, y = few
     table = pandas.DataFrame(X, columns=[f"x{column}" for column in range(X.shape[1])])
-    here = ExtremeValueMachine().fit(table, y)
+    here = ExtremeValueMachine(preset="plain").fit(table, y)
     table["letter"] = y
     paths = [tmp_path / "a.parquet", tmp_path / "b.feather"]
     # The index of a frame is no feature.
@@ -120,10 +120,10 @@ def test_a_dataset_and_its_answers(few, strangers):
     X, y = few
     table = pyarrow.table({"vector": list(X), "letter": y})
     dataset = ray.data.from_arrow([table[:250], table[250:]])
-    machine = RayExtremeValueMachine(metric="cosine").fit(dataset, label="letter")
+    machine = RayExtremeValueMachine(preset="plain", metric="cosine").fit(dataset, label="letter")
     local = machine.to_local()
     assert type(local) is ExtremeValueMachine and local.get_params() == machine.get_params()
-    here = ExtremeValueMachine(metric="cosine").fit(pyarrow.table({"vector": list(X)}), y)
+    here = ExtremeValueMachine(preset="plain", metric="cosine").fit(pyarrow.table({"vector": list(X)}), y)
     assert content(local) == content(here)
 
     queries = ray.data.from_arrow(pyarrow.table({"vector": list(strangers[0]), "id": range(300)}))
@@ -137,7 +137,7 @@ def test_answers_by_the_names_of_the_model(few, strangers, tmp_path):
     import pandas
 
     names = [f"x{column}" for column in range(16)]
-    machine = ExtremeValueMachine().fit(pandas.DataFrame(few[0], columns=names), few[1])
+    machine = ExtremeValueMachine(preset="plain").fit(pandas.DataFrame(few[0], columns=names), few[1])
     machine.save(tmp_path / "model.safetensors")
     queries = pandas.DataFrame(strangers[0], columns=names)[names[::-1]].assign(letter=strangers[1])
     dataset = ray.data.from_pandas(queries)
@@ -175,7 +175,7 @@ def test_a_killed_worker_changes_nothing(letters):
     machine = evmachine.ray.fit(X, y, block_rows=400, rejection_threshold=0.05)
     thread.join()
     assert len(killed) == 1
-    assert content(machine) == content(ExtremeValueMachine(rejection_threshold=0.05).fit(X, y))
+    assert content(machine) == content(ExtremeValueMachine(preset="plain", rejection_threshold=0.05).fit(X, y))
 
 
 FULL = """
@@ -183,7 +183,7 @@ import numpy as np, ray, evmachine.ray
 ray.init(num_cpus=1, include_dashboard=False, object_store_memory=80 << 20, log_to_driver=False,
          _system_config={"automatic_object_spilling_enabled": False, "local_fs_capacity_threshold": 0.0})
 hold = [ray.put(np.zeros(60 << 20, np.uint8))]
-machine = evmachine.ray.RayExtremeValueMachine()
+machine = evmachine.ray.RayExtremeValueMachine(preset="plain")
 try:
     machine.fit(PATH, labels=LABELS)
 except MemoryError as error:

@@ -24,7 +24,7 @@ def split(letters):
 
 @pytest.fixture(scope="module")
 def plain(split):
-    return ExtremeValueMachine().fit(*split[0])
+    return ExtremeValueMachine(preset="plain").fit(*split[0])
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +56,7 @@ def test_the_threshold_is_what_scores_are_compared_with(plain, robust, split):
         scores = machine.score_samples(split[2])
         np.testing.assert_array_equal(machine.novelty(split[2]) > 0, scores >= machine.threshold_)
     for tail_model in ("weibull", "libmr", "gumbel"):
-        fixed = ExtremeValueMachine(rejection_threshold=0.3, tail_model=tail_model).fit(*split[0])
+        fixed = ExtremeValueMachine(preset="plain", rejection_threshold=0.3, tail_model=tail_model).fit(*split[0])
         np.testing.assert_array_equal(fixed.novelty(split[2]) > 0, fixed.psi(split[2]) >= 0.3)
         assert fixed.calibration_ is None and fixed.report_["held_out"] == 0
 
@@ -71,12 +71,12 @@ def test_each_rule_is_that_of_the_library():
         ({"max_false_known": 0.1}, {"false_known": 0.1}),
     ]
     for given, rule in rules:
-        text = ExtremeValueMachine(**given)._library_params()
+        text = ExtremeValueMachine(preset="plain", **given)._library_params()
         assert json.loads(text)["rejection_threshold"] == rule
-        back = ExtremeValueMachine(**_parameters.from_json(text))
+        back = ExtremeValueMachine(preset="plain", **_parameters.from_json(text))
         assert back._library_params() == text
         _native.check(text)
-    assert json.loads(ExtremeValueMachine()._library_params())["rejection_threshold"] == {"false_unknown": 0.05}
+    assert json.loads(ExtremeValueMachine(preset="plain")._library_params())["rejection_threshold"] == {"false_unknown": 0.05}
 
 
 def test_the_rule_can_be_changed_after_training(plain, split):
@@ -103,7 +103,7 @@ def test_the_rule_can_be_changed_after_training(plain, split):
     np.testing.assert_array_equal(machine.novelty(X) > 0, machine.score_samples(X) >= machine.threshold_)
     machine.set_rejection(rejection_threshold=0.4)
     np.testing.assert_array_equal(machine.novelty(X) > 0, machine.psi(X) >= 0.4)
-    again = ExtremeValueMachine(**_parameters.from_json(machine._model.params))
+    again = ExtremeValueMachine(preset="plain", **_parameters.from_json(machine._model.params))
     for params in (again._library_params(), machine._library_params()):
         assert json.loads(params) == json.loads(machine._model.params)
 
@@ -112,7 +112,7 @@ def test_what_no_rule_can_be_is_named(plain, split):
     for wrong in ({}, {"rejection_threshold": 0.1, "max_false_unknown": 0.1}, {"support": 1.0, "max_false_known": 0.1}):
         with pytest.raises(ValueError, match="give one of rejection_threshold, max_false_unknown, max_false_known and"):
             copied(plain).set_rejection(**wrong)
-    fixed = ExtremeValueMachine(rejection_threshold=0.05).fit(*split[0])
+    fixed = ExtremeValueMachine(preset="plain", rejection_threshold=0.05).fit(*split[0])
     for call in (
         lambda: fixed.set_rejection(max_false_unknown=0.05),
         lambda: fixed.fit_unknowns(split[2]),
@@ -132,7 +132,7 @@ def test_what_no_rule_can_be_is_named(plain, split):
 
 def test_fresh_rows_set_the_threshold(split):
     (X, y), strangers = split[1], split[2]
-    machine = ExtremeValueMachine().fit(*split[0])
+    machine = ExtremeValueMachine(preset="plain").fit(*split[0])
     before, proba = machine._model.thresholds, machine.predict_proba(X)
     assert machine.calibrate(X[:1500], y[:1500]) is machine
     assert (machine._model.thresholds != before).all() and machine.calibration_["rows"] == 1500
@@ -143,13 +143,13 @@ def test_fresh_rows_set_the_threshold(split):
     assert np.abs(machine.predict_proba(X) - proba).max() > 1e-6
     # Classes that the model does not know are passed over.
     mixed = np.concatenate([y[:1500], np.full(100, "Z")])
-    other = ExtremeValueMachine().fit(*split[0]).calibrate(np.vstack([X[:1500], strangers[:100]]), mixed)
+    other = ExtremeValueMachine(preset="plain").fit(*split[0]).calibrate(np.vstack([X[:1500], strangers[:100]]), mixed)
     np.testing.assert_array_equal(other._model.thresholds, machine._model.thresholds)
     with pytest.raises(ValueError, match="none of the 5 rows is of a class that the model knows"):
         machine.calibrate(X[:5], ["Z"] * 5)
     with pytest.raises(ValueError, match="use one type"):
         machine.calibrate(X[:5], [1, 2, 3, 4, 5])
-    fixed = ExtremeValueMachine(rejection_threshold=0.05).fit(*split[0]).calibrate(X, y)
+    fixed = ExtremeValueMachine(preset="plain", rejection_threshold=0.05).fit(*split[0]).calibrate(X, y)
     np.testing.assert_array_equal(fixed.novelty(X) > 0, fixed.psi(X) >= 0.05)
     assert 0.04 < rejected(fixed.set_rejection(max_false_unknown=0.05), X) <= 0.05
 
@@ -212,7 +212,7 @@ def test_probabilities_say_that_nothing_supports_a_query(split, kind, request):
     assert machine.predict_class_proba(far).max(axis=1).mean() > 0.3
     assert (machine.predict_proba(far).max(axis=1) < 0.2).all()
     # Without held-out rows, psi of the best class is what there is.
-    fixed = ExtremeValueMachine(rejection_threshold=0.05).fit(*split[0])
+    fixed = ExtremeValueMachine(preset="plain", rejection_threshold=0.05).fit(*split[0])
     psi = fixed.psi(strangers)[:, None]
     expected = psi * fixed.predict_class_proba(strangers) + (1 - psi) / 10
     np.testing.assert_allclose(fixed.predict_proba(strangers), expected, atol=1e-12)
@@ -249,16 +249,16 @@ def test_explanations_say_which_witness_said_what(plain, robust, split):
 
 def test_background_and_standard_columns(split, plain):
     (X, y), (queries, _), strangers = split
-    moved = ExtremeValueMachine(background=1.0).fit(X, y)
+    moved = ExtremeValueMachine(preset="plain", background=1.0).fit(X, y)
     assert moved._model.thresholds[0] != plain._model.thresholds[0]
     np.testing.assert_array_equal(moved.class_scores(strangers), plain.class_scores(strangers))
     assert np.abs(moved.psi(strangers) - plain.psi(strangers)).max() > 0.01
     # Whatever unit a column has, standard columns are the same.
     units = np.exp2(np.arange(-8, 8)).astype(np.float32)
-    standard = ExtremeValueMachine(standardize=True).fit(X, y)
-    scaled = ExtremeValueMachine(standardize=True).fit(X * units, y)
+    standard = ExtremeValueMachine(preset="plain", standardize=True).fit(X, y)
+    scaled = ExtremeValueMachine(preset="plain", standardize=True).fit(X * units, y)
     np.testing.assert_array_equal(standard.predict(queries), scaled.predict(queries * units))
-    assert np.mean(plain.predict(queries) == ExtremeValueMachine().fit(X * units, y).predict(queries * units)) < 0.9
+    assert np.mean(plain.predict(queries) == ExtremeValueMachine(preset="plain").fit(X * units, y).predict(queries * units)) < 0.9
 
 
 @pytest.mark.parametrize("kind", ["plain", "robust"])

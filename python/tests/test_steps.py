@@ -20,7 +20,7 @@ def content(machine):
 
 
 def driven(engine, data, *, block_rows=None, ignored=None, **parameters):
-    machine = ExtremeValueMachine(**parameters)
+    machine = ExtremeValueMachine(preset="plain", **parameters)
     driver = steps.Driver(engine, block_rows)
     return machine._fit(*data, ids=None, ignored=ignored, batch=None, time=None, driver=driver)
 
@@ -40,7 +40,7 @@ def driven(engine, data, *, block_rows=None, ignored=None, **parameters):
 def test_the_model_is_that_of_one_process_whatever_the_blocks(few, parameters, block_rows):
     engine = Here()
     machine = driven(engine, few, block_rows=block_rows, **parameters)
-    assert content(machine) == content(ExtremeValueMachine(**parameters).fit(*few))
+    assert content(machine) == content(ExtremeValueMachine(preset="plain", **parameters).fit(*few))
     assert {"bound", "meet_itself", "finish"} <= set(engine.steps)
     assert ("meet" in engine.steps) == (block_rows != 1000)
 
@@ -48,7 +48,7 @@ def test_the_model_is_that_of_one_process_whatever_the_blocks(few, parameters, b
 def test_samples_that_are_no_class_are_columns_of_their_own(few, strangers):
     engine = Here()
     machine = driven(engine, few, block_rows=150, ignored=strangers[0])
-    assert content(machine) == content(ExtremeValueMachine().fit(*few, ignored=strangers[0]))
+    assert content(machine) == content(ExtremeValueMachine(preset="plain").fit(*few, ignored=strangers[0]))
     assert {"gather", "meet"} <= set(engine.steps)
 
 
@@ -56,7 +56,7 @@ def test_more_parts_than_are_merged_at_a_time(few):
     engine = Here()
     machine = driven(engine, few, block_rows=20, rejection_threshold=0.05)
     assert "merge" in engine.steps
-    assert content(machine) == content(ExtremeValueMachine(rejection_threshold=0.05).fit(*few))
+    assert content(machine) == content(ExtremeValueMachine(preset="plain", rejection_threshold=0.05).fit(*few))
 
 
 @pytest.mark.parametrize("tail_memory", ["full", "none"])
@@ -69,7 +69,7 @@ def test_rows_whose_bound_is_too_low_are_gathered_again(few, tail_memory):
     engine = Here(replaced={"bound": low})
     machine = driven(engine, few, block_rows=100, tail_memory=tail_memory)
     assert "gather" in engine.steps and "select" in engine.steps
-    assert content(machine) == content(ExtremeValueMachine(tail_memory=tail_memory).fit(*few))
+    assert content(machine) == content(ExtremeValueMachine(preset="plain", tail_memory=tail_memory).fit(*few))
 
 
 def test_one_class_alone_asks_for_nothing(few):
@@ -80,14 +80,14 @@ def test_one_class_alone_asks_for_nothing(few):
         machine = driven(engine, (X[one], y[one]))
     assert engine.steps == []
     with pytest.warns(FallbackWarning):
-        assert content(machine) == content(ExtremeValueMachine().fit(X[one], y[one]))
+        assert content(machine) == content(ExtremeValueMachine(preset="plain").fit(X[one], y[one]))
 
 
 def test_processes_that_share_nothing(few):
     engine = Processes(2)
     machine = driven(engine, few, block_rows=200, rejection_threshold=0.05)
     engine.pool.shutdown()
-    assert content(machine) == content(ExtremeValueMachine(rejection_threshold=0.05).fit(*few))
+    assert content(machine) == content(ExtremeValueMachine(preset="plain", rejection_threshold=0.05).fit(*few))
 
 
 class Recorded(Here):
@@ -195,7 +195,7 @@ def test_steps_refuse_what_does_not_fit(recorded):
 
 
 def test_an_engine_may_do_steps_in_the_process_and_with_the_threads_of_the_fit(few):
-    expected = content(ExtremeValueMachine(n_jobs=1).fit(*few))
+    expected = content(ExtremeValueMachine(preset="plain", n_jobs=1).fit(*few))
     assert content(driven(Here(), few, block_rows=100, n_jobs=1)) == expected
 
 
@@ -203,7 +203,7 @@ def test_what_a_step_raises_reaches_the_caller_and_changes_nothing(few):
     def failing(*_):
         raise LookupError("no such worker")
 
-    machine = ExtremeValueMachine(rejection_threshold=0.05).fit(*few)
+    machine = ExtremeValueMachine(preset="plain", rejection_threshold=0.05).fit(*few)
     before = content(machine)
     engine = Here(replaced={"meet": failing})
     with pytest.raises(LookupError, match="no such worker"):

@@ -33,12 +33,12 @@ def blobs(rows, seed, classes=4, first=0):
 
 @pytest.fixture(scope="module")
 def machine():
-    return ExtremeValueMachine(tail_size=100).fit(*blobs(6000, 1))
+    return ExtremeValueMachine(preset="plain", tail_size=100).fit(*blobs(6000, 1))
 
 
 @pytest.mark.parametrize("params", PRESETS, ids=str)
 def test_the_sign_of_the_largest_support_is_the_decision(few, strangers, params):
-    machine = ExtremeValueMachine(**params).fit(*few)
+    machine = ExtremeValueMachine(preset="plain", **params).fit(*few)
     # At an extreme vector supports are infinite.
     X = strangers[0]
     supports, said = machine.class_supports(X), machine.predict(X)
@@ -53,7 +53,7 @@ def test_the_sign_of_the_largest_support_is_the_decision(few, strangers, params)
 
 
 def test_supports_go_on_where_psi_has_ended(few):
-    machine = ExtremeValueMachine().fit(*few)
+    machine = ExtremeValueMachine(preset="plain").fit(*few)
     far = few[0][:1] + np.array([[50.0], [100.0], [200.0]], dtype=np.float32)
     assert (machine.psi(far) == 0).all()
     supports = machine.score_samples(far)
@@ -63,7 +63,7 @@ def test_supports_go_on_where_psi_has_ended(few):
 def test_columns_follow_the_classes_however_they_were_learned(few, strangers):
     X, y = few
     late = np.isin(y, ["D", "E", "F"])
-    machine = ExtremeValueMachine(rejection_threshold=0.05).fit(X[late], y[late]).partial_fit(X[~late], y[~late])
+    machine = ExtremeValueMachine(preset="plain", rejection_threshold=0.05).fit(X[late], y[late]).partial_fit(X[~late], y[~late])
     assert machine._model.class_names[0] in "DEF"
     supports = machine.class_supports(strangers[0])
     known = supports.max(axis=1) >= 0
@@ -129,13 +129,13 @@ def test_confidence_rejects_less(machine):
     assert "in 95 of 100 trainings" in sure.promise_["text"]
     assert sure.promise_["range"][1] < machine.promise_["range"][1]
     # A fit that is asked for it at once is the same model, and confidence can be taken back alone.
-    fitted = ExtremeValueMachine(tail_size=100, confidence=0.95).fit(*blobs(6000, 1))
+    fitted = ExtremeValueMachine(preset="plain", tail_size=100, confidence=0.95).fit(*blobs(6000, 1))
     assert fitted._model == sure._model and fitted.get_params() == sure.get_params()
     assert sure.set_rejection(confidence=0.0)._model == machine._model
     with pytest.raises(ValueError, match="confidence = 1.5: must be at least 0 and below 1"):
         sure.set_rejection(confidence=1.5)
     with pytest.warns(FallbackWarning, match="5 % with a confidence of 95 % cannot be promised: it takes 177 rows"):
-        ExtremeValueMachine(confidence=0.95).fit(*blobs(100, 5))
+        ExtremeValueMachine(preset="plain", confidence=0.95).fit(*blobs(100, 5))
 
 
 def test_the_promise_says_what_it_rests_on(machine):
@@ -146,15 +146,15 @@ def test_the_promise_says_what_it_rests_on(machine):
     assert 0.03 < low < 0.05 < high < 0.08 and promise["rows_needed"] is None and promise["spread"] is None
     assert promise["text"].startswith(f"5 % of known rejected, set on {promise['rows']} rows held out of training")
     assert f"between {100 * low:.1f} and {100 * high:.1f} %" in promise["text"]
-    few = ExtremeValueMachine().fit(*blobs(200, 5))
+    few = ExtremeValueMachine(preset="plain").fit(*blobs(200, 5))
     assert few.promise_["basis"] == "folds" and few.promise_["rows"] == 200
     with pytest.warns(
         FallbackWarning, match="no strangers were given: .* is an estimate from classes left out in turn"
     ):
-        guessed = ExtremeValueMachine(max_false_known=0.1).fit(*blobs(200, 5))
+        guessed = ExtremeValueMachine(preset="plain", max_false_known=0.1).fit(*blobs(200, 5))
     assert guessed.promise_["spread"] is not None and guessed.promise_["range"] is None
     with pytest.warns(FallbackWarning, match="classes have fewer than 99 held-out rows that are answered with it"):
-        ExtremeValueMachine(max_false_unknown=0.01, per_class=True).fit(*blobs(200, 5))
+        ExtremeValueMachine(preset="plain", max_false_unknown=0.01, per_class=True).fit(*blobs(200, 5))
     with pytest.warns(FallbackWarning, match="5 % cannot be promised: it takes 19 rows .*, and there are 10"):
         few.calibrate(*blobs(10, 6))
 
@@ -201,7 +201,7 @@ def test_of_a_batch_few_of_those_called_unknown_are_known(machine):
 
 def test_where_nothing_can_be_found_it_is_said(machine):
     unknown = blobs(3, 9, first=6)[0]
-    few = ExtremeValueMachine().fit(*blobs(100, 5))
+    few = ExtremeValueMachine(preset="plain").fit(*blobs(100, 5))
     with pytest.warns(
         FallbackWarning, match="100 calibrating rows are too few to call any of 3 rows unknown"
     ) as caught:
@@ -210,7 +210,7 @@ def test_where_nothing_can_be_found_it_is_said(machine):
     for rate in (0.0, 1.0, -0.1, float("nan")):
         with pytest.raises(ValueError, match="the false discovery rate is .*; it must be above 0 and below 1"):
             machine.predict(unknown, fdr=rate)
-    fixed = ExtremeValueMachine(rejection_threshold=0.05).fit(*blobs(100, 5))
+    fixed = ExtremeValueMachine(preset="plain", rejection_threshold=0.05).fit(*blobs(100, 5))
     for ask in (lambda: fixed.predict(unknown, fdr=0.1), lambda: fixed.share_unknown(unknown)):
         with pytest.raises(ValueError, match="the model has no calibration"):
             ask()

@@ -55,6 +55,6 @@ def test_bad_input_is_named():
     with pytest.raises(ValueError, match="'unknown'"):
         suspects(X, np.where(Y == 0, "unknown", "right"))
     with pytest.raises(ValueError, match="pooling = 2"):
-        suspects(X, Y, estimator=ExtremeValueMachine(pooling=2.0))
+        suspects(X, Y, estimator=ExtremeValueMachine(preset="plain", pooling=2.0))
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         suspects(X, Y[:-1])

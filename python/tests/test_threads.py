@@ -72,7 +72,7 @@ def test_other_threads_run_while_a_fit_does():
     ticker = threading.Thread(target=tick)
     ticker.start()
     start = time.monotonic()
-    ExtremeValueMachine(n_jobs=1).fit(X, y)
+    ExtremeValueMachine(preset="plain", n_jobs=1).fit(X, y)
     end = time.monotonic()
     done.set()
     ticker.join()
@@ -82,7 +82,7 @@ def test_other_threads_run_while_a_fit_does():
 
 
 def test_threads_may_share_a_machine(few, strangers):
-    machine = ExtremeValueMachine(rejection_threshold=0.05).fit(*few)
+    machine = ExtremeValueMachine(preset="plain", rejection_threshold=0.05).fit(*few)
     answers = []
 
     def ask():
@@ -123,7 +123,7 @@ def together(*calls):
 
 def test_of_two_updates_at_once_none_is_lost(few, strangers):
     for _ in range(5):
-        machine = ExtremeValueMachine(rejection_threshold=0.05).fit(*few)
+        machine = ExtremeValueMachine(preset="plain", rejection_threshold=0.05).fit(*few)
         calls = [
             lambda machine=machine, number=number: machine.partial_fit(
                 strangers[0][20 * number : 20 * number + 20], [f"new {number}"] * 20
@@ -138,7 +138,7 @@ def test_of_two_updates_at_once_none_is_lost(few, strangers):
 @pytest.mark.filterwarnings("ignore::evmachine.RetuneWarning")
 def test_changes_of_every_kind_wait_for_each_other(few, strangers):
     X, y = few
-    machine = ExtremeValueMachine(cover_threshold=1.0).fit(X, y)
+    machine = ExtremeValueMachine(preset="plain", cover_threshold=1.0).fit(X, y)
     calls = [
         lambda: machine.forget("F"),
         lambda: machine.partial_fit(strangers[0][:30], ["new"] * 30),
@@ -156,7 +156,7 @@ def test_changes_of_every_kind_wait_for_each_other(few, strangers):
 
 
 def test_copies_do_not_wait_for_the_original(few):
-    machine = ExtremeValueMachine(rejection_threshold=0.05).fit(*few)
+    machine = ExtremeValueMachine(preset="plain", rejection_threshold=0.05).fit(*few)
     with machine._changing():
         copies = [clone(machine), copy.copy(machine), copy.deepcopy(machine), pickle.loads(pickle.dumps(machine))]
         for other in copies:
@@ -168,7 +168,7 @@ def test_answers_are_those_of_one_model(few):
     """Whoever asks while another thread learns gets labels of the model before or after, never of both."""
     X, y = few
     numbers = np.array([ord(label) for label in y])
-    machine = ExtremeValueMachine(rejection_threshold=0.0).fit(X, numbers)
+    machine = ExtremeValueMachine(preset="plain", rejection_threshold=0.0).fit(X, numbers)
     expected, done, wrong = machine.predict(X), threading.Event(), []
 
     def ask():
@@ -186,14 +186,14 @@ def test_answers_are_those_of_one_model(few):
 
 
 def _in_child(X, y, queue):
-    queue.put(ExtremeValueMachine().fit(X, y).predict(X[:5]).tolist())
+    queue.put(ExtremeValueMachine(preset="plain").fit(X, y).predict(X[:5]).tolist())
 
 
 @pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="no fork here")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_a_forked_process_has_threads_of_its_own(few):
     X, y = few
-    expected = ExtremeValueMachine().fit(X, y).predict(X[:5]).tolist()
+    expected = ExtremeValueMachine(preset="plain").fit(X, y).predict(X[:5]).tolist()
     context = multiprocessing.get_context("fork")
     queue = context.Queue()
     child = context.Process(target=_in_child, args=(X, y, queue))
@@ -211,18 +211,18 @@ def test_progress_is_drawn_in_a_terminal_and_wiped(monkeypatch):
     X, y = slow()
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
-    ExtremeValueMachine(n_jobs=1, verbose=1).fit(X, y)
+    ExtremeValueMachine(preset="plain", n_jobs=1, verbose=1).fit(X, y)
     drawn = terminal.getvalue()
     # Of 12,000 rows about a tenth is never learned.
     assert re.search(r"fitting tails .*/10,\d{3}\b", drawn)
     assert drawn.endswith("\r\033[K")
     quiet = Terminal()
     monkeypatch.setattr(sys, "stderr", quiet)
-    ExtremeValueMachine(n_jobs=1).fit(X[:300], y[:300])
+    ExtremeValueMachine(preset="plain", n_jobs=1).fit(X[:300], y[:300])
     assert quiet.getvalue() == ""
     pipe = io.StringIO()
     monkeypatch.setattr(sys, "stderr", pipe)
-    ExtremeValueMachine(n_jobs=1, verbose=1).fit(X, y)
+    ExtremeValueMachine(preset="plain", n_jobs=1, verbose=1).fit(X, y)
     assert pipe.getvalue() == ""
 
 
@@ -259,4 +259,4 @@ def test_an_error_of_the_bar_ends_the_fit(monkeypatch):
     monkeypatch.setattr(sys, "stderr", Terminal())
     X, y = slow()
     with pytest.raises(RuntimeError, match="no screen"):
-        ExtremeValueMachine(n_jobs=1, verbose=1).fit(X, y)
+        ExtremeValueMachine(preset="plain", n_jobs=1, verbose=1).fit(X, y)

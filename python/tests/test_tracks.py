@@ -19,7 +19,7 @@ def tracks(rng: np.random.Generator, count: int) -> tuple[np.ndarray, np.ndarray
 @pytest.fixture(scope="module")
 def evm() -> ExtremeValueMachine:
     X, y, _ = tracks(np.random.default_rng(0), 400)
-    return ExtremeValueMachine().fit(X, y)
+    return ExtremeValueMachine(preset="plain").fit(X, y)
 
 
 def test_a_track_gets_one_answer(evm: ExtremeValueMachine) -> None:

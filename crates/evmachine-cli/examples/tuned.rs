@@ -41,7 +41,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         ("robust", Params::robust_for(metric.clone())),
     ];
     if trials > 0 {
-        let base = Params { metric, ..Params::default() };
+        let base = Params { metric, ..Params::plain() };
         let options =
             TuneOptions { base, search: TrialSearch::Bayesian { trials }, ..TuneOptions::default() };
         let clock = Instant::now();

@@ -12,20 +12,20 @@ use crate::search::SearchArguments;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Preset {
+    /// What is recommended: smoothing, pooling, wider margins, and a linear probe and a forest if they help.
+    Robust,
     /// Eq. 1 as published, cover threshold 0.5, k = 1, with a threshold that keeps to a share of known rows rejected.
     Plain,
     /// The same to the letter: psi below delta = 0.05 is unknown, and every row is learned.
     Paper,
-    /// Ahead on real features without tuning: smoothing, pooling, wider margins, every point kept, and a linear probe beside.
-    Robust,
 }
 
 impl Preset {
-    fn params(self, metric: Option<Metric>) -> Params {
+    fn in_library(self) -> evmachine::Preset {
         match self {
-            Preset::Plain => Params::default(),
-            Preset::Paper => Params::paper(),
-            Preset::Robust => Params::robust_for(metric.unwrap_or(Metric::Euclidean)),
+            Preset::Robust => evmachine::Preset::Robust,
+            Preset::Plain => evmachine::Preset::Plain,
+            Preset::Paper => evmachine::Preset::Paper,
         }
     }
 }
@@ -34,13 +34,17 @@ impl Preset {
 #[derive(Debug, Clone, Args, Default, PartialEq)]
 #[command(next_help_heading = "Parameters")]
 pub(crate) struct ParameterArguments {
-    /// Where to start from; plain unless given.
+    /// Where to start from [default: robust; plain for tune].
     #[arg(long, value_enum)]
     preset: Option<Preset>,
 
     /// Parameters from a file, as `evmachine tune` writes it.
     #[arg(long, value_name = "FILE")]
     params: Option<PathBuf>,
+
+    /// Keep every training row as an extreme vector, so that each row can be edited later.
+    #[arg(long, conflicts_with_all = ["budget", "cover_threshold", "cover_loss", "cover_risk"])]
+    pub(crate) keep_all: bool,
 
     #[command(flatten)]
     flags: ParameterFlags,
@@ -76,7 +80,7 @@ pub(crate) fn flag(parameter: &'static Parameter) -> Option<Arg> {
             .value_parser(|text: &str| text.parse::<Megabytes>().map(|limit| limit.bytes.to_string())),
         _ => {
             let words = |text: &str| -> Result<String, String> {
-                Params::default().set(name, text).map_err(|error| error.rule.into_owned())?;
+                Params::plain().set(name, text).map_err(|error| error.rule.into_owned())?;
                 Ok(text.to_owned())
             };
             let value_name = parameter.unit.to_uppercase();
@@ -97,15 +101,21 @@ fn help(parameter: &Parameter) -> String {
         serde_json::Value::Bool(_) | serde_json::Value::Null => String::new(),
     };
     let symbol = parameter.symbol.map_or(String::new(), |symbol| format!(" ({symbol})"));
-    let (plain, robust) = (shown(&Params::default()), shown(&Params::robust()));
+    let [robust, cosine, plain] =
+        [Params::robust(), Params::robust_for(Metric::Cosine), Params::plain()].map(|params| shown(&params));
     let defaults = if parameter.kind == ValueKind::Bytes {
         format!(" [default: {}]", Params::default().tail_memory_limit >> 20)
-    } else if plain.is_empty() {
+    } else if robust.is_empty() {
         String::new()
-    } else if plain == robust {
-        format!(" [default: {plain}]")
     } else {
-        format!(" [default: {plain}, robust: {robust}]")
+        let mut defaults = format!("default: {robust}");
+        if cosine != robust && parameter.name != "metric" {
+            defaults += &format!(", cosine: {cosine}");
+        }
+        if plain != robust {
+            defaults += &format!(", plain: {plain}");
+        }
+        format!(" [{defaults}]")
     };
     format!("{}{symbol}{defaults}", parameter.about)
 }
@@ -213,18 +223,17 @@ impl ParameterArguments {
 
     /// The parameters, checked.
     pub(crate) fn build(&self, console: &Console) -> Result<Params, Failure> {
-        self.build_from(console, Preset::Plain)
+        self.build_from(console, Preset::Robust)
     }
 
     /// As [`build`](Self::build), from another preset unless one is given.
     pub(crate) fn build_from(&self, console: &Console, preset: Preset) -> Result<Params, Failure> {
-        let mut params = match (&self.params, self.preset) {
-            (Some(path), None) => read(path)?,
-            (None, own) => own.unwrap_or(preset).params(self.words("metric").and_then(Metric::from_name)),
-            (Some(_), Some(_)) => {
-                return Err(Failure::new(Kind::Usage, "--preset and --params exclude each other")
-                    .hint("give one of them, and change single parameters by their own flags"));
-            }
+        let preset = self.preset.unwrap_or(preset);
+        let mut params = match &self.params {
+            Some(path) => read(path, preset, self.words("metric"))?,
+            None => preset
+                .in_library()
+                .params(self.words("metric").and_then(Metric::from_name).unwrap_or(Metric::Euclidean)),
         };
         for (name, words) in &self.flags.given {
             params.set(name, words)?;
@@ -238,6 +247,9 @@ impl ParameterArguments {
                 params.cover_risk = 0.0;
             }
         }
+        if self.keep_all {
+            params = params.keeping_all();
+        }
         if self.words("cover_threshold").is_some()
             && let Some(budget) = params.max_extreme_vectors.take()
         {
@@ -248,14 +260,21 @@ impl ParameterArguments {
     }
 }
 
-fn read(path: &Path) -> Result<Params, Failure> {
+/// The parameters of a file; those that it does not name are the preset's for its metric, or for the one that is given.
+fn read(path: &Path, preset: Preset, metric: Option<&str>) -> Result<Params, Failure> {
     let text = std::fs::read_to_string(path)
         .map_err(|error| Failure::new(Kind::Usage, error.to_string()).about(path.display()))?;
-    toml::from_str(&text).map_err(|error| {
-        Failure::new(Kind::Usage, error.to_string().trim_end().to_owned())
+    let wrong = |error: String| {
+        Failure::new(Kind::Usage, error)
             .about(path.display())
             .hint("`evmachine tune DATA -o params.toml` writes such a file")
-    })
+    };
+    let mut values: serde_json::Map<String, serde_json::Value> =
+        toml::from_str(&text).map_err(|error| wrong(error.to_string().trim_end().to_owned()))?;
+    if let Some(metric) = metric {
+        values.insert("metric".to_owned(), metric.into());
+    }
+    preset.in_library().with(values).map_err(|error| wrong(error.to_string()))
 }
 
 #[cfg(test)]
@@ -338,7 +357,7 @@ mod tests {
                 std::fs::write(&golden, &text).expect("a file");
             }
             assert_eq!(std::fs::read_to_string(golden).expect("the file"), text);
-            let plain = Params::default();
+            let plain = Params::plain();
             left.retain(|name| {
                 Parameter::named(name).is_some_and(|it| it.value(&params) == it.value(&plain))
             });
@@ -354,6 +373,10 @@ mod tests {
         assert_eq!(params.reduction, evmachine::Reduction::WeightedMaxK);
         assert_eq!(params.reduce_when, evmachine::ReduceWhen::OverBudget);
         assert_eq!(built(&["--tail-model=gumbel"]).tail_model, evmachine::TailModel::Gumbel);
+        assert_eq!(built(&[]), Params::default());
+        assert_eq!(built(&["--keep-all"]), Params::robust().keeping_all());
+        let one = built(&["--cover-threshold=1"]);
+        assert_eq!((one.cover_threshold, one.cover_loss), (1.0, 0.0), "what is said is done");
         assert_eq!(built(&["--preset=paper"]), Params::paper());
         assert_eq!(built(&["--preset=robust", "--metric=cosine"]), Params::robust_for(Metric::Cosine));
         assert!(Line::try_parse_from(["evmachine", "--max-total=9", "--cover-risk=1"]).is_err());
@@ -367,11 +390,11 @@ mod tests {
             std::fs::write(&path, toml::to_string(params).expect("parameters")).expect("a file");
             format!("--params={}", path.display())
         };
-        let risky = file("risky.toml", &Params { cover_risk: 0.5, ..Params::default() });
+        let risky = file("risky.toml", &Params { cover_risk: 0.5, ..Params::plain() });
         let params = built(&[&risky, "--max-total=9"]);
         assert_eq!((params.cover_risk, params.max_extreme_vectors), (0.0, Some(Budget::Total(9))));
         let few =
-            file("few.toml", &Params { max_extreme_vectors: Some(Budget::Total(9)), ..Params::default() });
+            file("few.toml", &Params { max_extreme_vectors: Some(Budget::Total(9)), ..Params::plain() });
         let params = built(&[&few, "--cover-threshold=0.75"]);
         assert_eq!((params.cover_threshold, params.max_extreme_vectors), (0.75, None));
     }

@@ -49,7 +49,7 @@ mod tests {
         let values: Vec<f32> = (0..400).map(|i| (i % 200) as f32 / 100.0 + (i / 200) as f32 * 9.0).collect();
         let labels = Labels::new((0..400).map(|i| if i < 200 { "low" } else { "high" })).expect("labels");
         let features = Features::new(values, 1).expect("features");
-        let (evm, _) = Evm::fit(&Params::default(), &features, &labels).expect("a model");
+        let (evm, _) = Evm::fit(&Params::plain(), &features, &labels).expect("a model");
         let said = |rejected: usize| {
             let mut answers = Answers::default();
             for row in 0..1000 {

@@ -95,7 +95,11 @@ fn every_command_uses_the_device_that_was_asked_for() {
     std::fs::write(folder.join("named.csv"), named(&drawn(240, false))).expect("room");
     std::fs::write(folder.join("plain.csv"), drawn(30, false).replace("class,", "name,")).expect("room");
     let lines = [
-        ("train @train.csv --label class -o @m", "tails"),
+        ("train @train.csv --label class --preset plain -o @m", "tails"),
+        ("train @train.csv --label class -o @robust", "tails"),
+        ("update @robust --ignore @plain.csv --drop name -o @ignoring", "tails"),
+        ("predict @robust @new.csv --drop class -o @predicted.csv", "supports"),
+        ("forget @robust c2 -o @forgotten", "tails"),
         ("train @train.csv --label class --cover-threshold 0.5 --delta 0.05 -o @covered", "covers"),
         ("update @m @new.csv --label class -o @updated", "tails"),
         ("update @m --ignore @plain.csv --drop name -o @ignoring", "supports"),

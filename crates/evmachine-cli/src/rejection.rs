@@ -28,7 +28,7 @@ pub(crate) struct RejectionArguments {
         help = format!(
             "At most this share of known rows is called unknown, by rows that were not learned [default: {} in training; a model that is \
              there keeps to its own rule]",
-            Params::default().rejection_threshold.value()
+            Params::plain().rejection_threshold.value()
         )
     )]
     pub(crate) max_false_unknown: Option<f64>,

@@ -106,8 +106,7 @@ fn held(evm: &Evm) -> usize {
     learned + evm.rows_aside().len() + evm.rows_held_out().count()
 }
 
-const DROPPED: &str =
-    "its cover dropped it; `evmachine train --cover-threshold 1` makes a model that keeps every row";
+const DROPPED: &str = "its cover dropped it; `evmachine train --keep-all` makes a model that keeps every row";
 
 fn missing(what: &str) -> Failure {
     Failure::new(Kind::Other, format!("the model does not hold {what}"))

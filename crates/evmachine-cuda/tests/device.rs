@@ -91,7 +91,7 @@ fn cases() -> Vec<Case> {
         },
         case("screened cosines", (40, 70_000, 64), 0.8, paper(Metric::Cosine, TailModel::Libmr, 300)),
         case("screened products", (40, 70_000, 48), 0.8, paper(Metric::Euclidean, TailModel::Weibull, 300)),
-        case("the default", (11, 4_000, 96), 1.0, Params::default()),
+        case("the default", (11, 4_000, 96), 1.0, Params::plain()),
     ]
 }
 

@@ -62,7 +62,7 @@ impl fmt::Display for Stage {
 /// let features = Features::new(vec![0.0, 0.1, 5.0, 5.1], 1)?;
 /// let labels = Labels::new(["low", "low", "high", "high"])?;
 /// let stop = |_: Stage, _: u64, _: u64| ControlFlow::Break(());
-/// let result = Evm::fit_with(&Run::new().observer(&stop), &Params::default(), &features, &labels);
+/// let result = Evm::fit_with(&Run::new().observer(&stop), &Params::plain(), &features, &labels);
 /// assert_eq!(result.unwrap_err(), FitError::Run(RunError::Stopped));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

@@ -37,7 +37,7 @@ pub(crate) struct Course<'a> {
 impl<'a> Course<'a> {
     pub(crate) fn new(space: &'a Space, base: &Params, trials: usize, seed: u64) -> Result<Self, TuneError> {
         let robust = Params { whitening: 0.0, ..Params::robust() };
-        let presets = [robust, Params::default(), base.clone()];
+        let presets = [robust, Params::plain(), base.clone()];
         Ok(Self {
             space,
             presets: presets.iter().map(|preset| space.near(preset)).collect(),
@@ -47,7 +47,7 @@ impl<'a> Course<'a> {
             best: (f64::NEG_INFINITY, Position::default()),
             measured: [0; MEASURED],
             sweep_from: (trials * 2 / 3 / ROUND * ROUND).max(ROUND),
-            plain: space.near(&Params::default())[WHITENING],
+            plain: space.near(&Params::plain())[WHITENING],
             sweep: Vec::new(),
         })
     }
@@ -176,13 +176,13 @@ mod tests {
     #[test]
     fn the_presets_come_first_and_nothing_comes_twice() {
         let space = Space::full();
-        let mut course = Course::new(&space, &Params::default(), 100, 1).unwrap();
-        let first = space.params(&Params::default(), course.next(0));
+        let mut course = Course::new(&space, &Params::plain(), 100, 1).unwrap();
+        let first = space.params(&Params::plain(), course.next(0));
         assert_eq!((first.smoothing, first.smoothing_neighbors, first.pooling), (0.5, 4, 1.0));
-        let second = space.params(&Params::default(), course.next(1));
+        let second = space.params(&Params::plain(), course.next(1));
         assert_eq!((second.smoothing, second.distance_multiplier, second.pooling), (0.0, 0.5, 0.0));
         let tiny = Space { tail_fraction: vec![0.1, 0.2], ..Space::paper() };
-        let mut course = Course::new(&tiny, &Params::default(), tiny.len(), 1).unwrap();
+        let mut course = Course::new(&tiny, &Params::plain(), tiny.len(), 1).unwrap();
         let all: HashSet<Position> = (0..tiny.len()).map(|trial| course.next(trial)).collect();
         assert_eq!(all.len(), tiny.len());
     }
@@ -190,7 +190,7 @@ mod tests {
     #[test]
     fn it_climbs_where_parameters_work_together() {
         let space = Space::full();
-        let mut course = Course::new(&space, &Params::default(), 100, 1).unwrap();
+        let mut course = Course::new(&space, &Params::plain(), 100, 1).unwrap();
         // A ridge that single parameters do not show.
         let value =
             |at: Position| -((at[4] + at[5]) as f64 - 9.0).abs() - 0.5 * (at[3] as f64 - at[5] as f64).abs();
@@ -203,7 +203,7 @@ mod tests {
     #[test]
     fn whitening_is_tried_on_the_best_of_the_rest() {
         let space = Space::full();
-        let mut course = Course::new(&space, &Params::default(), 60, 1).unwrap();
+        let mut course = Course::new(&space, &Params::plain(), 60, 1).unwrap();
         let value = |at: Position| at[WHITENING] as f64 - (at[3] as f64 - 6.0).abs();
         let mut before = f64::NEG_INFINITY;
         for trial in 0..60 {

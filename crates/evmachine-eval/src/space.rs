@@ -101,7 +101,7 @@ impl Space {
             smoothing: tried("smoothing")
                 .into_iter()
                 .flat_map(|a| neighbors.iter().map(move |&m| (a, m)))
-                .filter(|&(a, m)| a > 0.0 || m == Params::default().smoothing_neighbors)
+                .filter(|&(a, m)| a > 0.0 || m == Params::plain().smoothing_neighbors)
                 .collect(),
             tail_model: TailModel::ALL.into_iter().filter(|model| *model != TailModel::Libmr).collect(),
             tail_fraction: tried("tail_size"),
@@ -247,7 +247,7 @@ mod tests {
         let grid: Vec<Position> = space.grid().collect();
         assert_eq!(grid.len(), 2 * 2 * 8 * 5);
         assert!(grid.is_sorted());
-        assert!(grid.iter().all(|&at| space.params(&Params::default(), at).check().is_ok()));
+        assert!(grid.iter().all(|&at| space.params(&Params::plain(), at).check().is_ok()));
     }
     #[test]
     fn what_a_metric_does_not_allow_is_left_out() {

@@ -86,7 +86,7 @@ pub struct TuneOptions {
 impl Default for TuneOptions {
     fn default() -> Self {
         Self {
-            base: Params::default(),
+            base: Params::plain(),
             space: Space::full(),
             search: TrialSearch::Bayesian { trials: 60 },
             objective: Objective::Oscr,
@@ -414,7 +414,7 @@ fn best_frame(
 ) -> Result<Trial, TuneError> {
     let mut best: Option<Trial> = None;
     for (metric, standardize) in frames {
-        let params = Params { standardize: *standardize, ..Params::robust_for(metric.clone()) };
+        let params = Params { standardize: *standardize, ..Params::robust_for(metric.clone()).keeping_all() };
         let params = Params { strangers: arena.options.base.strangers, ..params };
         let trial = arena.trial(&params)?;
         let columns = if *standardize { ", standard columns" } else { "" };

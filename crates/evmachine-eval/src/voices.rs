@@ -198,7 +198,7 @@ impl Voices {
 
     /// Weights as numbers; a witness that is not there counts nothing.
     fn numbers(&self, weights: Weights) -> Numbers {
-        let found = Numbers::of(&weights.into_params(&Params::default()), self.auto);
+        let found = Numbers::of(&weights.into_params(&Params::plain()), self.auto);
         Numbers {
             logits: if self.logits.is_some() { found.logits } else { 0.0 },
             forest: if self.forest.is_some() { found.forest } else { 0.0 },

@@ -5,7 +5,7 @@
 //!
 //! let features = Features::new(vec![0.0, 0.1, 0.2, 5.0, 5.1, 5.2], 1)?;
 //! let labels = Labels::new(["low", "low", "low", "high", "high", "high"])?;
-//! let (evm, _) = Evm::fit(&Params::default(), &features, &labels)?;
+//! let (evm, _) = Evm::fit(&Params::plain(), &features, &labels)?;
 //! let bytes = evmachine_onnx::to_onnx(&evm, evmachine_onnx::UNKNOWN_LABEL)?;
 //! # assert!(bytes.len() > 500);
 //! # Ok::<(), Box<dyn std::error::Error>>(())

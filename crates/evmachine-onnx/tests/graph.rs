@@ -128,7 +128,7 @@ fn whitening_is_a_product_in_front() {
 #[test]
 fn columns_are_standardised_in_front() {
     for metric in [Metric::Euclidean, Metric::Cosine, Metric::Manhattan] {
-        let evm = fit_many(&Params { metric, standardize: true, ..Params::default() });
+        let evm = fit_many(&Params { metric, standardize: true, ..Params::plain() });
         let (mean, deviation) = evm.standard_columns().unwrap();
         with_graph(&evm, |graph| {
             assert_eq!(doubles(graph, "mean"), [mean]);
@@ -141,7 +141,7 @@ fn columns_are_standardised_in_front() {
 #[test]
 fn beyond_the_reach_supports_fall() {
     for metric in [Metric::Euclidean, Metric::Cosine, Metric::Manhattan] {
-        let evm = fit_many(&Params { metric: metric.clone(), ..Params::default() });
+        let evm = fit_many(&Params { metric: metric.clone(), ..Params::plain() });
         with_graph(&evm, |graph| {
             let numbers = doubles(graph, "number");
             assert_eq!(numbers.contains(&vec![1e6]), metric != Metric::Cosine);
@@ -194,7 +194,7 @@ fn witnesses_that_count_are_heard() {
 #[test]
 fn lead_and_background_are_each_taken_from_the_sorted_supports() {
     for (contrast, background) in [(0.0, 0.0), (0.1, 0.0), (0.0, 0.5), (0.1, 0.5)] {
-        let evm = fit_many(&Params { contrast, background, ..Params::default() });
+        let evm = fit_many(&Params { contrast, background, ..Params::plain() });
         with_graph(&evm, |graph| {
             let expected = [contrast, background].iter().filter(|&&weight| weight > 0.0).count();
             assert_eq!(count(graph, &OpType::TopK), expected);
@@ -205,14 +205,14 @@ fn lead_and_background_are_each_taken_from_the_sorted_supports() {
 #[test]
 fn every_class_has_its_threshold() {
     let rule = Rejection::FalseUnknownPerClass(0.1);
-    let evm = fit_many(&Params { rejection_threshold: rule, ..Params::default() });
+    let evm = fit_many(&Params { rejection_threshold: rule, ..Params::plain() });
     let thresholds: Vec<f64> = (0..3).map(|class| evm.threshold_of(class)).collect();
     with_graph(&evm, |graph| assert_eq!(doubles(graph, "thresholds"), [thresholds]));
 }
 
 #[test]
 fn a_threshold_given_as_a_support_is_in_the_graph() {
-    let mut evm = fit_many(&Params::default());
+    let mut evm = fit_many(&Params::plain());
     evm.set_rejection(Rejection::Support(evm.threshold() + 1.5)).unwrap();
     with_graph(&evm, |graph| assert_eq!(doubles(graph, "thresholds"), [vec![evm.threshold(); 3]]));
 }
@@ -263,8 +263,7 @@ fn what_a_graph_cannot_hold_is_refused() {
 
 #[test]
 fn denials_are_in_the_graph_with_ignored_samples_and_without() {
-    for params in
-        [Params::default(), Params { metric: Metric::Manhattan, ..Params::paper() }, Params::robust()]
+    for params in [Params::plain(), Params { metric: Metric::Manhattan, ..Params::paper() }, Params::robust()]
     {
         let mut evm = fit_many(&params);
         let plain = with_graph(&evm, |graph| count(graph, &OpType::LessOrEqual));
@@ -280,8 +279,7 @@ fn denials_are_in_the_graph_with_ignored_samples_and_without() {
 
 #[test]
 fn ignored_samples_fillings_and_a_class_alone_are_in_the_graph() {
-    for params in
-        [Params::default(), Params { metric: Metric::Manhattan, ..Params::paper() }, Params::robust()]
+    for params in [Params::plain(), Params { metric: Metric::Manhattan, ..Params::paper() }, Params::robust()]
     {
         let mut evm = fit_many(&params);
         evm.ignore(&Features::new(vec![9.0, 9.0, 9.0, 9.0, 8.0, 8.0, 8.0, 8.0], 4).unwrap()).unwrap();

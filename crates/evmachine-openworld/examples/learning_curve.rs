@@ -80,7 +80,7 @@ fn world(features: &Features<'_>, labels: &Labels, metric: Metric) -> World {
     let (train, strange): (Vec<usize>, Vec<usize>) = rest.into_iter().partition(is_known);
     let count = strange.len().min(POOL);
     let pooled: Vec<usize> = (0..count).map(|i| strange[i * strange.len() / count]).collect();
-    let params = Params::robust_for(metric);
+    let params = Params::robust_for(metric).keeping_all();
     let (evm, _) = Evm::fit(&params, &features.select(&train), &labels.select(&train)).unwrap();
     World {
         evm,

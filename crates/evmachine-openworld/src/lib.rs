@@ -15,7 +15,7 @@
 //! # let folder = place.path().join("pool");
 //! let features = Features::new(vec![0.0, 0.1, 0.2, 5.0, 5.1, 5.2], 1)?;
 //! let labels = Labels::new(["low", "low", "low", "high", "high", "high"])?;
-//! let (evm, _) = Evm::fit(&Params::default(), &features, &labels)?;
+//! let (evm, _) = Evm::fit(&Params::plain(), &features, &labels)?;
 //!
 //! let run = Run::new();
 //! let mut pool = Pool::create(&folder, &evm)?;

@@ -74,7 +74,7 @@ struct Data {
 }
 
 fn model(data: &Data) -> Result<Evm, Failed> {
-    Ok(Evm::fit(&Params::robust(), &data.train.0, &data.train.1)?.0)
+    Ok(Evm::fit(&Params::robust().keeping_all(), &data.train.0, &data.train.1)?.0)
 }
 
 /// Letters A to O are known.

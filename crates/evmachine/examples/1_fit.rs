@@ -13,7 +13,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let train: Vec<usize> = (0..15_000).collect();
     let test: Vec<usize> = (15_000..20_000).collect();
 
-    let params = Params { tail_size: TailSize::Count(75), n_fused: 4, ..Params::default() };
+    let params = Params { tail_size: TailSize::Count(75), n_fused: 4, ..Params::plain() };
     let (evm, report) = Evm::fit(&params, &features.select(&train), &labels.select(&train))?;
     println!("{} rows, {} classes", report.rows, report.classes);
     println!("fits: {}", report.fits);

@@ -21,7 +21,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         rejection_threshold: if drawn::option(&arguments, "--paper").is_some() {
             Params::paper().rejection_threshold
         } else {
-            Params::default().rejection_threshold
+            Params::plain().rejection_threshold
         },
         ..Params::paper()
     };

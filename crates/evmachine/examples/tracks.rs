@@ -193,7 +193,7 @@ fn compare(
         left.push(rows);
     }
     let (evm, _) =
-        Evm::fit(&Params::default(), &Features::new(values, data.deviations.len())?, &Labels::new(&names)?)?;
+        Evm::fit(&Params::plain(), &Features::new(values, data.deviations.len())?, &Labels::new(&names)?)?;
     // Rows that calibrate and rows that are tested are not the same.
     let halves: Vec<Halves<'_>> = left.iter().map(|rows| rows.split_at(rows.len() / 2)).collect();
     let calibrating: Vec<Drawn> = (0..CALIBRATING)

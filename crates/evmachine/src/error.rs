@@ -188,7 +188,7 @@ pub enum EditError {
     },
     /// The model holds nothing of some of the rows: its cover dropped them, or they were unlearned.
     #[error(
-        "the model does not hold {} of the {asked} rows asked for, {}: it keeps extreme vectors only, which a cover threshold of 1 makes of every row",
+        "the model does not hold {} of the {asked} rows asked for, {}: it keeps extreme vectors only; a cover threshold of 1 with a cover loss of 0 keeps every row",
         .missing.len(), numbers(.missing)
     )]
     NotHeld {

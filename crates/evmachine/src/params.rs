@@ -2,6 +2,7 @@
 
 pub(crate) mod cover;
 pub(crate) mod list;
+pub(crate) mod preset;
 pub(crate) mod range;
 pub(crate) mod rejection;
 mod rules;
@@ -148,8 +149,8 @@ impl<'de> Deserialize<'de> for Weight {
 
 /// Parameters, unchecked; [`check`](Params::check) is run by whatever uses them.
 ///
-/// The default is the paper, with a threshold set so that one in twenty known queries is called unknown; [`Params::paper`]
-/// has the paper's own. [`Params::robust`] is what the guides recommend for embeddings.
+/// The default is [`Params::robust`], for Euclidean distances; [`Params::robust_for`] has it for another metric. [`Params::paper`] is the
+/// paper, and [`Params::plain`] the paper with a threshold set on held-out rows.
 ///
 /// ```
 /// use evmachine::{Params, TailSize};
@@ -161,7 +162,7 @@ impl<'de> Deserialize<'de> for Weight {
 /// assert_eq!(error.to_string(), "pooling = 1.5: must be between 0 and 1");
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(default = "Params::plain", deny_unknown_fields)]
 pub struct Params {
     /// The distance between vectors.
     #[serde(serialize_with = "write_metric", deserialize_with = "read_metric")]
@@ -197,6 +198,10 @@ pub struct Params {
     /// extreme vectors, strangers accepted, and outliers kept. 0 covers every point (Alg. 3). For `cover_threshold` alone, not for
     /// a budget. Costs the distances to other classes once more.
     pub cover_risk: f64,
+    /// How much OSCR the cover of a first fit to more than 2,000 rows of three classes or more may cost, if `cover_threshold` is 1 and there
+    /// is no limit. The fit leaves classes out in turn, takes the smallest cover that costs less, and sets `cover_threshold` to its
+    /// threshold, which later updates keep to. 0 keeps every point.
+    pub cover_loss: f64,
     /// A limit on the number of extreme vectors, which replaces `cover_threshold`.
     pub max_extreme_vectors: Option<Budget>,
     /// How extreme vectors are chosen.
@@ -245,7 +250,15 @@ pub struct Params {
 }
 
 impl Default for Params {
+    /// What is recommended: [`Params::robust`].
     fn default() -> Self {
+        Self::robust()
+    }
+}
+
+impl Params {
+    /// The paper, with a threshold set so that one in twenty known queries is called unknown.
+    pub fn plain() -> Self {
         Self {
             metric: Metric::Euclidean,
             tail_size: TailSize::Auto,
@@ -259,6 +272,7 @@ impl Default for Params {
             pooling: 0.0,
             cover_threshold: 0.5,
             cover_risk: 0.0,
+            cover_loss: 0.0,
             max_extreme_vectors: None,
             reduction: Reduction::SetCover,
             n_fused: 1,
@@ -281,6 +295,10 @@ impl Default for Params {
 
 /// Most that a witness counts beside the support in feature space, which alone knows how far a query is from all data.
 pub(crate) const MOST_WEIGHT: f64 = 20.0;
+/// OSCR that the cover of the robust preset may cost.
+pub(crate) const COVER_LOSS: f64 = 0.003;
+/// Most OSCR that a cover may be allowed to cost.
+pub(crate) const MOST_COVER_LOSS: f64 = 0.1;
 /// Most that the median class counts.
 pub(crate) const MOST_BACKGROUND: f64 = 10.0;
 /// The least parameter of the distribution of p-values, and the inverse of the largest.
@@ -298,16 +316,16 @@ impl Params {
         }
     }
 
-    /// The paper to the letter: as the default, with its delta of 0.05 instead of a threshold from held-out rows. Every
+    /// The paper to the letter: as [`plain`](Self::plain), with its delta of 0.05 instead of a threshold from held-out rows. Every
     /// row is learned.
     pub fn paper() -> Self {
-        Self { rejection_threshold: Rejection::PAPER, ..Self::default() }
+        Self { rejection_threshold: Rejection::PAPER, ..Self::plain() }
     }
 
     /// A start without tuning that holds up on real features: points move half-way to the mean of their 4 nearest (for cosine, most
     /// of the way to that of 10), all fits are one, margins are wider, a lead over other classes counts a little, features are
     /// whitened a little, a linear probe, a machine over its logits and a forest are heard as far as they tell strangers from known
-    /// rows when classes are left out in turn, and every point is kept, because smoothed points cover each other too readily.
+    /// rows when classes are left out in turn, and of more than 2,000 rows as few points are kept as cost less than 0.003 of OSCR.
     pub fn robust() -> Self {
         Self::robust_for(Metric::Euclidean)
     }
@@ -334,7 +352,8 @@ impl Params {
             probe_weight: Weight::Auto,
             forest_weight: Weight::Auto,
             cover_threshold: 1.0,
-            ..Self::default()
+            cover_loss: COVER_LOSS,
+            ..Self::plain()
         }
     }
 }

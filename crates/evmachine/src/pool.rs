@@ -68,7 +68,7 @@ pub struct Suggestion {
 ///
 /// let features = Features::new(vec![0.0, 0.1, 0.2, 5.0, 5.1, 5.2], 1)?;
 /// let labels = Labels::new(["low", "low", "low", "high", "high", "high"])?;
-/// let (mut evm, _) = Evm::fit(&Params::default(), &features, &labels)?;
+/// let (mut evm, _) = Evm::fit(&Params::plain(), &features, &labels)?;
 ///
 /// let mut pool = UnknownPool::new(1);
 /// let added = pool.add_unknown(&evm, &Features::new(vec![0.1, 20.0, 20.2, 40.0], 1)?)?;

@@ -160,6 +160,7 @@ impl Params {
             rejection_threshold: Rejection::PAPER,
             cover_threshold: self.cover_threshold,
             cover_risk: self.cover_risk,
+            cover_loss: 0.0,
             max_extreme_vectors: self.max_extreme_vectors,
             reduction: self.reduction,
             reduce_when: self.reduce_when,

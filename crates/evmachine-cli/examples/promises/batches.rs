@@ -57,9 +57,9 @@ pub(crate) fn run_confidence() -> Result<bool, Box<dyn Error>> {
     println!("|---|---|---|---|---|");
     let mut kept = true;
     for (rows, name, params) in [
-        (600, "default", Params::default()),
+        (600, "plain", Params::plain()),
         (600, "robust", Params::robust()),
-        (6_000, "default", Params::default()),
+        (6_000, "plain", Params::plain()),
         (6_000, "robust", Params::robust()),
     ] {
         let params =

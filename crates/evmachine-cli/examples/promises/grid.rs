@@ -221,12 +221,12 @@ fn draw(cell: &Cell, seed: u64, place: &Place) -> Result<Draw, Box<dyn Error>> {
 
 fn preset(preset: Preset, metric: Metric, features: &evmachine::Features<'_>, labels: &Labels) -> Params {
     match preset {
-        Preset::Paper => Params { metric, ..Params::default() },
+        Preset::Paper => Params { metric, ..Params::plain() },
         Preset::Robust => Params::robust_for(metric),
         Preset::Tuned => {
             // Whole classes, so that none is left with one row.
             let some: Vec<usize> = (0..labels.len()).step_by(labels.len().div_ceil(TUNED_ON)).collect();
-            let base = Params { metric: metric.clone(), ..Params::default() };
+            let base = Params { metric: metric.clone(), ..Params::plain() };
             let search = TrialSearch::Bayesian { trials: 8 };
             let options = TuneOptions { base, search, ..TuneOptions::default() };
             let (features, labels) = (features.select(&some), labels.select(&some));

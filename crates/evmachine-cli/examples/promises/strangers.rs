@@ -23,7 +23,7 @@ pub(crate) fn run() -> Result<bool, Box<dyn Error>> {
     );
     println!("|---|---|---|---|---|---|");
     let mut kept = true;
-    for (name, params) in [("default", Params::default()), ("robust", Params::robust())] {
+    for (name, params) in [("plain", Params::plain()), ("robust", Params::robust())] {
         for given in [Given::Hidden, Given::LeftOut, Given::Rows(200), Given::Rows(1_000), Given::Rows(5_000)]
         {
             for rate in [0.001, 0.01, 0.05] {

@@ -14,9 +14,9 @@ pub(crate) fn run() -> Result<bool, Box<dyn Error>> {
         let mut source = Source::new(3, vec![rows / classes; classes], dimensions, 1.0);
         let (features, labels) = source.training(&(0..classes).collect::<Vec<_>>())?;
         let metric = Metric::Cosine;
-        let paper = Params { rejection_threshold: Rejection::Probability(0.05), ..Params::default() };
+        let paper = Params { rejection_threshold: Rejection::Probability(0.05), ..Params::plain() };
         let mut line = format!("| {rows} x {dimensions}, {classes}");
-        for params in [paper, Params::default(), Params::robust()] {
+        for params in [paper, Params::plain(), Params::robust()] {
             let params = Params { metric: metric.clone(), ..params };
             let clock = Instant::now();
             Evm::fit(&params, &features, &labels)?;

@@ -63,7 +63,7 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
     let test = (features.select(&parts.test), labels.select(&parts.test));
 
     print(format!("1. Train on {} letters: {}", KNOWN.len(), KNOWN.join(" ")));
-    let params = Params::robust();
+    let params = Params::robust().keeping_all();
     let progress = console.progress();
     let (evm, learned) = Evm::fit_with(&console.run(&progress), &params, &train.0, &train.1)?;
     drop(progress);

@@ -20,8 +20,8 @@ use crate::unknown;
 
 /// Correct a model: rename, merge and split classes; relabel, unlearn, ignore, set aside and restore rows; say what a vector is not
 ///
-/// With every row kept (--cover-threshold 1) and a tail size given as a number, every row has the Psi-model that training on the
-/// corrected data would have given it. The threshold is set anew where one row in a hundred changed, or a class came or went.
+/// With every row kept (`train --keep-all`), a tail size given as a number, and neither whitening nor smoothing (`--preset plain`), every
+/// row has the Psi-model that training on the corrected data would have given it. The threshold is set anew where one row in a hundred changed, or a class came or went.
 ///
 /// Example: evmachine edit merge letters.safetensors Q O -o letters.safetensors
 #[derive(Debug, Args)]

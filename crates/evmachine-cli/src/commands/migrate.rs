@@ -21,7 +21,7 @@ const LISTED: usize = 20;
 ///
 /// Classes, corrected labels, ignored samples, vectors that are not of a class, rows set aside, ids and batches are kept; margins,
 /// witnesses and threshold are learned from the new vectors, by the parameters of the model. Rows that its cover dropped are not
-/// known to it any more; a model trained with --cover-threshold 1 has all of them.
+/// known to it any more; a model trained with --keep-all has all of them.
 ///
 /// Example: evmachine migrate faces.safetensors faces-2.csv --id image --drop class --encoder clip@2 -o faces-2.safetensors
 #[derive(Debug, Args)]

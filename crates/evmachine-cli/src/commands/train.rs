@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::slice::from_ref;
 
 use clap::Args;
-use evmachine::{Concern, Evm, Features, FitError, Rejection, Report, Shares, TailMemory};
+use evmachine::{Concern, Evm, Features, FitError, Params, Rejection, Report, Shares, TailMemory};
 use evmachine_console::console::Console;
 use evmachine_console::data::{DataArguments, feature_names};
 use evmachine_console::failure::Failure;
@@ -123,9 +123,23 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
     store.clear()?;
     console.say(format!("{} in each row", counted(evm.dimensions() as u64, "feature")));
     say_report(console, &evm, TailMemory::Full, &report);
+    say_cover(console, evm.params(), &report);
     model::say_promise(console, &evm);
     console.say(format!("model written to {}", arguments.output.display()));
     Ok(())
+}
+
+/// How much the cover that the fit chose keeps.
+fn say_cover(console: &Console, params: &Params, report: &Report) {
+    if params.cover_loss > 0.0 && params.cover_threshold < 1.0 {
+        console.say(format!(
+            "kept {:.0} % of the rows (cover threshold {}), which costs less than {} of OSCR with classes left out in turn; --keep-all keeps \
+             every row",
+            100.0 * report.vector_ratio,
+            params.cover_threshold,
+            params.cover_loss
+        ));
+    }
 }
 
 /// What a fit or an update did, in a few lines; `before` is what the model remembered of its tails until then.

@@ -19,7 +19,7 @@ use evmachine_eval::{Objective, Space, Trial, TrialSearch, TuneOptions, TuneProg
 use crate::failure::Ends;
 use crate::files;
 use crate::fill::FillArguments;
-use crate::parameters::ParameterArguments;
+use crate::parameters::{ParameterArguments, Preset};
 use crate::unknown::UnknownLabel;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -103,12 +103,9 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "N", default_value_t = 8000)]
     max_rows: usize,
 
-    /// Keep every point, instead of the smallest model that costs less than 0.003 of the objective.
-    #[arg(long, conflicts_with = "max_size")]
-    keep_all: bool,
-
-    /// Keep at most this share of the training points, whatever it costs.
-    #[arg(long, value_name = "RATIO")]
+    /// Keep at most this share of the training points, whatever it costs. Without it and --keep-all, the smallest model is taken that
+    /// costs less than 0.003 of the objective.
+    #[arg(long, value_name = "RATIO", conflicts_with = "keep_all")]
     max_size: Option<f64>,
 
     /// Seed of folds and search.
@@ -207,7 +204,7 @@ impl Arguments {
             SpaceName::Paper => Space::paper(),
             SpaceName::Full => Space::full(),
         };
-        let mut base = self.parameters.build(console)?;
+        let mut base = self.parameters.build_from(console, Preset::Plain)?;
         base.confidence = self.confidence.unwrap_or(base.confidence);
         base.check()?;
         if self.space == SpaceName::Full && !self.parameters.names_metric() {
@@ -223,7 +220,7 @@ impl Arguments {
             max_size: self.max_size,
             unknowns: None,
             sizes: FoldSizes { train: self.max_rows, test: self.max_rows / 4 },
-            shrink: !self.keep_all,
+            shrink: !self.parameters.keep_all,
             seed: self.seed,
         })
     }
@@ -295,7 +292,7 @@ fn summary(tuned: &Tuned, top: usize) -> String {
 
 /// The parameters that were chosen, as what they change of the preset that is nearest to them.
 fn chosen(params: &Params) -> Result<String, Failure> {
-    let presets = [("robust", Params::robust()), ("paper", Params::paper())];
+    let presets = [("robust", Params::robust().keeping_all()), ("paper", Params::paper())];
     let params = settings(params)?;
     let mut nearest: Option<(&str, Vec<String>)> = None;
     for (name, preset) in presets {

@@ -15,7 +15,7 @@ fn calibrating_sets_the_threshold_and_says_what_it_gives() {
     place.write("train.csv", half(0, &keep(&["A", "B", "C"])));
     place.write("fresh.csv", half(1, &keep(&["A", "B", "C", "D"])));
     place.write("strangers.csv", keep(&["D"]));
-    place.ok(&["train", "train.csv", "--label", "class", "-o", "m.safetensors", "--delta", "0.05"]);
+    place.ok(&["train", "train.csv", "--label", "class", "-o", "m.safetensors", "--preset", "paper"]);
     let share = ["--max-false-unknown", "0.1"];
     let predict = ["predict", "m.safetensors", "fresh.csv", "--label", "class"];
     let error = place.fails(2, &[&predict[..], &share].concat());
@@ -87,7 +87,9 @@ fn an_update_learns_a_class_and_forget_removes_it() {
         place.run(&["update", "m.safetensors", "new.csv", "--label", "class", "-o", "m.safetensors"]);
     insta::assert_snapshot!("update", String::from_utf8(output.stderr).unwrap());
     let rows = place.ok(&["predict", "m.safetensors", "new.csv", "--drop", "class"]);
-    assert!(rows.lines().skip(1).all(|row| row.contains(",D,")), "{rows}");
+    // Eight of the 42 were held out, and so not learned.
+    let named = rows.lines().skip(1).filter(|row| row.contains(",D,true,")).count();
+    assert!(named >= 39, "{named}: {rows}");
     place.ok(&["forget", "m.safetensors", "D", "-o", "m.safetensors"]);
     let rows = place.ok(&["predict", "m.safetensors", "new.csv", "--drop", "class"]);
     assert!(!rows.contains(",D,"));

@@ -12,7 +12,7 @@ fn predictions_are_the_same_whether_all_classes_are_measured_or_the_best_alone()
     for flags in
         [&["--delta", "0.05"][..], &["--delta", "0.05", "-k", "3"], &["--delta", "0.3", "--contrast", "0.2"]]
     {
-        let train = ["train", &letters, "--label", "class", "-o", "m.safetensors"];
+        let train = ["train", &letters, "--label", "class", "-o", "m.safetensors", "--preset", "paper"];
         place.ok(&[&train[..], flags].concat());
         let predict = ["predict", "m.safetensors", &letters, "--drop", "class"];
         let best = place.ok(&predict);

@@ -10,7 +10,7 @@ fn inspecting_shows_what_is_inside() {
     let json: serde_json::Value =
         serde_json::from_str(&place.ok(&["inspect", "model.safetensors", "--json"])).unwrap();
     assert_eq!(json["classes"].as_array().unwrap().len(), 4);
-    assert_eq!(json["params"]["cover_threshold"], 0.5);
+    assert_eq!(json["params"]["cover_threshold"], 1.0);
     place.ok(&["inspect", "model.safetensors", "--plot", "histograms.svg"]);
     assert!(place.read("histograms.svg").contains("shape (kappa)"));
 }

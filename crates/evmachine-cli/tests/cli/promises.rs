@@ -47,11 +47,13 @@ fn the_sign_of_support_is_the_label() {
     place.write("known.csv", drawn(3, 600, 1, false));
     let mixed = drawn(3, 300, 2, false) + drawn(1, 100, 3, true).split_once('\n').unwrap().1;
     place.write("mixed.csv", &mixed);
-    for flags in [&[][..], &["--delta", "0.2"], &["--max-false-unknown", "0.1", "--per-class"]] {
+    for flags in
+        [&[][..], &["--preset", "paper", "--delta", "0.2"], &["--max-false-unknown", "0.1", "--per-class"]]
+    {
         place.ok(&[&["train", "known.csv", "--label", "class", "-o", "m"], flags].concat());
         let csv = place.ok(&["predict", "m", "mixed.csv", "--drop", "class", "-o", "predictions.csv"]);
         assert!(csv.is_empty());
-        let is_calibrated = flags.first() != Some(&"--delta");
+        let is_calibrated = !flags.contains(&"--delta");
         let found = place.read("predictions.csv");
         let mut unknown = 0;
         for line in found.lines().skip(1) {
@@ -105,7 +107,7 @@ fn of_a_batch_few_that_are_called_unknown_are_known() {
             place.fails(2, &["predict", "m", "mixed.csv", "--drop", "class", &format!("--fdr={rate}")]);
         assert!(said.contains("--fdr: the false discovery rate is"), "{said}");
     }
-    place.ok(&["train", "known.csv", "--label", "class", "--delta", "0.05", "-o", "plain"]);
+    place.ok(&["train", "known.csv", "--label", "class", "--preset", "paper", "-o", "plain"]);
     let said = place.fails(2, &["predict", "plain", "mixed.csv", "--drop", "class", "--fdr", "0.1"]);
     assert!(said.contains("the model has no calibration"), "{said}");
 }

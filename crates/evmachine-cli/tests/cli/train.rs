@@ -168,7 +168,7 @@ fn a_risk_in_the_cover_leaves_vectors_out_and_goes_with_no_budget() {
             .collect::<Vec<u64>>()
     };
     assert!(train(&[]).contains(&8));
-    assert!(!train(&["--cover-risk", "1"]).contains(&8));
+    assert!(!train(&["--cover-threshold", "0.5", "--cover-risk", "1"]).contains(&8));
     let shown: serde_json::Value = serde_json::from_str(&place.ok(&["inspect", "model", "--json"])).unwrap();
     assert_eq!(shown["params"]["cover_risk"], 1.0);
     place.ok(&["reduce", "model", "--max-per-class", "1", "-o", "small", "-q"]);
@@ -177,12 +177,14 @@ fn a_risk_in_the_cover_leaves_vectors_out_and_goes_with_no_budget() {
     let error = place.fails(2, &[&train[..], &["--cover-risk=-1"]].concat());
     assert!(error.contains("--cover-risk -1: must be 0 or a positive number"), "{error}");
     place.fails(2, &[&train[..], &["--cover-risk", "1", "--max-total", "5"]].concat());
+    let said = String::from_utf8(place.run(&[&train[..], &["--cover-risk", "1"]].concat()).stderr).unwrap();
+    assert!(said.contains("cover_risk has no effect"), "{said}");
 }
 
 #[test]
 fn an_approximate_search_says_what_it_found_and_is_kept_with_the_model() {
     let place = Place::new();
-    let train = ["-v", "train", "data.csv", "--label", "class", "-o", "model", "--delta", "0.05"];
+    let train = ["-v", "train", "data.csv", "--label", "class", "-o", "model", "--preset", "paper"];
     let approximate = ["--search", "approximate", "--tail-size", "20", "--cover-threshold", "1"];
     // Classes side by side on a line that is bent twice.
     place.write("data.csv", {

@@ -50,7 +50,7 @@ impl World {
             );
         }
         let labels = Labels::new((0..TRAINED).map(|row| format!("class {}", row % CLASSES)))?;
-        let (evm, _) = Evm::fit(&Params::default(), &Features::new(values, COLUMNS)?, &labels)?;
+        let (evm, _) = Evm::fit(&Params::plain(), &Features::new(values, COLUMNS)?, &labels)?;
         Ok(Self { centres, evm })
     }
 

@@ -25,7 +25,7 @@ const QUERIES: usize = 4096;
 /// # use evmachine::{Evm, Features, Labels, Params};
 /// # let features = Features::new(vec![0.0, 0.1, 0.2, 5.0, 5.1, 5.2], 1)?;
 /// # let labels = Labels::new(["low", "low", "low", "high", "high", "high"])?;
-/// # let (evm, _) = Evm::fit(&Params::default(), &features, &labels)?;
+/// # let (evm, _) = Evm::fit(&Params::plain(), &features, &labels)?;
 /// let decisions = evm.decide(&Features::new(vec![5.1, 100.0], 1)?)?;
 /// let written = serde_json::to_value(&decisions)?;
 /// assert_eq!(written[0]["verdict"], "known");
@@ -161,7 +161,7 @@ impl Evm {
     /// # use evmachine::{Evm, Features, Labels, Params};
     /// # let features = Features::new(vec![0.0, 0.1, 0.2, 5.0, 5.1, 5.2], 1)?;
     /// # let labels = Labels::new(["low", "low", "low", "high", "high", "high"])?;
-    /// # let (evm, _) = Evm::fit(&Params::default(), &features, &labels)?;
+    /// # let (evm, _) = Evm::fit(&Params::plain(), &features, &labels)?;
     /// let decisions = evm.decide(&Features::new(vec![5.1, 100.0], 1)?)?;
     /// assert_eq!((evm.name_of(&decisions[0]), evm.name_of(&decisions[1])), (Some("high"), None));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -267,10 +267,10 @@ impl Evm {
     /// # use evmachine::{Evm, Features, Labels, Params, Search};
     /// # let features = Features::new(vec![0.0, 0.1, 0.2, 5.0, 5.1, 5.2], 1)?;
     /// # let labels = Labels::new(["low", "low", "low", "high", "high", "high"])?;
-    /// let params = Params { search: Search::Approximate(0.99), ..Params::default() };
+    /// let params = Params { search: Search::Approximate(0.99), ..Params::plain() };
     /// let (mut evm, _) = Evm::fit(&params, &features, &labels)?;
     /// evm.set_search(Search::Exact)?;
-    /// assert_eq!(evm, Evm::fit(&Params::default(), &features, &labels)?.0);
+    /// assert_eq!(evm, Evm::fit(&Params::plain(), &features, &labels)?.0);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn set_search(&mut self, search: Search) -> Result<(), ParamsError> {
@@ -347,7 +347,7 @@ impl Evm {
     /// # use evmachine::{Evm, Features, Labels, Params};
     /// # let features = Features::new(vec![0.0, 0.1, 0.2, 5.0, 5.1, 5.2], 1)?;
     /// # let labels = Labels::new(["low", "low", "low", "high", "high", "high"])?;
-    /// # let (evm, _) = Evm::fit(&Params::default(), &features, &labels)?;
+    /// # let (evm, _) = Evm::fit(&Params::plain(), &features, &labels)?;
     /// let queries = Features::new(vec![5.05, 100.0], 1)?;
     /// let supports = evm.class_supports(&queries)?;
     /// assert!(supports[1] >= 0.0 && supports[0] < supports[1], "high");

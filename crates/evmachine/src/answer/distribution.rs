@@ -14,7 +14,7 @@ impl Evm {
     /// # use evmachine::{Evm, Features, Labels, Params, Prior, Run};
     /// # let features = Features::new(vec![0.0, 0.1, 0.2, 5.0, 5.1, 5.2], 1)?;
     /// # let labels = Labels::new(["low", "low", "low", "high", "high", "high"])?;
-    /// # let (evm, _) = Evm::fit(&Params::default(), &features, &labels)?;
+    /// # let (evm, _) = Evm::fit(&Params::plain(), &features, &labels)?;
     /// let queries = Features::new(vec![5.1, 100.0], 1)?;
     /// let found = evm.map_queries(&Run::new(), &queries, |_, scores| evm.distribution(scores, Prior::EVEN))?;
     /// assert!(found[0][1] > 0.9);

@@ -75,7 +75,7 @@ impl Evm {
     /// # use evmachine::{Evm, Features, Labels, Params};
     /// # let features = Features::new(vec![0.0, 0.1, 0.2, 5.0, 5.1, 5.2], 1)?;
     /// # let labels = Labels::new(["low", "low", "low", "high", "high", "high"])?;
-    /// # let (evm, _) = Evm::fit(&Params::default(), &features, &labels)?;
+    /// # let (evm, _) = Evm::fit(&Params::plain(), &features, &labels)?;
     /// let why = evm.explain(&Features::new(vec![0.15], 1)?, 1)?.remove(0);
     /// let speaker = why.classes[0].extreme_vectors[0];
     /// assert!(speaker.distance < 0.2 && speaker.distance < speaker.radius);

@@ -174,7 +174,7 @@ impl Evm {
     /// # use evmachine::{Evm, Features, Labels, Params, Prior};
     /// # let features = Features::new(vec![0.0, 0.1, 0.2, 5.0, 5.1, 5.2], 1)?;
     /// # let labels = Labels::new(["low", "low", "low", "high", "high", "high"])?;
-    /// # let (evm, _) = Evm::fit(&Params::default(), &features, &labels)?;
+    /// # let (evm, _) = Evm::fit(&Params::plain(), &features, &labels)?;
     /// let decision = evm.decide(&Features::new(vec![5.1], 1)?)?.remove(0);
     /// let answer = evm.answer(&decision, Prior::EVEN);
     /// assert_eq!(answer.class.as_deref(), Some("high"));

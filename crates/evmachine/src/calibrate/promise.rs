@@ -74,7 +74,7 @@ impl Evm {
     /// # use evmachine::{Basis, Evm, Features, Labels, Params};
     /// let values: Vec<f32> = (0..200).map(|i| (i % 100) as f32 / 100.0 + (i / 100) as f32 * 5.0).collect();
     /// let labels = Labels::new((0..200).map(|i| if i < 100 { "low" } else { "high" }))?;
-    /// let (evm, _) = Evm::fit(&Params::default(), &Features::new(values, 1)?, &labels)?;
+    /// let (evm, _) = Evm::fit(&Params::plain(), &Features::new(values, 1)?, &labels)?;
     /// let promise = evm.promise();
     /// assert_eq!((promise.basis, promise.rows, promise.rows_needed), (Basis::Folds, 200, None));
     /// let (low, high) = promise.range.expect("200 rows tell 5 %");

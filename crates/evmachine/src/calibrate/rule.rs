@@ -27,7 +27,7 @@ impl Evm {
     /// # use evmachine::{Evm, Features, Labels, Params, Rejection};
     /// let values: Vec<f32> = (0..200).map(|i| (i % 100) as f32 / 100.0 + (i / 100) as f32 * 5.0).collect();
     /// let labels = Labels::new((0..200).map(|i| if i < 100 { "low" } else { "high" }))?;
-    /// let (mut evm, _) = Evm::fit(&Params::default(), &Features::new(values, 1)?, &labels)?;
+    /// let (mut evm, _) = Evm::fit(&Params::plain(), &Features::new(values, 1)?, &labels)?;
     /// let strict = evm.threshold();
     /// evm.set_rejection(Rejection::FalseUnknown(0.2))?;
     /// assert!(evm.threshold() >= strict);

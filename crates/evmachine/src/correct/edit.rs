@@ -191,7 +191,7 @@ impl Evm {
     /// # use evmachine::{Evm, Features, Labels, Params};
     /// # let features = Features::new(vec![0.0, 0.1, 0.2, 5.0, 5.1, 5.2], 1)?;
     /// # let labels = Labels::new(["low", "low", "low", "high", "high", "high"])?;
-    /// let (mut evm, _) = Evm::fit(&Params::default(), &features, &labels)?;
+    /// let (mut evm, _) = Evm::fit(&Params::plain(), &features, &labels)?;
     /// let stranger = Features::new(vec![0.6], 1)?;
     /// assert!(evm.decide(&stranger)?[0].class().is_some());
     /// evm.ignore(&stranger)?;

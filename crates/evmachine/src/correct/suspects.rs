@@ -383,7 +383,7 @@ mod tests {
         names[2] = "b";
         let features = Features::new(values, 2).unwrap();
         let labels = Labels::new(names).unwrap();
-        for params in [Params::robust(), Params::default()] {
+        for params in [Params::robust(), Params::plain()] {
             let found = suspects_with(&Run::new(), &params, &features, &labels).unwrap();
             assert!(found.iter().all(|suspect| suspect.lead.is_finite()));
             assert!(found.iter().any(|suspect| suspect.row == 2), "{found:?}");

@@ -65,7 +65,7 @@ pub enum DriftError {
 /// let wave = |i: usize| (i as f32 * 0.7).sin() + (i as f32 * 0.13).cos();
 /// let values: Vec<f32> = (0..4000).flat_map(|i| [wave(i) + (i % 2) as f32 * 9.0, wave(i + 5000)]).collect();
 /// let labels = Labels::new((0..4000).map(|i| ["low", "high"][i % 2]))?;
-/// let (evm, _) = Evm::fit(&Params::default(), &Features::new(values, 2)?, &labels)?;
+/// let (evm, _) = Evm::fit(&Params::plain(), &Features::new(values, 2)?, &labels)?;
 ///
 /// let mut monitor = DriftMonitor::new(&evm, 0.01)?;
 /// let moved: Vec<f32> = (4000..5000).flat_map(|i| [wave(i) + (i % 2) as f32 * 9.0 + 2.0, wave(i + 5000) + 2.0]).collect();

@@ -25,7 +25,7 @@ impl Evm {
     ///
     /// let features = Features::new(vec![0.0, 0.1, 0.2, 5.0, 5.1, 5.2], 1)?;
     /// let labels = Labels::new(["low", "low", "low", "high", "high", "high"])?;
-    /// let (evm, report) = Evm::fit(&Params::default(), &features, &labels)?;
+    /// let (evm, report) = Evm::fit(&Params::plain(), &features, &labels)?;
     /// assert_eq!(report.new_classes, ["low", "high"]);
     ///
     /// let queries = Features::new(vec![0.15, -9.0], 1)?;

@@ -15,7 +15,7 @@ impl Evm {
     /// # use evmachine::{Budget, Cover, Evm, Features, Labels, Params};
     /// # let features = Features::new(vec![0.0, 0.1, 0.2, 5.0, 5.1, 5.2], 1)?;
     /// # let labels = Labels::new(["low", "low", "low", "high", "high", "high"])?;
-    /// let all = Params { cover_threshold: 1.0, ..Params::default() };
+    /// let all = Params { cover_threshold: 1.0, ..Params::plain() };
     /// let (mut evm, _) = Evm::fit(&all, &features, &labels)?;
     /// evm.reduce(&Cover::within(Budget::PerClass(2)))?;
     /// assert_eq!(evm.extreme_vector_count(), 4);

@@ -6,6 +6,7 @@
 //! is asked for, models without some of the classes say how strangers score ([`apart`]).
 
 mod apart;
+mod cover;
 mod few;
 mod many;
 pub(crate) mod weighing;

@@ -27,7 +27,7 @@ impl Evm {
     /// # use evmachine::{Evm, Features, Labels, Params};
     /// # let features = Features::new(vec![0.0, 0.1, 0.2, 5.0, 5.1, 5.2], 1)?;
     /// # let labels = Labels::new(["low", "low", "low", "high", "high", "high"])?;
-    /// let (mut evm, _) = Evm::fit(&Params::default(), &features, &labels)?;
+    /// let (mut evm, _) = Evm::fit(&Params::plain(), &features, &labels)?;
     /// let new = Features::new(vec![9.0, 9.1], 1)?;
     /// let report = evm.update(&new, &Labels::new(["top", "top"])?)?;
     /// assert_eq!(report.new_classes, ["top"]);

@@ -108,6 +108,9 @@ impl Report {
         if is_fit && self.classes > 2 && self.classes * 2 > self.rows {
             concerns.push(Concern::ClassOfItsOwn);
         }
+        if params.cover_risk > 0.0 && params.cover_threshold >= 1.0 && params.max_extreme_vectors.is_none() {
+            concerns.push(Concern::IdleRisk);
+        }
         concerns
     }
 }
@@ -133,6 +136,8 @@ pub enum Concern {
         /// Rows learned from.
         rows: usize,
     },
+    /// There is a risk in the cover, and a threshold of the cover that keeps every point.
+    IdleRisk,
 }
 
 impl fmt::Display for Concern {
@@ -152,6 +157,9 @@ impl fmt::Display for Concern {
             Concern::ClassOfItsOwn => {
                 formatter.write_str("more than half of the rows have a class of their own")
             }
+            Concern::IdleRisk => formatter.write_str(
+                "cover_risk has no effect: with cover_threshold = 1 every row is kept; set a threshold below 1, such as 0.5",
+            ),
             Concern::FlatTails { flat, rows } => write!(
                 formatter,
                 "{flat} of {rows} rows are equally far from all their nearest negatives; are features constant, or rows \
@@ -317,16 +325,19 @@ mod tests {
             r#"{{"rows":3,"new_classes":["a"],"classes":2,"tail_sizes":[1,4],"clipped":[],"fits":{{"converged":2,"zero_tail":1}},"refitted":0,"added":2,"dropped":1,"extreme_vectors":5,"vector_ratio":0.5,"tail_memory":"max","alone":null,"held_out":0,"probe_penalty":null,"shares":{{"features":0.5,"logits":0.25,"probe":0.25,"forest":0.0}},"tune_again":{{"reason":"classes_grew","from":2,"to":4}},"plans":[],"recall":null,"times":{times}}}"#
         );
         assert_eq!(serde_json::to_string(&report).unwrap(), expected);
-        assert_eq!(report.concerns(&Params::default()), [Concern::FlatTails { flat: 1, rows: 3 }]);
+        assert_eq!(report.concerns(&Params::plain()), [Concern::FlatTails { flat: 1, rows: 3 }]);
     }
 
     #[test]
     fn a_tail_size_that_nobody_asked_for_is_no_concern() {
         let report = Report { clipped: vec!["a".to_owned(), "b".to_owned()], ..plain() };
-        assert_eq!(report.concerns(&Params::default()), []);
+        assert_eq!(report.concerns(&Params::plain()), []);
         assert_eq!(report.concerns(&Params::robust()), []);
-        let asked = Params { tail_size: TailSize::Count(50), ..Params::default() };
+        let asked = Params { tail_size: TailSize::Count(50), ..Params::plain() };
         assert_eq!(report.concerns(&asked), [Concern::TailsClipped { classes: 2 }]);
+        let risky = Params { cover_risk: 1.0, ..Params::robust() };
+        assert_eq!(plain().concerns(&risky), [Concern::IdleRisk]);
+        assert_eq!(plain().concerns(&Params { cover_threshold: 0.5, ..risky }), []);
         let own = Report { rows: 3, classes: 3, new_classes: vec![String::new(); 3], ..plain() };
         assert_eq!(own.concerns(&asked), [Concern::ClassOfItsOwn]);
         assert_eq!(Report { classes: 9, ..own }.concerns(&asked), [], "an update");

@@ -120,7 +120,7 @@ impl Evm {
     /// # use evmachine::{Evm, Features, Labels, Params};
     /// let features = Features::new((0..600).map(|i| (i * 37 % 101) as f32 + 100.0).collect::<Vec<f32>>(), 4)?;
     /// let labels = Labels::new((0..150).map(|row| ["a", "b", "c"][row % 3]))?;
-    /// let (mut evm, _) = Evm::fit(&Params::default(), &features, &labels)?;
+    /// let (mut evm, _) = Evm::fit(&Params::plain(), &features, &labels)?;
     /// evm.set_encoder("counter@1".parse()?, &features, &labels);
     /// assert_eq!(evm.check_encoder(&"counter".parse()?), Ok(()));
     /// assert!(evm.check_encoder(&"counter@2".parse()?).is_err());

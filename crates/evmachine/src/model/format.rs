@@ -37,7 +37,7 @@ use tensors::Tensors;
 use vectors::{fits_of, tails_of, vectors_of};
 
 /// The latest version that this library writes. It reads this one and all before it, and writes the first that holds
-/// what the model has: 6 with a forest, vectors that are not of a class, or an encoder; 5 with a threshold from rows that were not learned, or one given as a support; 4 with one class alone, ignored samples, rows set aside, named rows or fillings; 3 with standard columns,
+/// what the model has: 7 with a loss that chose the cover; 6 with a forest, vectors that are not of a class, or an encoder; 5 with a threshold from rows that were not learned, or one given as a support; 4 with one class alone, ignored samples, rows set aside, named rows or fillings; 3 with standard columns,
 /// or witnesses; 2 with whitening; else 1.
 pub const FORMAT_VERSION: u32 = 7;
 
@@ -193,9 +193,10 @@ impl Evm {
         let header: Header =
             serde_json::from_str(text).map_err(|e| inconsistent(format!("metadata: {e}")))?;
         let plain = header.beyond == Beyond::default() && header.kept.is_nothing();
-        let plain = plain && header.format_version < 6;
+        let plain = plain && header.format_version != 6 && header.encoder.is_none();
+        let not_one = || inconsistent("the machine over logits is not one of this model");
         if depth == Depth::Inner && !plain {
-            return Err(inconsistent("the machine over logits is not one of this model"));
+            return Err(not_one());
         }
         let digits = checksum_position(bytes)?;
         if header.checksum != format!("{:016x}", checksum(bytes, digits)) {
@@ -204,6 +205,9 @@ impl Evm {
         let tensors = SafeTensors::deserialize(bytes).map_err(container)?;
         let check = header.metric_check.clone();
         let model = model_of(header, &Tensors(tensors), metric)?;
+        if depth == Depth::Inner && model.machine.has_denied() {
+            return Err(not_one());
+        }
         check.map_or(Ok(()), |check| check.compare(&model.machine))?;
         Ok(model)
     }

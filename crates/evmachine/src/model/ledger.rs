@@ -39,7 +39,7 @@ impl Evm {
     /// # use evmachine::{Evm, FeatureError, Features, Labels, Params};
     /// # let features = Features::new(vec![0.0, 0.1, 0.2, 5.0, 5.1, 5.2], 1)?;
     /// # let labels = Labels::new(["low", "low", "low", "high", "high", "high"])?;
-    /// # let (mut evm, _) = Evm::fit(&Params::default(), &features, &labels)?;
+    /// # let (mut evm, _) = Evm::fit(&Params::plain(), &features, &labels)?;
     /// evm.set_feature_names(vec!["height".to_owned()])?;
     /// assert_eq!(evm.feature_names(), ["height"]);
     /// let two = vec!["height".to_owned(), "width".to_owned()];
@@ -66,7 +66,7 @@ impl Evm {
     /// # use evmachine::{Evm, Features, Labels, Params};
     /// # let features = Features::new(vec![0.0, 0.1, 0.2, 5.0, 5.1, 5.2], 1)?;
     /// # let labels = Labels::new(["0", "0", "0", "1", "1", "1"])?;
-    /// # let (mut evm, _) = Evm::fit(&Params::default(), &features, &labels)?;
+    /// # let (mut evm, _) = Evm::fit(&Params::plain(), &features, &labels)?;
     /// evm.set_label_type(Some("int64".to_owned()));
     /// assert_eq!(Evm::from_bytes(&evm.to_bytes()?)?.label_type(), Some("int64"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())

@@ -114,7 +114,7 @@ impl Evm {
     /// # use evmachine::{Evm, Features, Labels, Params, RowNames};
     /// # let features = Features::new(vec![0.0, 0.1, 0.2, 5.0, 5.1, 5.2], 1)?;
     /// # let labels = Labels::new(["low", "low", "low", "high", "high", "high"])?;
-    /// # let all = Params { cover_threshold: 1.0, ..Params::default() };
+    /// # let all = Params { cover_threshold: 1.0, ..Params::plain() };
     /// # let (mut evm, _) = Evm::fit(&all, &features, &labels)?;
     /// let ids = ["a", "b", "c", "d", "e", "f"].map(String::from).to_vec();
     /// evm.name_rows(0, 6, RowNames { ids: Some(ids), ..RowNames::default() })?;

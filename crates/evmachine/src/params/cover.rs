@@ -7,7 +7,7 @@ use super::{Budget, Params, ReduceWhen, Reduction};
 /// ```
 /// use evmachine::{Budget, Cover, Params};
 ///
-/// let cover = Cover { budget: Some(Budget::PerClass(10)), ..Params::default().cover() };
+/// let cover = Cover { budget: Some(Budget::PerClass(10)), ..Params::plain().cover() };
 /// assert_eq!(cover.threshold, 0.5);
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -48,11 +48,29 @@ impl Params {
         }
     }
 
+    /// Whether a first fit chooses how many points it keeps ([`Params::cover_loss`]).
+    pub(crate) fn chooses_cover(&self) -> bool {
+        self.cover_loss > 0.0 && self.cover_threshold >= 1.0 && self.max_extreme_vectors.is_none()
+    }
+
+    /// The same parameters, under which every point is kept.
+    ///
+    /// ```
+    /// use evmachine::Params;
+    ///
+    /// let params = Params::robust().keeping_all();
+    /// assert_eq!((params.cover_threshold, params.cover_loss), (1.0, 0.0));
+    /// ```
+    pub fn keeping_all(self) -> Self {
+        self.covered_by(&Cover::at(1.0))
+    }
+
     /// The same parameters with extreme vectors chosen so.
     pub fn covered_by(self, cover: &Cover) -> Self {
         Self {
             cover_threshold: cover.threshold,
             cover_risk: cover.risk,
+            cover_loss: 0.0,
             max_extreme_vectors: cover.budget,
             reduction: cover.method,
             reduce_when: cover.when,

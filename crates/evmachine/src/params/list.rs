@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::range::Range;
-use super::{Budget, MOST_BACKGROUND, MOST_WEIGHT, Params, SHAPE_CAP, TailSize, Weight};
+use super::{Budget, MOST_BACKGROUND, MOST_COVER_LOSS, MOST_WEIGHT, Params, SHAPE_CAP, TailSize, Weight};
 use crate::params::rejection::Rejection;
 
 /// The kind of value that a parameter has.
@@ -232,6 +232,15 @@ impl Params {
             ..PLAIN
         },
         Parameter {
+            name: "cover_loss",
+            unit: "loss",
+            about: "If the cover threshold is 1 and there are more than 2,000 rows of three classes or more: keep the fewest points that cost less than this of OSCR, with classes left out in turn; 0 keeps all",
+            since: 7,
+            ranges: one!(Range::closed(0.0, MOST_COVER_LOSS)),
+            number: |params| Some(("", params.cover_loss)),
+            ..PLAIN
+        },
+        Parameter {
             name: "max_extreme_vectors",
             kind: Kind::Budget,
             unit: "count",
@@ -405,8 +414,7 @@ mod tests {
     #[test]
     fn the_list_has_every_field_in_its_order() {
         // The search is written if it is not exact.
-        let params =
-            Params { search: evmachine_engine::search::Search::Approximate(0.9), ..Params::default() };
+        let params = Params { search: evmachine_engine::search::Search::Approximate(0.9), ..Params::plain() };
         let written = serde_json::to_string(&params).unwrap();
         let places: Vec<Option<usize>> =
             Params::LIST.iter().map(|parameter| written.find(&format!("\"{}\":", parameter.name))).collect();
@@ -422,7 +430,7 @@ mod tests {
             let (_, range) = parameter.ranges.iter().find(|(name, _)| *name == variant).unwrap();
             assert!(parameter.tried.iter().all(|&value| range.holds(value)), "{}", parameter.name);
             assert!(parameter.tried.is_sorted(), "{}", parameter.name);
-            for preset in [Params::default(), Params::robust()] {
+            for preset in [Params::plain(), Params::robust()] {
                 if let Some(("", number)) = (parameter.number)(&preset) {
                     assert!(parameter.tried.contains(&number), "{}: {number}", parameter.name);
                 }
@@ -435,7 +443,7 @@ mod tests {
         for parameter in Params::LIST {
             if let Kind::Choice(names) = parameter.kind {
                 for name in names {
-                    let mut params = Params::default();
+                    let mut params = Params::plain();
                     params.set(parameter.name, name).unwrap();
                     assert_eq!(parameter.value(&params), Value::from(*name));
                 }

@@ -14,7 +14,7 @@ use crate::error::ParamsError;
 /// # use evmachine::{Evm, Features, Labels, Params};
 /// # let features = Features::new(vec![0.0, 0.1, 0.2, 5.0, 5.1, 5.2], 1)?;
 /// # let labels = Labels::new(["low", "low", "low", "high", "high", "high"])?;
-/// let params = Params { n_fused: 2, ..Params::default() }.check()?;
+/// let params = Params { n_fused: 2, ..Params::plain() }.check()?;
 /// let (evm, _) = Evm::fit(&params, &features, &labels)?;
 /// assert_eq!(evm.params(), &params);
 /// let (again, _) = Evm::fit(evm.params(), &features, &labels)?;
@@ -76,9 +76,10 @@ impl Params {
     /// The rules that one number alone does not tell.
     fn check_together(&self) -> Result<(), ParamsError> {
         let weibull = self.tail_model == TailModel::Weibull;
-        let weibull_alone = "applies to the tail model Weibull alone";
+        let weibull_alone =
+            "applies to the tail model Weibull alone; set it to 0, or start from the preset plain";
         if let Some(shape) = self.fixed_shape {
-            rule(weibull, "fixed_shape", shape, weibull_alone)?;
+            rule(weibull, "fixed_shape", shape, "applies to the tail model Weibull alone")?;
         }
         rule(self.contrast == 0.0 || weibull, "contrast", self.contrast, weibull_alone)?;
         rule(self.background == 0.0 || weibull, "background", self.background, weibull_alone)?;
@@ -128,7 +129,7 @@ mod tests {
 
     #[test]
     fn every_rule_names_its_parameter() {
-        let base = Params::default;
+        let base = Params::plain;
         let bad = [
             ("tail_size", Params { tail_size: TailSize::Count(0), ..base() }),
             ("tail_size", Params { tail_size: TailSize::Fraction(0.0), ..base() }),

@@ -14,7 +14,7 @@ impl Params {
     /// ```
     /// use evmachine::{Params, TailSize};
     ///
-    /// let mut params = Params::default();
+    /// let mut params = Params::plain();
     /// params.set("tail_size", "2%")?;
     /// assert_eq!(params.tail_size, TailSize::Fraction(0.02));
     /// assert_eq!(
@@ -33,6 +33,9 @@ impl Params {
 
     /// These parameters with other values for some, by name. An error names the one that is wrong and what it takes. The
     /// result is not checked against the rules.
+    ///
+    /// What does not go with a new value is set to 0, unless it is named too: a threshold of the cover takes the place of `cover_loss`, by
+    /// which the fit would choose one, and tail models other than Weibull have neither `contrast` nor `background`.
     pub fn with(&self, values: Map<String, Value>) -> Result<Params, ParamsError> {
         for (name, value) in &values {
             let parameter = Parameter::named(name).ok_or_else(|| unheard_of(name))?;
@@ -45,6 +48,14 @@ impl Params {
         let broken = |error: serde_json::Error| ParamsError::new("params", "", error.to_string());
         let mut all: Map<String, Value> =
             serde_json::to_value(self).and_then(serde_json::from_value).map_err(broken)?;
+        let mut clear = |name: &str| all.insert(name.to_owned(), Value::from(0.0));
+        if values.contains_key("cover_threshold") {
+            clear("cover_loss");
+        }
+        if values.get("tail_model").is_some_and(|model| model != "weibull") {
+            clear("contrast");
+            clear("background");
+        }
         all.extend(values);
         serde_json::from_value(Value::Object(all)).map_err(broken)
     }

@@ -52,7 +52,7 @@ pub struct Membership {
 ///
 /// let features = Features::new(vec![0.0, 0.1, 0.2, 5.0, 5.1, 5.2], 1)?;
 /// let labels = Labels::new(["low", "low", "low", "high", "high", "high"])?;
-/// let (evm, _) = Evm::fit(&Params::default(), &features, &labels)?;
+/// let (evm, _) = Evm::fit(&Params::plain(), &features, &labels)?;
 ///
 /// let mut groups = Grouping::new(&evm, 0)?;
 /// let first = groups.add(&evm, &Features::new(vec![20.0, 40.0], 1)?)?;

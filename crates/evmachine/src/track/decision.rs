@@ -108,7 +108,7 @@ impl Evm {
     /// # use evmachine::{Evm, Features, Labels, Params, TrackRule};
     /// # let features = Features::new(vec![0.0, 0.1, 0.2, 5.0, 5.1, 5.2], 1)?;
     /// # let labels = Labels::new(["low", "low", "low", "high", "high", "high"])?;
-    /// # let (evm, _) = Evm::fit(&Params::default(), &features, &labels)?;
+    /// # let (evm, _) = Evm::fit(&Params::plain(), &features, &labels)?;
     /// let tracks = ["left", "right", "left", "left"].map(str::to_owned);
     /// let queries = Features::new(vec![0.05, 5.15, 0.15, 5.0], 1)?;
     /// let decided = evm.decide_tracks(&TrackRule::of(&evm), &queries, &tracks)?;

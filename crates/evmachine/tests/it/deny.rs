@@ -187,7 +187,7 @@ fn under_every_witness_and_threshold_it_is_never_answered_so_and_stays_that_way(
     let cosine = Params::robust_for(Metric::Cosine);
     let probe =
         Params { probe_weight: Weight::Fixed(4.0), contrast: 0.5, background: 0.2, ..Params::robust() };
-    let all = [Params::paper(), Params::default(), Params::robust(), cosine, probe];
+    let all = [Params::paper(), Params::plain(), Params::robust(), cosine, probe];
     for (params, rule) in all.into_iter().flat_map(|params| {
         [Rejection::Probability(0.0), Rejection::FalseUnknown(0.1), Rejection::FalseUnknownPerClass(0.1)]
             .map(|rule| (params.clone(), rule))

@@ -287,7 +287,7 @@ fn a_query_nearest_to_an_ignored_sample_is_unknown_and_explained() {
 
     let (alone, report) = Evm::fit_ignoring(
         &Run::new(),
-        &Params::default(),
+        &Params::plain(),
         &features.select(&(0..40).collect::<Vec<_>>()),
         &Labels::new(vec!["a"; 40]).unwrap(),
         &features.select(&(40..80).collect::<Vec<_>>()),
@@ -307,7 +307,7 @@ fn what_is_ignored_is_unknown_whatever_held_out_rows_say() {
     let (ignored, learned): (Vec<usize>, Vec<usize>) = (0..200).partition(|row| row % 5 == 0);
     let names = Labels::new(learned.iter().map(|&row| labels.name(row))).unwrap();
     let ignored = features.select(&ignored);
-    for params in [Params::default(), Params::robust()] {
+    for params in [Params::plain(), Params::robust()] {
         let (evm, _) =
             Evm::fit_ignoring(&Run::new(), &params, &features.select(&learned), &names, &ignored).unwrap();
         assert!(evm.calibration().is_some());
@@ -321,7 +321,7 @@ fn what_is_ignored_is_unknown_whatever_held_out_rows_say() {
 fn one_class_alone_recognises_its_own_and_not_what_lies_far_off() {
     let (features, _) = clumps(40);
     let own = features.select(&(0..40).collect::<Vec<_>>());
-    for params in [Params::default(), Params::paper(), Params::robust()] {
+    for params in [Params::plain(), Params::paper(), Params::robust()] {
         let (evm, report) = Evm::fit(&params, &own, &Labels::new(vec!["a"; 40]).unwrap()).unwrap();
         assert_eq!(report.alone.as_deref(), Some("a"));
         let known = evm.decide(&own).unwrap().iter().filter(|known| known.class().is_some()).count();
@@ -332,7 +332,7 @@ fn one_class_alone_recognises_its_own_and_not_what_lies_far_off() {
     }
     // The first enrolment of a face: a single row, which is all that is recognised.
     let one = features.select(&[0]);
-    let (mut evm, _) = Evm::fit(&Params::default(), &one, &Labels::new(["a"]).unwrap()).unwrap();
+    let (mut evm, _) = Evm::fit(&Params::plain(), &one, &Labels::new(["a"]).unwrap()).unwrap();
     assert_eq!(evm.decide(&features.select(&[0, 1])).unwrap()[0].class(), Some(0));
     assert_eq!(evm.decide(&features.select(&[0, 1])).unwrap()[1].class(), None);
     evm.update(&features.select(&[1, 60, 61]), &Labels::new(["a", "b", "b"]).unwrap()).unwrap();

@@ -53,7 +53,7 @@ proptest! {
         set in any_set(), metric in any_metric(), cover in 0.05f64..1.0, whole in any::<bool>(),
         seed in any::<u64>(), calibrated in any::<bool>(),
     ) {
-        let base = if calibrated { Params::default() } else { Params::paper() };
+        let base = if calibrated { Params::plain() } else { Params::paper() };
         let params = Params { metric, cover_threshold: if whole { 1.0 } else { cover }, ..base };
         prop_assume!(params.smoothing == 0.0);
         let mut evm = with_ids(&set, &params);

@@ -173,7 +173,7 @@ fn inconsistent_files_say_what_contradicts_what() {
     };
     assert_eq!(
         replaced(r#"\"format_version\":1"#, r#"\"format_version\":9"#),
-        "model format 9, but this version reads up to 6; update evmachine"
+        "model format 9, but this version reads up to 7; update evmachine"
     );
     assert_eq!(
         replaced(r#""shape":[8,1]"#, r#""shape":[4,2]"#),
@@ -341,7 +341,7 @@ impl evmachine::Distance for Scaled {
 fn another_metric_of_the_same_name_is_found_out() {
     let features = Features::new(vec![0.0, 0.1, 0.2, 5.0, 5.1, 5.3], 1).unwrap();
     let labels = Labels::new(["low", "low", "low", "high", "high", "high"]).unwrap();
-    let params = Params { metric: Metric::custom(Scaled(1.0)), ..Params::default() };
+    let params = Params { metric: Metric::custom(Scaled(1.0)), ..Params::plain() };
     let (evm, _) = Evm::fit(&params, &features, &labels).unwrap();
     let bytes = evm.to_bytes().unwrap();
     assert_eq!(Evm::from_bytes_with_metric(&bytes, Metric::custom(Scaled(1.0))).unwrap(), evm);

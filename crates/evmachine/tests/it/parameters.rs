@@ -39,8 +39,8 @@ fn the_page_of_parameters_is_the_list() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/parameters.md");
     let mut page = "# Parameters\n\n\
         One list in the library makes the flags of the program (`--tail-size`), the keys of a parameter file, the names in \
-        Python, the checks and this page. The default is the column \"paper\", but for `rejection_threshold`, which is \
-        `{\"false_unknown\": 0.05}`. \"Since\" is the first version of the model file that has the parameter.\n\n\
+        Python, the checks and this page. The default is the column \"robust\", for Euclidean distances. The preset `plain` is the column \"paper\", \
+        but for `rejection_threshold`, which is `{\"false_unknown\": 0.05}`. \"Since\" is the first version of the model file that has the parameter.\n\n\
         | Name | In the paper | What it does | Unit | Values | paper | robust | Since |\n\
         |---|---|---|---|---|---|---|---|\n"
         .to_owned();
@@ -59,7 +59,7 @@ fn the_page_of_parameters_is_the_list() {
 
 #[test]
 fn words_set_what_they_say_and_errors_name_the_parameter() {
-    let mut params = Params::default();
+    let mut params = Params::plain();
     for (name, words) in [
         ("metric", "cosine"),
         ("tail_size", "75"),
@@ -83,12 +83,12 @@ fn words_set_what_they_say_and_errors_name_the_parameter() {
     ] {
         assert!(text.contains(part), "{part} in {text}");
     }
-    let error = |name: &str, words: &str| Params::default().set(name, words).unwrap_err().to_string();
+    let error = |name: &str, words: &str| Params::plain().set(name, words).unwrap_err().to_string();
     assert_eq!(error("metric", "cosin"), "metric = cosin: must be euclidean, cosine or manhattan");
     assert_eq!(error("n_fused", "-1"), "n_fused = -1: must be a whole number");
     assert_eq!(error("pooling", "NaN"), "pooling = NaN: must be a number");
     assert_eq!(error("tail_sise", "1"), "there is no parameter \"tail_sise\"; did you mean tail_size?");
     let error =
-        Params { probe_weight: evmachine::Weight::Fixed(21.0), ..Params::default() }.check().unwrap_err();
+        Params { probe_weight: evmachine::Weight::Fixed(21.0), ..Params::plain() }.check().unwrap_err();
     assert_eq!(error.to_string(), "probe_weight = 21: must be \"auto\" or between 0 and 20");
 }

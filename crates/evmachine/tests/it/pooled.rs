@@ -146,7 +146,7 @@ fn the_robust_preset_measures_few_rows_in_both_of_its_spaces() {
         probe_weight: Weight::Fixed(1.0),
         forest_weight: Weight::Fixed(0.0),
         rejection_threshold: Rejection::DEFAULT,
-        ..Params::robust()
+        ..Params::robust().keeping_all()
     };
     let (mut evm, _) = Evm::fit(&robust, &features, &labels).unwrap();
     assert!(measured(&evm) < 2_150);

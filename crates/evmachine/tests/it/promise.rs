@@ -84,7 +84,7 @@ fn five_in_a_hundred_are_five_in_a_hundred_for_every_shape() {
         (&[1_500, 500, 200, 60, 20, 5], 16, 1.0, true),
     ];
     for (sizes, dimensions, spread, is_held_out) in shapes {
-        for params in [Params::default(), Params::robust()] {
+        for params in [Params::plain(), Params::robust()] {
             let draws = 6;
             let mut mean = 0.0;
             let mut rows = 0;
@@ -133,7 +133,7 @@ fn rows_that_calibrate_leave_no_trace_in_the_model() {
 
 #[test]
 fn batches_hold_out_the_rows_of_one_fit_and_give_its_threshold() {
-    let params = Params { tail_size: TailSize::Count(40), cover_threshold: 1.0, ..Params::default() };
+    let params = Params { tail_size: TailSize::Count(40), cover_threshold: 1.0, ..Params::plain() };
     let mut source = Source::new(9, &[900; 5], 6, 2.0);
     let (features, labels) = source.training();
     // Rows of all classes in every batch.
@@ -195,7 +195,7 @@ fn edits_reach_rows_that_were_held_out() {
     let mut source = Source::new(77, &[1_100, 1_100], 3, 3.0);
     let (features, labels) = source.training();
     let (mut evm, _) =
-        Evm::fit(&Params { cover_threshold: 1.0, ..Params::default() }, &features, &labels).unwrap();
+        Evm::fit(&Params { cover_threshold: 1.0, ..Params::plain() }, &features, &labels).unwrap();
     let before = evm.clone();
     let held: Vec<(u64, String)> =
         evm.rows_held_out().map(|row| (row.source, row.class.to_owned())).collect();
@@ -280,7 +280,7 @@ fn classes_left_out_in_training_say_how_strangers_score() {
         let mut known = Source::new(30 + seed, &[60; 20], 16, 1.2);
         let mut strange = Source::new(40 + seed, &[60; 20], 16, 1.2);
         let (features, labels) = known.training();
-        let params = Params { rejection_threshold: Rejection::FalseKnown(0.05), ..Params::default() };
+        let params = Params { rejection_threshold: Rejection::FalseKnown(0.05), ..Params::plain() };
         let (mut evm, _) = Evm::fit(&params, &features, &labels).unwrap();
         let promise = evm.promise();
         assert_eq!((promise.basis, promise.rows, promise.range), (Basis::ClassesLeftOut, 1_200, None));
@@ -301,7 +301,7 @@ fn classes_left_out_in_training_say_how_strangers_score() {
         assert_eq!(evm.promise().basis, Basis::ClassesLeftOut);
         assert_eq!(Evm::from_bytes(&evm.to_bytes().unwrap()).unwrap(), evm);
         // Trained by another rule, it has nothing better than its own classes.
-        let (mut other, _) = Evm::fit(&Params::default(), &features, &labels).unwrap();
+        let (mut other, _) = Evm::fit(&Params::plain(), &features, &labels).unwrap();
         other.set_rejection(Rejection::FalseKnown(0.05)).unwrap();
         assert_eq!(other.promise().basis, Basis::ClassesHidden);
         assert!(other.promise().doubt().unwrap().contains("several times as many strangers"));
@@ -316,7 +316,7 @@ fn a_confidence_that_nothing_is_promised_for_is_named() {
     let mut source = Source::new(35, &[25; 4], 4, 2.0);
     let (features, labels) = source.training();
     let doubt = |rule: Rejection| {
-        let params = Params { rejection_threshold: rule, confidence: 0.95, ..Params::default() };
+        let params = Params { rejection_threshold: rule, confidence: 0.95, ..Params::plain() };
         Evm::fit(&params, &features, &labels).unwrap().0.promise().doubt().unwrap()
     };
     let found = doubt(Rejection::Probability(0.05));
@@ -332,7 +332,7 @@ fn a_confidence_that_nothing_is_promised_for_is_named() {
 fn a_share_of_strangers_that_nothing_tells_is_not_promised() {
     let mut source = Source::new(33, &[300], 4, 1.0);
     let (features, labels) = source.training();
-    let params = Params { rejection_threshold: Rejection::FalseKnown(0.01), ..Params::default() };
+    let params = Params { rejection_threshold: Rejection::FalseKnown(0.01), ..Params::plain() };
     let (evm, _) = Evm::fit(&params, &features, &labels).unwrap();
     let promise = evm.promise();
     assert!(
@@ -352,7 +352,7 @@ fn a_share_of_strangers_that_nothing_tells_is_not_promised() {
 fn a_promise_says_what_it_rests_on_and_what_it_takes() {
     let mut source = Source::new(21, &[300; 10], 8, 2.0);
     let (features, labels) = source.training();
-    let (mut evm, _) = Evm::fit(&Params::default(), &features, &labels).unwrap();
+    let (mut evm, _) = Evm::fit(&Params::plain(), &features, &labels).unwrap();
     let text = evm.promise().to_string();
     assert!(text.starts_with("5 % of known rejected, set on 2"), "{text}");
     assert!(text.contains("rows held out of training; the true share lies between 2."), "{text}");

@@ -41,9 +41,9 @@ impl Observer for Stop {
 fn every_long_call_stops_and_changes_nothing() {
     let (features, labels, queries) = data();
     let run = Run::new().observer(&Stop);
-    let fitted = Evm::fit_with(&run, &Params::default(), &features, &labels);
+    let fitted = Evm::fit_with(&run, &Params::plain(), &features, &labels);
     assert_eq!(fitted.unwrap_err(), FitError::Run(RunError::Stopped));
-    for params in [Params::default(), Params::robust()] {
+    for params in [Params::plain(), Params::robust()] {
         let evm = model(&params);
         assert_eq!(evm.decide_with(&run, &queries), Err(RunError::Stopped));
         assert_eq!(evm.probabilities_with(&run, &queries), Err(RunError::Stopped));
@@ -61,7 +61,7 @@ fn every_long_call_stops_and_changes_nothing() {
             Err(CalibrateError::Run(RunError::Stopped))
         );
         assert_eq!(
-            changed.reduce_with(&run, &Params::default().cover()),
+            changed.reduce_with(&run, &Params::plain().cover()),
             Err(ReduceError::Run(RunError::Stopped))
         );
         assert_eq!(changed.forget_class_with(&run, "a"), Err(ForgetError::Run(RunError::Stopped)));
@@ -96,7 +96,7 @@ fn an_explanation_that_is_stopped_half_way_stops() {
     let stop = |stage: Stage, done: u64, _: u64| {
         if stage == Stage::Explain && done >= 10 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
-    let found = model(&Params::default()).explain_with(&Run::new().observer(&stop), &queries, 1);
+    let found = model(&Params::plain()).explain_with(&Run::new().observer(&stop), &queries, 1);
     assert_eq!(found, Err(RunError::Stopped));
 }
 
@@ -118,7 +118,7 @@ impl Observer for Last {
 #[test]
 fn watched_calls_count_their_queries_and_answer_as_others_do() {
     let (_, _, queries) = data();
-    let evm = model(&Params::default());
+    let evm = model(&Params::plain());
     let last = Last::default();
     let run = Run::new().observer(&last);
     assert_eq!(evm.explain_with(&run, &queries, 2), evm.explain(&queries, 2));

@@ -124,9 +124,12 @@ fn a_model_learned_from_a_disk_is_the_same() {
         let run = Run::new().scratch(&scratch).memory(1 << 16);
         let there = shared(&scratch, &features);
         let (mut model, report) = Evm::fit_ignoring(&run, &params, &there, &labels, &ignored).unwrap();
-        let Executor::Blocks { count: 3..=4, .. } = report.plans[0].executor else {
-            panic!("{:?}", report.plans)
-        };
+        match report.plans[0].executor {
+            Executor::Blocks { count: 3..=4, .. } => {}
+            // Of points that share one curve a sample is measured, which fits the memory.
+            Executor::Stream if params.pooling == 1.0 => {}
+            _ => panic!("{:?}", report.plans),
+        }
         assert_eq!(here.to_bytes().unwrap(), model.to_bytes().unwrap(), "case {number}");
         assert!(!scratch.begin("the update", false).unwrap(), "what was found for the fit is gone");
         let more_there = shared(&scratch, &more);

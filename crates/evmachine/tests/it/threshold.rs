@@ -29,7 +29,7 @@ fn rejected(evm: &Evm, features: &Features<'_>) -> f64 {
 fn a_fresh_model_rejects_about_one_in_twenty() {
     let (features, labels) = letters(KNOWN, 0, 4);
     let (test, _) = letters(KNOWN, 1, 4);
-    for params in [Params::default(), Params::robust()] {
+    for params in [Params::plain(), Params::robust()] {
         let (evm, report) = Evm::fit(&params, &features, &labels).unwrap();
         assert!((200..350).contains(&report.held_out), "a tenth of {}: {}", labels.len(), report.held_out);
         let share = rejected(&evm, &test);
@@ -139,7 +139,7 @@ fn probabilities_hold_on_rows_that_nobody_saw() {
 fn too_few_rows_leave_delta_of_the_paper() {
     let features = Features::new(vec![0.0, 5.0, 9.0], 1).unwrap();
     let labels = Labels::new(["a", "b", "c"]).unwrap();
-    for params in [Params::default(), Params::robust()] {
+    for params in [Params::plain(), Params::robust()] {
         let (evm, report) = Evm::fit(&params, &features, &labels).unwrap();
         assert_eq!((report.held_out, evm.calibration(), evm.shares()), (0, None, None));
         assert_eq!(evm.p_value(evm.decide(&features).unwrap()[0].score()), None);

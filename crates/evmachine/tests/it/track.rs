@@ -113,7 +113,7 @@ fn classes_that_lie_far_apart_are_not_sure_of_what_lies_between() {
     let mut place = |row: usize| (random.normal() + (row % 2) as f64 * 100.0) as f32;
     let values: Vec<f32> = (0..400).map(&mut place).collect();
     let labels = Labels::new((0..400).map(|row| ["low", "high"][row % 2])).unwrap();
-    let (evm, _) = Evm::fit(&Params::default(), &Features::new(values, 1).unwrap(), &labels).unwrap();
+    let (evm, _) = Evm::fit(&Params::plain(), &Features::new(values, 1).unwrap(), &labels).unwrap();
     let known = Features::new((0..400).map(&mut place).collect::<Vec<f32>>(), 1).unwrap();
     let names: Vec<String> = (0..400).map(|row| format!("{} {}", row % 2, row / 8)).collect();
     let set = TrackRule::calibrated(&evm, &known, &labels, &names).unwrap();

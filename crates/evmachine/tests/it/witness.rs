@@ -135,7 +135,7 @@ fn twice_the_classes_ask_to_be_tuned_again() {
     let all = embedding(480, 9);
     let first: Vec<usize> = (0..480).filter(|row| row % 12 < 5).collect();
     let later: Vec<usize> = (0..480).filter(|row| row % 12 >= 5).collect();
-    let mut evm = all.rows(&first).fit(&Params::default());
+    let mut evm = all.rows(&first).fit(&Params::plain());
     let report = evm.update(&all.rows(&later).features, &all.rows(&later).labels).unwrap();
     let advice = report.tune_again.unwrap().to_string();
     assert_eq!(advice, "the model was fitted with 5 classes and has 12 now");
@@ -176,7 +176,7 @@ fn any_setting() -> impl Strategy<Value = Params> {
                     fixed_shape,
                     standardize,
                     n_fused: k,
-                    ..Params::default()
+                    ..Params::plain()
                 }
             },
         )
@@ -210,7 +210,7 @@ fn far_out_is_unknown_for_every_tail_model_on_letters() {
     let far = Features::new(vec![1e9; 16], 16).unwrap();
     for tail_model in TailModel::ALL {
         let contrast = if tail_model == TailModel::Weibull { 5.0 } else { 0.0 };
-        let params = Params { tail_model, contrast, whitening: 0.3, ..Params::default() };
+        let params = Params { tail_model, contrast, whitening: 0.3, ..Params::plain() };
         let (evm, _) = Evm::fit(&params, &features, &labels).unwrap();
         assert_eq!(evm.decide(&far).unwrap()[0].class(), None, "{tail_model:?}");
         assert!(evm.reach().unwrap().unwrap() > 10.0);

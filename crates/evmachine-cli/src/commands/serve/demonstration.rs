@@ -59,7 +59,7 @@ fn letters() -> Result<Demonstration, Failure> {
     let named = |row: &usize| NewSample { id: Some(format!("letter {}", row + 1)), ..NewSample::default() };
     Ok(Demonstration {
         subject: "15 letters",
-        params: Params::robust(),
+        params: Params::robust().keeping_all(),
         train: (features.select(&parts.train), labels.select(&parts.train)),
         ids: None,
         stream: (features.select(&parts.stream), parts.stream.iter().map(named).collect()),

@@ -43,7 +43,7 @@ pub(super) fn read() -> Result<Demonstration, Failure> {
     }
     Ok(Demonstration {
         subject: "the digits 0 to 5",
-        params: Params::robust(),
+        params: Params::robust().keeping_all(),
         train: (Features::new(train, SIDE * SIDE)?, Labels::new(names)?),
         ids: Some(ids),
         stream: (Features::new(stream, SIDE * SIDE)?, shown),

@@ -59,7 +59,7 @@ pub(super) fn read() -> Result<Demonstration, Failure> {
     }
     Ok(Demonstration {
         subject: "12 intents",
-        params: Params { metric: Metric::Cosine, ..Params::robust() },
+        params: Params::robust_for(Metric::Cosine).keeping_all(),
         train: (Features::new(train, DIMENSIONS)?, Labels::new(names)?),
         ids: Some(ids),
         stream: (Features::new(stream, DIMENSIONS)?, shown),

@@ -71,7 +71,7 @@ impl Data<'_> {
         let params = model.machine.params.clone();
         let metric = &params.metric;
         let all: Vec<usize> = (0..self.labels.len()).collect();
-        let weights = self.weigh(&params, &all)?;
+        let weights = self.weigh(&params, &all, false)?.weights;
         if weights.are_zero() {
             return Ok(());
         }

@@ -10,7 +10,7 @@ use crate::input::holdout::Division;
 use crate::machine::Machine;
 use crate::machine::report::Report;
 use crate::model::Evm;
-use crate::params::CheckedParams;
+use crate::params::{CheckedParams, Params};
 use crate::witness::mixture::{Heard, Mixture, Weights};
 use crate::witness::probe::Probe;
 use crate::witness::{Voices, Witnesses};
@@ -19,8 +19,14 @@ use evmachine_engine::points::Points;
 pub(super) fn fit(data: &Data<'_>, params: CheckedParams) -> Result<(Evm, Report), FitError> {
     let mut division = Division::new(0, data.labels.ids(), |_| false, data.is_heard);
     let mut weights = Weights::default();
-    if data.can_weigh(&params, division.choosing.len()) {
-        weights = data.weigh(&params, &[&division.learned[..], &division.choosing].concat())?;
+    let mut params = params;
+    if data.can_weigh(&params, division.choosing.len()) || params.chooses_cover() {
+        let rows = [&division.learned[..], &division.choosing].concat();
+        let chosen = data.weigh(&params, &rows, true)?;
+        weights = chosen.weights;
+        if let Some(cover_threshold) = chosen.cover {
+            params = Params { cover_threshold, ..Params::clone(&params) }.check()?;
+        }
     }
     let mut choice = None;
     let is_heard = !weights.are_zero();

@@ -6,11 +6,12 @@
 //! known queries against accepted strangers. Few classes tell little: weights are taken instead of those that serve most data
 //! ([`Weights::usual`]) only if they are better by twice the standard error over folds.
 
-use super::Data;
+use rayon::prelude::*;
+
+use super::{Data, cover};
 use crate::error::FitError;
 use crate::input::labels::Labels;
 use crate::machine::Machine;
-use crate::model::Evm;
 use crate::params::Params;
 use crate::witness::mixture::{Heard, Mixture, Weights};
 use crate::witness::probe::Probe;
@@ -33,6 +34,8 @@ const FOLDS: usize = 6;
 const ONE_IN: u64 = 4;
 /// A fold that lacks a class must have two others.
 const LEAST_CLASSES: usize = 3;
+/// Folds after which forests may be left out.
+const FIRST_FOLDS: usize = 2;
 /// By how many standard errors weights must be better than the usual ones.
 const ERRORS: f64 = 2.0;
 
@@ -65,7 +68,7 @@ pub fn weigh(
 ) -> Result<Weights, FitError> {
     let data = Data { run, features, labels, ignored: None, is_heard: true };
     let all: Vec<usize> = (0..labels.len()).collect();
-    data.weigh(params, &all)
+    Ok(data.weigh(params, &all, false)?.weights)
 }
 
 impl Weights {
@@ -93,18 +96,29 @@ impl Weights {
     }
 }
 
+/// What was chosen with classes left out in turn.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(super) struct Chosen {
+    pub(super) weights: Weights,
+    /// The threshold of the cover, if it was chosen too.
+    pub(super) cover: Option<f64>,
+}
+
 impl Data<'_> {
-    /// The weights of the witnesses, where those of the parameters are not fixed, chosen on some of the rows.
-    pub(super) fn weigh(&self, params: &Params, rows: &[usize]) -> Result<Weights, FitError> {
+    /// The weights of the witnesses, where those of the parameters are not fixed, and the cover if `covers` asks for it, chosen on some
+    /// of the rows.
+    pub(super) fn weigh(&self, params: &Params, rows: &[usize], covers: bool) -> Result<Chosen, FitError> {
         let candidates = Weights::candidates(params);
-        if candidates.len() == 1 {
-            return Ok(candidates[0]);
+        let covers = covers && params.chooses_cover();
+        if candidates.len() == 1 && !covers {
+            return Ok(Chosen { weights: candidates[0], cover: None });
         }
         let some = self.some_classes(rows);
         let mut present: Vec<u32> = some.iter().map(|&row| self.labels.ids()[row]).collect();
         present.sort_unstable();
         present.dedup();
         let mut worth: Vec<Vec<f64>> = Vec::new();
+        let mut asked_folds = Vec::new();
         if present.len() >= LEAST_CLASSES {
             let folds = FOLDS.min(present.len());
             let group = |row: usize| present.binary_search(&self.labels.ids()[row]).unwrap_or(0) % folds;
@@ -114,10 +128,23 @@ impl Data<'_> {
                     some.iter().partition(|&&row| group(row) == fold);
                 let is_asked = |row: &usize| spread(*row as u64) % ONE_IN == fold as u64 % ONE_IN;
                 let (asked, learned): (Vec<usize>, Vec<usize>) = others.into_iter().partition(is_asked);
-                worth.extend(self.worth(params, &candidates, &mut penalty, (&learned, &asked, &out))?);
+                let heard = if forest_lost(&candidates, &worth) {
+                    candidates.iter().copied().filter(|weights| weights.forest == 0.0).collect()
+                } else {
+                    candidates.clone()
+                };
+                let parts = (&learned[..], &asked[..], &out[..]);
+                let Some(fold) = self.fold(params, &heard, &mut penalty, parts, covers)? else { continue };
+                let of = |weights: &Weights| {
+                    if heard.contains(weights) { fold.worth(params, *weights, 0) } else { f64::NAN }
+                };
+                worth.push(candidates.iter().map(of).collect());
+                asked_folds.push(fold);
             }
         }
-        Ok(candidates[best(&worth)])
+        let weights = candidates[best(&worth)];
+        let cover = if covers { cover::smallest(params, weights, &asked_folds) } else { None };
+        Ok(Chosen { weights, cover })
     }
 
     /// Rows of some classes, as many of each as the data has up to a limit: how well a probe does depends on that.
@@ -143,14 +170,15 @@ impl Data<'_> {
         some
     }
 
-    /// What each candidate is worth in one fold, or nothing if the fold cannot tell.
-    fn worth(
+    /// What a model says whose classes lack some, or nothing if the fold cannot tell.
+    fn fold(
         &self,
         params: &Params,
         candidates: &[Weights],
         penalty: &mut Option<f64>,
         (learned, asked, out): (&[usize], &[usize], &[usize]),
-    ) -> Result<Option<Vec<f64>>, FitError> {
+        covers: bool,
+    ) -> Result<Option<Fold>, FitError> {
         let run = &self.run.in_memory();
         let (features, labels) = (self.features.select(learned), self.labels.select(learned));
         let number = |row: usize| {
@@ -163,12 +191,12 @@ impl Data<'_> {
             return Ok(None);
         }
         let fold = Data { run, features: &features, labels: &labels, ignored: self.ignored, is_heard: true };
-        let alone = Params { search: Search::Exact, ..params.without_witnesses() }.check()?;
+        let params = &Params { search: Search::Exact, ..params.clone() };
+        let params = if covers { &params.clone().keeping_all() } else { params };
         let all: Vec<usize> = (0..learned.len()).collect();
-        let (machine, _) = fold.learn(run, alone, (&all, &[]))?;
-        let machine = Evm::from(Machine { params: params.clone().check()?, ..machine.machine });
+        let (machine, _) = fold.learn(run, params.without_witnesses().check()?, (&all, &[]))?;
+        let machine = Machine { params: params.check()?, ..machine.machine };
         let queries: Features<'_> = self.features.select(&[asked.as_slice(), out].concat());
-        let known = asked.len();
         let metric = &params.metric;
         let (points, query_points) =
             (Points::prepare(&features, metric)?, Points::prepare(&queries, metric)?);
@@ -185,48 +213,91 @@ impl Data<'_> {
         let voices = fold.voices(params, largest, &points, (&all, &[]), (None, *penalty))?;
         let numbers: Vec<usize> = (0..query_points.len()).collect();
         let said = voices.say(run, &query_points, &numbers, None)?;
-        let g = machine.supports(run, &queries, None)?;
+        let mut machines =
+            vec![Asked { features: machine.supports(run, &queries, None)?, logits: said.logits }];
+        if covers {
+            let logits = voices.logits.as_ref().map(|logits| {
+                (
+                    logits,
+                    logits.projection.project(&points, &all),
+                    logits.projection.project(&query_points, &numbers),
+                )
+            });
+            for threshold in cover::THRESHOLDS {
+                let features = cover::supports(run, &machine, threshold, &features, &queries)?;
+                let logits = match &logits {
+                    Some((logits, rows, queries)) => {
+                        Some(cover::supports(run, &logits.machine, threshold, rows, queries)?)
+                    }
+                    None => None,
+                };
+                machines.push(Asked { features, logits });
+            }
+        }
         let classes = labels.names().len();
-        let first =
-            |values: &'_ Option<Vec<f64>>| values.as_ref().map(|values| values[..known * classes].to_vec());
-        let (l, z, t) = (first(&said.logits), first(&said.probe), first(&said.forest));
+        Ok(Some(Fold { machines, probe: said.probe, forest: said.forest, truth, classes }))
+    }
+}
+
+/// What machines say of the queries of a fold, rows x classes each.
+pub(super) struct Asked {
+    features: Vec<f64>,
+    logits: Option<Vec<f64>>,
+}
+
+/// What was said of the queries of a fold: the known ones first, then those of classes that were left out.
+pub(super) struct Fold {
+    /// With every point kept, then under each of the covers.
+    machines: Vec<Asked>,
+    probe: Option<Vec<f64>>,
+    forest: Option<Vec<f64>>,
+    /// Class of each known query.
+    truth: Vec<u32>,
+    classes: usize,
+}
+
+impl Fold {
+    /// The OSCR of some weights, with the machines of that position.
+    pub(super) fn worth(&self, params: &Params, weights: Weights, position: usize) -> f64 {
+        let Asked { features: g, logits: l } = &self.machines[position];
+        let (z, t, classes) = (&self.probe, &self.forest, self.classes);
+        let known = self.truth.len() * classes;
         let heard = Heard {
-            features: &g[..known * classes],
-            logits: l.as_deref(),
-            probe: z.as_deref(),
-            forest: t.as_deref(),
+            features: &g[..known],
+            logits: l.as_ref().map(|values| &values[..known]),
+            probe: z.as_ref().map(|values| &values[..known]),
+            forest: t.as_ref().map(|values| &values[..known]),
             classes,
         };
-        let worth = |weights: &Weights| {
-            let mixture = Mixture::new(&heard, *weights);
-            let value =
-                |values: &Option<Vec<f64>>, at: usize| values.as_ref().map_or(0.0, |values| values[at]);
-            let mut answers: Vec<Answer> = (0..numbers.len())
-                .map(|row| {
-                    let support = |class: usize| {
-                        let at = row * classes + class;
-                        mixture
-                            .testimony(
-                                g[at],
-                                value(&said.logits, at),
-                                value(&said.probe, at),
-                                value(&said.forest, at),
-                            )
-                            .sum()
-                    };
-                    let (best, score) = raised(params, (0..classes).map(support));
-                    let kind = match truth.get(row) {
-                        Some(&class) if class as usize == best => Kind::Right,
-                        Some(_) => Kind::Wrong,
-                        None => Kind::Stranger,
-                    };
-                    Answer { score, kind }
-                })
-                .collect();
-            oscr(&mut answers)
+        let mixture = Mixture::new(&heard, weights);
+        let value = |values: &Option<Vec<f64>>, at: usize| values.as_ref().map_or(0.0, |values| values[at]);
+        let answer = |row: usize| {
+            let support = |class: usize| {
+                let at = row * classes + class;
+                mixture.testimony(g[at], value(l, at), value(z, at), value(t, at)).sum()
+            };
+            let (best, score) = raised(params, (0..classes).map(support));
+            let kind = match self.truth.get(row) {
+                Some(&class) if class as usize == best => Kind::Right,
+                Some(_) => Kind::Wrong,
+                None => Kind::Stranger,
+            };
+            Answer { score, kind }
         };
-        Ok(Some(candidates.iter().map(worth).collect()))
+        let mut answers: Vec<Answer> = (0..g.len() / classes).into_par_iter().map(answer).collect();
+        oscr(&mut answers)
     }
+}
+
+/// Whether no weights with a forest were better than the usual ones, which have none, in one of the first folds: then the others
+/// go without. Growing forests is most of what folds of embeddings cost.
+fn forest_lost(candidates: &[Weights], worth: &[Vec<f64>]) -> bool {
+    let enough = worth.len() >= FIRST_FOLDS && candidates[0].forest == 0.0;
+    let leads = |fold: &Vec<f64>| {
+        let with_forest = candidates.iter().zip(fold).filter(|(weights, _)| weights.forest > 0.0);
+        with_forest.map(|(_, worth)| worth - fold[0]).fold(f64::NEG_INFINITY, f64::max) > 0.0
+    };
+    enough && !worth[..FIRST_FOLDS].iter().all(leads)
 }
 
 /// The best class and what is compared with the threshold: its support, and what its lead counts.
@@ -327,10 +398,22 @@ mod tests {
     }
 
     #[test]
+    fn a_forest_that_loses_a_first_fold_is_not_grown_again() {
+        let forest = |forest: f64| Weights { forest, ..Weights::default() };
+        let candidates = [forest(0.0), forest(1.0), forest(2.0)];
+        assert!(!forest_lost(&candidates, &[vec![0.9, 0.8, 0.8]]), "one fold is not enough");
+        assert!(forest_lost(&candidates, &[vec![0.9, 0.91, 0.8], vec![0.9, 0.8, 0.8]]));
+        assert!(!forest_lost(&candidates, &[vec![0.9, 0.91, 0.8], vec![0.9, 0.8, 0.92]]));
+        assert!(!forest_lost(&[forest(1.0), forest(0.0)], &[vec![0.9, 0.8], vec![0.9, 0.8]]), "it is usual");
+        // What was not measured does not win.
+        assert_eq!(best(&[vec![0.9, 0.95], vec![0.9, f64::NAN], vec![0.9, f64::NAN]]), 0);
+    }
+
+    #[test]
     fn fixed_weights_are_not_compared() {
         let fixed = Params { forest_weight: Weight::Fixed(0.0), ..Params::robust() };
         assert!(Weights::candidates(&fixed).iter().all(|weights| weights.forest == 0.0));
-        assert_eq!(Weights::candidates(&Params::default()), [Weights::default()]);
+        assert_eq!(Weights::candidates(&Params::plain()), [Weights::default()]);
         assert_eq!(Weights::candidates(&Params::robust())[0].forest, 1.0);
     }
 }

@@ -177,7 +177,7 @@ fn a_recall_that_takes_too_many_pairs_is_refused() {
 #[test]
 fn few_rows_and_a_class_that_is_alone_are_searched_exactly() {
     let (features, labels) = clumps(9, 900, 1);
-    let exact = Params { tail_size: TailSize::Count(20), ..Params::default() };
+    let exact = Params { tail_size: TailSize::Count(20), ..Params::plain() };
     let params = Params { search: Search::Approximate(0.9), ..exact.clone() };
     let (mut evm, report) = Evm::fit(&params, &features, &labels).expect("good data");
     assert_eq!(report.recall, None);
@@ -199,7 +199,7 @@ fn model(n_fused: usize, contrast: f64) -> (Evm, Features<'static>) {
         n_fused,
         contrast,
         search: Search::Approximate(0.97),
-        ..Params::default()
+        ..Params::plain()
     };
     let (evm, _) = Evm::fit(&params, &features, &labels).expect("good data");
     let mut queries = clumps(11, 9_000, 1).0.select(&(6_000..9_000).collect::<Vec<_>>()).into_values();

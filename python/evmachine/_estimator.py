@@ -26,8 +26,8 @@ class ExtremeValueMachine(Learning, Rejection, ExtremeVectors, Corrections):
 
     Every training point gets a Weibull model of its margin to the other classes, a greedy cover keeps the few points
     that explain their class, and a query that no class supports is unknown. The default preset, "robust", adds what
-    measures best without tuning: smoothing, pooling, a linear probe and a forest if they help, and a threshold that is set
-    on rows that the model did not learn, so that one in twenty known queries is called unknown.
+    measures best without tuning: smoothing, pooling, a linear probe and a forest if they help, and a threshold that is
+    set on rows that the model did not learn, so that one in twenty known queries is called unknown.
     ``ExtremeValueMachine.paper()`` is the machine of the paper.
 
     A parameter that is ``None`` has the value of the preset for the metric; below, "robust / plain" if the two differ.

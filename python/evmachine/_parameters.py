@@ -161,16 +161,16 @@ def _split(rule: Any) -> dict[str, Any]:
     return {**parts, "max_false_unknown": share, "per_class": name == "false_unknown_per_class"}
 
 
-def of_preset(preset: Any, metric: Any, given: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """All parameters of a preset for a metric, with those that are given in place of its own; ``None`` is not given.
+def of_preset(preset: Any, given: Mapping[str, Any]) -> dict[str, Any]:
+    """All parameters of a preset, with those that are given in place of its own; ``None`` is not given.
 
-    What does not go with them is left out of the preset: that is the library's rule, and for what is unknown one rule takes
-    the place of another.
+    What does not go with them is left out of the preset: that is the library's rule, and for what is unknown one rule
+    takes the place of another.
     """
-    given = {name: value for name, value in (given or {}).items() if value is not None}
+    given = {name: value for name, value in given.items() if value is not None or name == "metric"}
     own = {name: value for name, value in given.items() if name in (*REJECTION, *SEARCH)}
     rest = {name: value for name, value in given.items() if name not in own}
-    base = from_json(_native.preset(str(preset), str(metric), to_json(rest)))
+    base = from_json(_native.preset(str(preset), to_json(rest)))
     rules = REJECTION[:-1]
     if any(name in own for name in rules):
         base.update(dict.fromkeys(rules))
@@ -179,23 +179,21 @@ def of_preset(preset: Any, metric: Any, given: Mapping[str, Any] | None = None) 
 
 def resolved(estimator: Any) -> dict[str, Any]:
     """The parameters of an estimator, those of its preset in place of ``None``."""
-    given = {name: getattr(estimator, name) for name in DEFAULTS}
-    return of_preset(estimator.preset, estimator.metric, given)
+    return of_preset(estimator.preset, {name: getattr(estimator, name) for name in DEFAULTS})
 
 
 def written_out(preset: str, overrides: Mapping[str, Any]) -> dict[str, Any]:
     """What a constructor takes to be a preset with some parameters otherwise."""
-    metric = overrides.get("metric", "euclidean")
     given = {name: value for name, value in overrides.items() if name in DEFAULTS}
     others = {name: value for name, value in overrides.items() if name not in DEFAULTS}
-    return {"preset": preset, **of_preset(preset, metric, given), **others}
+    return {"preset": preset, **of_preset(preset, given), **others}
 
 
 #: The recall of a search that is not exact, unless given.
 _RECALL: float = _native.recall()
 #: What stands where another rule holds: the library's own share.
-SHARE: float = json.loads(_native.preset("robust", "euclidean", "{}"))["rejection_threshold"]["false_unknown"]
-DEFAULTS.update(of_preset("robust", "euclidean"))
+SHARE: float = json.loads(_native.preset("robust", "{}"))["rejection_threshold"]["false_unknown"]
+DEFAULTS.update(of_preset("robust", {}))
 
 
 def means(estimator: Any) -> tuple[int, str]:

@@ -33,9 +33,9 @@ class Rejection(ModelFiles):
     rejection_threshold: float | Mapping[str, float] | None
     max_false_unknown: float | None
     max_false_known: float | None
-    per_class: bool
-    confidence: float
-    strangers: tuple[float, float]
+    per_class: bool | None
+    confidence: float | None
+    strangers: tuple[float, float] | None
 
     def set_rejection(
         self,

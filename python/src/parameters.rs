@@ -1,6 +1,6 @@
 //! Parameters as JSON, by the names that the library gives them.
 
-use evmachine::{Metric, Params, Preset, Search};
+use evmachine::{Params, Preset, Search};
 use pyo3::prelude::*;
 use serde_json::json;
 
@@ -24,17 +24,15 @@ pub(crate) fn params_of_toml(text: &str) -> PyResult<String> {
     serde_json::to_string(&Preset::default().with(values).map_err(failure::value)?).map_err(failure::value)
 }
 
-/// The parameters of a preset for a metric, with those of a JSON object in place of its own, as JSON.
+/// The parameters of a preset with those of a JSON object in place of its own, for the metric that is among them, as JSON.
 #[pyfunction]
-pub(crate) fn preset(name: &str, metric: &str, given: &str) -> PyResult<String> {
-    let metric = Metric::from_name(metric).ok_or_else(|| {
-        failure::value(format!("metric {metric:?} is not one of euclidean, cosine, manhattan"))
-    })?;
+pub(crate) fn preset(name: &str, given: &str) -> PyResult<String> {
     let preset = Preset::from_name(name).ok_or_else(|| {
         let names = Preset::ALL.map(Preset::name).join(", ");
         failure::value(format!("preset {name:?} is not one of {names}"))
     })?;
-    serde_json::to_string(&read_over(&preset.params(metric), given)?).map_err(failure::value)
+    let values = serde_json::from_str(given).map_err(failure::value)?;
+    serde_json::to_string(&preset.with(values).map_err(failure::value)?).map_err(failure::value)
 }
 
 /// Raises a `ValueError` for the first rule that the parameters break.

@@ -33,8 +33,7 @@ def test_the_estimator_gives_the_scores_of_libmr(case):
     X = np.concatenate([[0.0], case["margins"]])[:, None]
     y = ["origin"] + ["other"] * len(case["margins"])
     machine = ExtremeValueMachine(
-        preset="plain",
-        tail_model="libmr", tail_size=len(case["margins"]), distance_multiplier=1.0, cover_threshold=1.0
+        preset="plain", tail_model="libmr", tail_size=len(case["margins"]), distance_multiplier=1.0, cover_threshold=1.0
     ).fit(X, y)
     # From the far side, so that the origin's curve alone is asked.
     found = machine.class_scores(-np.array(case["distances"])[:, None])[:, 0]

@@ -22,7 +22,7 @@ def content(machine):
 
 @pytest.fixture(scope="module")
 def expected(few):
-    return content(ExtremeValueMachine(preset="plain").fit(*few))
+    return content(ExtremeValueMachine().fit(*few))
 
 
 def started(workers):
@@ -62,7 +62,7 @@ def test_workers_may_be_threads_of_this_process(few, expected):
 def test_arrays_of_dask_and_their_answers(client, few, expected, strangers):
     X, y = few
     chunks = da.from_array(X, chunks=(170, 8))
-    machine = DaskExtremeValueMachine(preset="plain").fit(chunks, y)
+    machine = DaskExtremeValueMachine().fit(chunks, y)
     assert content(machine) == expected
     assert content(evmachine.dask.fit(chunks, da.from_array(y, chunks=50), client=client)) == expected
     local = machine.to_local()
@@ -103,7 +103,7 @@ def test_a_killed_worker_changes_nothing(client, letters):
     timer.start()
     machine = evmachine.dask.fit(X, y, block_rows=200, rejection_threshold=0.05)
     assert not timer.is_alive(), "the fit was over before the worker died"
-    assert content(machine) == content(ExtremeValueMachine(preset="plain", rejection_threshold=0.05).fit(X, y))
+    assert content(machine) == content(ExtremeValueMachine(rejection_threshold=0.05).fit(X, y))
 
 
 def test_without_a_cluster_it_says_how_to_make_one(monkeypatch, few):

@@ -137,7 +137,10 @@ def test_a_bfloat16_is_the_upper_half_of_a_float32(few):
     np.testing.assert_array_equal(_inputs.numbers(Raw(halves, 4)), (halves.astype(np.uint32) << 16).view(np.float32))
     # Whole numbers to 15 lose nothing.
     small = (X.view(np.uint32) >> 16).astype(np.uint16)
-    assert ExtremeValueMachine(preset="plain").fit(Raw(small, 4), y)._model == ExtremeValueMachine(preset="plain").fit(X, y)._model
+    assert (
+        ExtremeValueMachine(preset="plain").fit(Raw(small, 4), y)._model
+        == ExtremeValueMachine(preset="plain").fit(X, y)._model
+    )
     with pytest.raises(ValueError, match="a Raw of something else than numbers"):
         _inputs.numbers(Raw(halves, 5))
     with pytest.raises(ValueError, match="a Raw that cannot be read .*kind 8 of DLPack"):

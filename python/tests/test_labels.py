@@ -171,7 +171,9 @@ def test_numbers_as_text_have_the_shortest_digits():
 
 def test_the_largest_integers_are_told_from_unknowns(tmp_path):
     largest = 2**64 - 1
-    machine = ExtremeValueMachine(preset="plain", rejection_threshold=0.05).fit(X, np.array([0, 0, 0] + [largest] * 3, dtype=np.uint64))
+    machine = ExtremeValueMachine(preset="plain", rejection_threshold=0.05).fit(
+        X, np.array([0, 0, 0] + [largest] * 3, dtype=np.uint64)
+    )
     assert machine.unknown_label_ == largest - 1
     assert machine.predict(QUERIES).tolist() == [0, largest, largest - 1]
     machine.save(tmp_path / "m.safetensors")
@@ -184,7 +186,9 @@ def test_the_largest_integers_are_told_from_unknowns(tmp_path):
         machine.fit(X, [-1] * 3 + [largest] * 3)
     with pytest.raises(ValueError, match="fit into no 64-bit integer"):
         signed.partial_fit([[9.0]], np.array([largest], dtype=np.uint64))
-    wider = ExtremeValueMachine(preset="plain", rejection_threshold=0.05).fit(X, np.repeat(np.array([1, 2], dtype=np.int8), 3))
+    wider = ExtremeValueMachine(preset="plain", rejection_threshold=0.05).fit(
+        X, np.repeat(np.array([1, 2], dtype=np.int8), 3)
+    )
     assert wider.partial_fit([[9.0], [9.1]], [1000, 1000]).predict([[9.05]]).tolist() == [1000]
 
 

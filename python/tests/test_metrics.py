@@ -84,7 +84,10 @@ def test_pictures(machine, few, strangers, tmp_path):
         guessed = ExtremeValueMachine(preset="plain", max_false_known=0.125).fit(*blobs)
     for drawn, words in (
         (guessed, "12.5 % of unknown accepted"),
-        (ExtremeValueMachine(preset="plain", max_false_unknown=0.1, per_class=True).fit(*blobs), "10 % of each class rejected"),
+        (
+            ExtremeValueMachine(preset="plain", max_false_unknown=0.1, per_class=True).fit(*blobs),
+            "10 % of each class rejected",
+        ),
         (ExtremeValueMachine(preset="plain", rejection_threshold={"support": 1.5}).fit(*blobs), "support = 1.5"),
     ):
         ax = plot.psi_contours(drawn)
@@ -101,7 +104,7 @@ def test_without_matplotlib_the_way_to_get_it_is_named():
     code = (
         "import sys; sys.modules['matplotlib'] = None\n"
         "from evmachine import ExtremeValueMachine, plot\n"
-        "machine = ExtremeValueMachine(preset="plain").fit([[0.0], [0.1], [5.0], [5.1]], [0, 0, 1, 1])\n"
+        "machine = ExtremeValueMachine(preset='plain').fit([[0.0], [0.1], [5.0], [5.1]], [0, 0, 1, 1])\n"
         "plot.parameter_histograms(machine)"
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)

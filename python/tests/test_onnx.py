@@ -158,7 +158,9 @@ def test_pooling_and_smoothing(few, strangers, tail_model, params):
 @pytest.mark.parametrize("n_fused", [1, 3])
 def test_far_out_where_psi_has_underflowed(few, tail_model, n_fused):
     X, y = few
-    machine = ExtremeValueMachine(preset="plain", tail_model=tail_model, n_fused=n_fused, rejection_threshold=0.0).fit(X, y)
+    machine = ExtremeValueMachine(preset="plain", tail_model=tail_model, n_fused=n_fused, rejection_threshold=0.0).fit(
+        X, y
+    )
     for factor in (3, 30, 1000):
         far = X[:100] + factor * (X[:100] - X.mean(axis=0))
         agree(machine, far)

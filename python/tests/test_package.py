@@ -63,7 +63,7 @@ def test_the_version_is_that_of_the_wheel():
 
 def test_machines_show_themselves_in_notebooks(few):
     machine = evmachine.ExtremeValueMachine(preset="plain", pooling=0.25).fit(*few)
-    assert repr(machine) == "ExtremeValueMachine(preset="plain", pooling=0.25)"
+    assert repr(machine) == "ExtremeValueMachine(pooling=0.25, preset='plain')"
     assert "ExtremeValueMachine" in machine._repr_html_() and "pooling" in machine._repr_html_()
 
 

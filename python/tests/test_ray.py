@@ -31,7 +31,7 @@ def content(machine):
 
 @pytest.fixture(scope="module")
 def expected(few):
-    return content(ExtremeValueMachine(preset="plain").fit(*few))
+    return content(ExtremeValueMachine().fit(*few))
 
 
 @pytest.mark.parametrize("workers", [1, 2, 4])
@@ -74,7 +74,7 @@ def test_a_bad_row_in_the_fortieth_file_is_named(few, tmp_path):
     filled = evmachine.ray.fit(paths, labels=labels, fill="mean")
     X = few[0].copy()
     X[-len(bad) + 6, 2] = np.nan
-    assert content(filled) == content(ExtremeValueMachine(preset="plain", fill="mean").fit(X, few[1]))
+    assert content(filled) == content(ExtremeValueMachine(fill="mean").fit(X, few[1]))
     np.save(paths[2], np.load(paths[2])[:, :-1])
     with pytest.raises(ValueError, match=r"part-02\.npy has 15 columns, .*part-00\.npy has 16"):
         evmachine.ray.fit(paths, labels=labels, fill="mean")
@@ -94,7 +94,7 @@ def test_tables_by_name(few, tmp_path):
 
     X, y = few
     table = pandas.DataFrame(X, columns=[f"x{column}" for column in range(X.shape[1])])
-    here = ExtremeValueMachine(preset="plain").fit(table, y)
+    here = ExtremeValueMachine().fit(table, y)
     table["letter"] = y
     paths = [tmp_path / "a.parquet", tmp_path / "b.feather"]
     # The index of a frame is no feature.
@@ -137,7 +137,7 @@ def test_answers_by_the_names_of_the_model(few, strangers, tmp_path):
     import pandas
 
     names = [f"x{column}" for column in range(16)]
-    machine = ExtremeValueMachine(preset="plain").fit(pandas.DataFrame(few[0], columns=names), few[1])
+    machine = ExtremeValueMachine().fit(pandas.DataFrame(few[0], columns=names), few[1])
     machine.save(tmp_path / "model.safetensors")
     queries = pandas.DataFrame(strangers[0], columns=names)[names[::-1]].assign(letter=strangers[1])
     dataset = ray.data.from_pandas(queries)
@@ -175,7 +175,7 @@ def test_a_killed_worker_changes_nothing(letters):
     machine = evmachine.ray.fit(X, y, block_rows=400, rejection_threshold=0.05)
     thread.join()
     assert len(killed) == 1
-    assert content(machine) == content(ExtremeValueMachine(preset="plain", rejection_threshold=0.05).fit(X, y))
+    assert content(machine) == content(ExtremeValueMachine(rejection_threshold=0.05).fit(X, y))
 
 
 FULL = """

@@ -16,7 +16,9 @@ NOON = datetime(2026, 5, 4, 12, 0, tzinfo=timezone.utc)
 
 
 def fitted(**names):
-    return ExtremeValueMachine(preset="plain", tail_size=3, cover_threshold=1.0, rejection_threshold=0.05).fit(X, Y, **names)
+    return ExtremeValueMachine(preset="plain", tail_size=3, cover_threshold=1.0, rejection_threshold=0.05).fit(
+        X, Y, **names
+    )
 
 
 def through_file(machine, folder):

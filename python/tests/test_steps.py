@@ -12,15 +12,15 @@ from engines import Here, Processes
 
 from evmachine import ExtremeValueMachine, FallbackWarning, steps
 
-ROBUST = ExtremeValueMachine.robust().get_params()
+ROBUST = {"preset": "robust"}
 
 
 def content(machine):
     return machine._native_model().to_bytes()
 
 
-def driven(engine, data, *, block_rows=None, ignored=None, **parameters):
-    machine = ExtremeValueMachine(preset="plain", **parameters)
+def driven(engine, data, *, block_rows=None, ignored=None, preset="plain", **parameters):
+    machine = ExtremeValueMachine(preset=preset, **parameters)
     driver = steps.Driver(engine, block_rows)
     return machine._fit(*data, ids=None, ignored=ignored, batch=None, time=None, driver=driver)
 
@@ -40,7 +40,7 @@ def driven(engine, data, *, block_rows=None, ignored=None, **parameters):
 def test_the_model_is_that_of_one_process_whatever_the_blocks(few, parameters, block_rows):
     engine = Here()
     machine = driven(engine, few, block_rows=block_rows, **parameters)
-    assert content(machine) == content(ExtremeValueMachine(preset="plain", **parameters).fit(*few))
+    assert content(machine) == content(ExtremeValueMachine(**{"preset": "plain", **parameters}).fit(*few))
     assert {"bound", "meet_itself", "finish"} <= set(engine.steps)
     assert ("meet" in engine.steps) == (block_rows != 1000)
 

@@ -8,7 +8,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from evmachine import ExtremeValueMachine, ExtremeValueMachineCV, FallbackWarning
+from evmachine import ExtremeValueMachine, ExtremeValueMachineCV, FallbackWarning, _parameters
 
 PRESETS = [
     {},
@@ -63,7 +63,11 @@ def test_supports_go_on_where_psi_has_ended(few):
 def test_columns_follow_the_classes_however_they_were_learned(few, strangers):
     X, y = few
     late = np.isin(y, ["D", "E", "F"])
-    machine = ExtremeValueMachine(preset="plain", rejection_threshold=0.05).fit(X[late], y[late]).partial_fit(X[~late], y[~late])
+    machine = (
+        ExtremeValueMachine(preset="plain", rejection_threshold=0.05)
+        .fit(X[late], y[late])
+        .partial_fit(X[~late], y[~late])
+    )
     assert machine._model.class_names[0] in "DEF"
     supports = machine.class_supports(strangers[0])
     known = supports.max(axis=1) >= 0
@@ -130,7 +134,7 @@ def test_confidence_rejects_less(machine):
     assert sure.promise_["range"][1] < machine.promise_["range"][1]
     # A fit that is asked for it at once is the same model, and confidence can be taken back alone.
     fitted = ExtremeValueMachine(preset="plain", tail_size=100, confidence=0.95).fit(*blobs(6000, 1))
-    assert fitted._model == sure._model and fitted.get_params() == sure.get_params()
+    assert fitted._model == sure._model and _parameters.resolved(fitted) == _parameters.resolved(sure)
     assert sure.set_rejection(confidence=0.0)._model == machine._model
     with pytest.raises(ValueError, match="confidence = 1.5: must be at least 0 and below 1"):
         sure.set_rejection(confidence=1.5)

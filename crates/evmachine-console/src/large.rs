@@ -114,7 +114,7 @@ impl Store {
         Ok(run.scratch(folder))
     }
 
-    /// Probes and forests learn from all rows at once, and machines over logits from as many values for each row as there are classes.
+    /// The coefficients of a probe are in memory, whatever rows are not.
     fn refuse_witnesses(
         &self,
         params: &Params,
@@ -122,29 +122,25 @@ impl Store {
         labels: &Labels,
     ) -> Result<(), Failure> {
         let Some(memory) = self.memory else { return Ok(()) };
-        if params.logit_weight.is_zero() && params.probe_weight.is_zero() && params.forest_weight.is_zero() {
-            return Ok(());
-        }
-        let classes = if params.logit_weight.is_zero() { 0 } else { 3 * labels.names().len() };
-        let needed = 4 * features.rows() as u64 * (2 * features.columns() + classes) as u64;
-        if needed <= memory as u64 {
+        let needed = params.witness_memory(features.rows(), features.columns(), labels.names().len());
+        if needed <= memory {
             return Ok(());
         }
         Err(Failure::new(
             Kind::Usage,
             format!(
-                "the linear probe, the machine over its logits and the forest learn from all {} in memory, about {} MB, and --memory allows {}",
-                counted(features.rows() as u64, "row"),
+                "the linear probe works on the coefficients of {} in memory, about {} MB, and --memory allows {}",
+                counted(labels.names().len() as u64, "class"),
                 needed >> 20,
                 memory >> 20
             ),
         )
         .hint(
             Hint::flags(
-                &["logit-weight", "probe-weight", "forest-weight"],
-                "--logit-weight 0 --probe-weight 0 --forest-weight 0 leaves them out",
+                &["logit-weight", "probe-weight"],
+                "--logit-weight 0 --probe-weight 0 leaves it out",
             )
-                .then(Hint::flags(&["preset"], "so does --preset paper")),
+            .then(Hint::flags(&["preset"], "so do --preset plain and --preset paper")),
         ))
     }
 

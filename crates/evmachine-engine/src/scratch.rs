@@ -39,6 +39,45 @@ pub trait Scratch: Send + Sync {
     fn room(&self) -> io::Result<Box<dyn ScratchRoom>>;
 }
 
+/// A scratch in which several problems of one run have names of their own.
+pub struct Within<'a> {
+    scratch: &'a dyn Scratch,
+    problem: &'static str,
+}
+
+impl<'a> Within<'a> {
+    /// Names end with `problem`.
+    pub fn new(scratch: &'a dyn Scratch, problem: &'static str) -> Self {
+        Self { scratch, problem }
+    }
+
+    fn name(&self, name: &str) -> String {
+        format!("{name}-{}", self.problem)
+    }
+}
+
+impl Scratch for Within<'_> {
+    fn place(&self) -> String {
+        self.scratch.place()
+    }
+
+    fn load(&self, name: &str) -> io::Result<Option<Vec<u8>>> {
+        self.scratch.load(&self.name(name))
+    }
+
+    fn keep(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
+        self.scratch.keep(&self.name(name), bytes)
+    }
+
+    fn remove(&self, name: &str) -> io::Result<()> {
+        self.scratch.remove(&self.name(name))
+    }
+
+    fn room(&self) -> io::Result<Box<dyn ScratchRoom>> {
+        self.scratch.room()
+    }
+}
+
 /// Values on their way to the scratch.
 pub trait ScratchRoom: Send {
     /// Writes values that begin at a place, counted in values.

@@ -7,6 +7,7 @@ mod reduced;
 pub(crate) mod stacking;
 
 use crate::error::{FitError, RunError};
+use crate::input::holdout::MOST_CHOOSING;
 use crate::input::labels::Labels;
 use crate::machine::Machine;
 use crate::machine::fit::{self, Lesson};
@@ -19,11 +20,14 @@ use evmachine_engine::features::Features;
 use evmachine_engine::metric::Metric;
 use evmachine_engine::points::Points;
 use evmachine_engine::run::Run;
+use evmachine_engine::scratch::{self, Within};
 
 /// Logits are cut off here, so that they can be features.
 const LARGEST_LOGIT: f64 = 1e12;
 /// Stands in where all logits are 0, which have no direction.
 const NO_DIRECTION: f32 = 1e-30;
+/// Rows whose logits are computed at once, in `f64`, for a machine over them.
+const PROJECTED: usize = 4096;
 
 /// What a model has beside its extreme vectors.
 #[derive(Debug, Clone, PartialEq)]
@@ -61,7 +65,7 @@ impl LogitMachine {
     ) -> Result<Self, FitError> {
         let projection = probe.reduced();
         let nothing = Machine::empty(params.over_logits().check()?, projection.classes());
-        let machine = learned(run, &projection, &nothing, points, labels, (rows, negatives, 0))?;
+        let machine = learned_apart(run, &projection, &nothing, points, labels, (rows, negatives, 0))?;
         Ok(Self { projection, machine })
     }
 
@@ -73,7 +77,8 @@ impl LogitMachine {
         rows: &[usize],
         first: u64,
     ) -> Result<Self, FitError> {
-        let machine = learned(run, &self.projection, &self.machine, points, labels, (rows, &[], first))?;
+        let rows = (rows, &[][..], first);
+        let machine = learned_apart(run, &self.projection, &self.machine, points, labels, rows)?;
         Ok(Self { projection: self.projection.clone(), machine })
     }
 
@@ -90,6 +95,22 @@ impl LogitMachine {
     }
 }
 
+/// As [`learned`]; in a scratch, what is found is told from what the machine over the features has found.
+fn learned_apart(
+    run: &Run<'_>,
+    projection: &Probe,
+    old: &Machine,
+    points: &Points<'_>,
+    labels: &Labels,
+    rows: (&[usize], &[usize], u64),
+) -> Result<Machine, FitError> {
+    let Some(scratch) = run.store() else {
+        return learned(run, projection, old, points, labels, rows);
+    };
+    let within = Within::new(scratch, "logits");
+    learned(&run.in_memory().scratch(&within), projection, old, points, labels, rows)
+}
+
 /// `old` with the logits of some rows learned, which are numbered from `first` on among all; others are their negatives alone.
 fn learned(
     run: &Run<'_>,
@@ -100,7 +121,7 @@ fn learned(
     (rows, negatives, first): (&[usize], &[usize], u64),
 ) -> Result<Machine, FitError> {
     let both = [rows, negatives].concat();
-    let features = projection.project(points, &both);
+    let features = projection.project_there(run, points, &both)?;
     let labels = labels.of_rows(&both);
     let all: Vec<usize> = (0..both.len()).collect();
     let (own, others) = all.split_at(rows.len());
@@ -126,15 +147,41 @@ fn learned(
 impl Probe {
     /// The logits of rows as features of a machine of their own.
     pub(crate) fn project(&self, points: &Points<'_>, rows: &[usize]) -> Features<'static> {
-        let logits = self.logits_of(points, rows);
-        let mut values: Vec<f32> =
-            logits.iter().map(|value| value.clamp(-LARGEST_LOGIT, LARGEST_LOGIT) as f32).collect();
-        for row in values.chunks_exact_mut(self.classes()) {
+        let width = self.classes();
+        let mut values = vec![0.0; rows.len() * width];
+        for (rows, out) in rows.chunks(PROJECTED).zip(values.chunks_mut(PROJECTED * width)) {
+            self.project_into(points, rows, out);
+        }
+        Features::checked(values, width)
+    }
+
+    /// As [`project`](Self::project); if the run has a scratch, in it.
+    fn project_there(
+        &self,
+        run: &Run<'_>,
+        points: &Points<'_>,
+        rows: &[usize],
+    ) -> Result<Features<'static>, RunError> {
+        let Some(scratch) = run.store() else { return Ok(self.project(points, rows)) };
+        let width = self.classes();
+        let values = scratch::made(scratch, rows.len(), width, |part, out| {
+            for (rows, out) in rows[part].chunks(PROJECTED).zip(out.chunks_mut(PROJECTED * width)) {
+                self.project_into(points, rows, out);
+            }
+            Ok(())
+        })?;
+        Ok(Features::shared(values, width)?)
+    }
+
+    fn project_into(&self, points: &Points<'_>, rows: &[usize], out: &mut [f32]) {
+        for (out, value) in out.iter_mut().zip(self.logits_of(points, rows)) {
+            *out = value.clamp(-LARGEST_LOGIT, LARGEST_LOGIT) as f32;
+        }
+        for row in out.chunks_exact_mut(self.classes()) {
             if row.iter().all(|&value| value == 0.0) {
                 row[0] = NO_DIRECTION;
             }
         }
-        Features::checked(values, self.classes())
     }
 
     /// The logits of rows as features of a machine over them ([`Params::over_logits`]). For tuners; a fit makes such a
@@ -147,6 +194,16 @@ impl Probe {
 }
 
 impl Params {
+    /// Bytes that the witnesses of a fit to rows in a scratch need in any case: the steps of the probe and its guess of the curvature, and
+    /// what all witnesses say of the rows that weights are scaled by.
+    pub fn witness_memory(&self, rows: usize, columns: usize, classes: usize) -> usize {
+        if self.logit_weight.is_zero() && self.probe_weight.is_zero() {
+            return 0;
+        }
+        let said = 5 * 8 * classes * rows.min(MOST_CHOOSING);
+        probe::working_bytes(rows, columns, classes).saturating_add(said)
+    }
+
     /// How the machine over the logits of a probe is trained that goes with a model of these parameters: as
     /// [`Params::robust`] for cosine without whitening, of the size that the model has. For tuners.
     pub fn over_logits(&self) -> Self {

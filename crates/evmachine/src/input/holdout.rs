@@ -9,7 +9,7 @@ const WHOLE_SHARE: u64 = 20_000;
 /// Rows of the first batch that parameters are chosen on: one in so many, within bounds.
 const CHOOSE_ONE_IN: usize = 20;
 const FEWEST_CHOOSING: usize = 200;
-const MOST_CHOOSING: usize = 2_000;
+pub(crate) const MOST_CHOOSING: usize = 2_000;
 
 /// The chance of a row to be held out and calibrate: 1/10 up to row 20,000, then 2,000 / (number + 1), so that the rows held
 /// out grow with the logarithm of all rows: 2,000 of 20,000, 6,600 of 200,000, 14,400 of ten million.

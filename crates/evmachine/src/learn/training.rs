@@ -112,13 +112,13 @@ impl Data<'_> {
     /// `start` is, and has its penalty, unless another is given.
     fn voices(
         &self,
+        run: &Run<'_>,
         params: &Params,
         weights: Weights,
         points: &Points<'_>,
         (rows, negatives): (&[usize], &[usize]),
         (start, penalty): (Option<&Probe>, Option<f64>),
     ) -> Result<Voices, FitError> {
-        let run = &self.run.in_memory();
         let mut voices = Voices::default();
         if weights.hear_logits() {
             let data = self.classed(points);

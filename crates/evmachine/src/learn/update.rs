@@ -78,13 +78,7 @@ impl Evm {
             held: self.held.clone(),
             ledger: self.ledger.clone(),
         };
-        model.follow(
-            &run.in_memory(),
-            (features, labels),
-            &division,
-            self.machine.points_seen,
-            &mut report,
-        )?;
+        model.follow(run, (features, labels), &division, self.machine.points_seen, &mut report)?;
         Ok((model, report))
     }
 }

@@ -159,7 +159,7 @@ impl Probe {
         let standard = Standard::estimate(data.points, &train);
         let classes = train.iter().map(|&row| data.classes[row]).collect();
         let weights = vec![1.0; train.len()];
-        let rows = ProbeRows::new(&standard, data.points, &train, classes, &weights, data.class_count);
+        let rows = ProbeRows::new(run, &standard, data.points, &train, classes, &weights, data.class_count);
         let truth: Vec<u32> = held.iter().map(|&row| data.classes[row]).collect();
         let meter = run.meter(Stage::Probe, PENALTIES.len() * ROUGH.steps);
         let curvature = Curvature::of(&rows);
@@ -228,7 +228,7 @@ impl Probe {
     ) -> Result<Self, RunError> {
         let d = data.points.dimensions();
         let classes = rows.iter().map(|&row| data.classes[row]).collect();
-        let rows = ProbeRows::new(&standard, data.points, rows, classes, weights, data.class_count);
+        let rows = ProbeRows::new(run, &standard, data.points, rows, classes, weights, data.class_count);
         let mut at = Coefficients::zeros(d, data.class_count);
         if let Some(start) = start {
             let width = at.width;
@@ -241,6 +241,7 @@ impl Probe {
         }
         let meter: Meter<'_> = run.meter(Stage::Probe, FINE.steps);
         minimize(&rows, &Curvature::of(&rows), penalty, FINE, &mut at, &meter)?;
+        drop(rows);
         Ok(Self::of(metric, standard, &at, d, data.class_count, penalty))
     }
 
@@ -380,6 +381,15 @@ impl Probe {
         });
         logits
     }
+}
+
+/// Bytes that a fit needs beside its rows.
+pub(crate) fn working_bytes(rows: usize, columns: usize, classes: usize) -> usize {
+    let coefficients = Coefficients::zeros(0, classes).width.saturating_mul(columns + 1);
+    let steps = coefficients.saturating_mul(8 * descent::VECTORS);
+    let curvature = 3 * 8 * columns * columns;
+    let passes = 4 * (columns + classes) * rows.min(rows::SPAN);
+    steps.saturating_add(curvature + passes)
 }
 
 /// At most about `most` of the rows, the same share of each class and one at least.

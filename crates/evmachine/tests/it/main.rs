@@ -7,6 +7,7 @@
 //! - `update`: increments under every policy, errors, progress and cancellation;
 //! - `probe`: the linear classifier, beside scikit-learn's;
 //! - `witness`: what is heard beside the features, how it is kept and learned further, and how far a model reaches;
+//! - `compact`: fits that keep the fewest rows that cost next to nothing;
 //! - `threshold`: promises about mistakes, and what probabilities mean;
 //! - `pool`: the open-world loop;
 //! - `edit`, `deny`: corrections;
@@ -27,6 +28,7 @@
 mod data;
 
 mod common;
+mod compact;
 mod deny;
 mod device;
 mod drift;

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use evmachine::scratch::{FolderError, Scratch, ScratchFolder, ScratchRoom};
 use evmachine::{
     Budget, Evm, Executor, Features, FitError, Labels, Metric, Params, Run, RunError, Stage, TailMemory,
-    TailModel, TailSize,
+    TailModel, TailSize, Weight,
 };
 
 use crate::common::Random;
@@ -75,6 +75,29 @@ fn shared(scratch: &dyn Scratch, features: &Features<'_>) -> Features<'static> {
     Features::shared(room.finish().unwrap(), features.columns()).unwrap()
 }
 
+/// All witnesses, whatever they are worth.
+fn heard() -> Params {
+    Params {
+        logit_weight: Weight::Fixed(0.5),
+        probe_weight: Weight::Fixed(1.0),
+        forest_weight: Weight::Fixed(0.5),
+        ..Params::robust_for(Metric::Cosine)
+    }
+}
+
+/// Of so many rows, a part is held out for good; the probe makes its rows again for every pass, and the logits lie in the scratch.
+#[test]
+fn witnesses_of_many_rows_are_learned_from_a_disk() {
+    let above = tempfile::tempdir().unwrap();
+    let (features, labels) = drawn(21_000, 4, 8);
+    let (here, _) = Evm::fit(&heard(), &features, &labels).unwrap();
+    let scratch = ScratchFolder::open(above.path().join("scratch")).unwrap();
+    let run = Run::new().scratch(&scratch).memory(1 << 16);
+    let (there, _) = Evm::fit_with(&run, &heard(), &shared(&scratch, &features), &labels).unwrap();
+    assert!(there.shares().unwrap().logits > 0.0);
+    assert!(here.to_bytes().unwrap() == there.to_bytes().unwrap());
+}
+
 #[test]
 fn a_model_learned_from_a_disk_is_the_same() {
     let above = tempfile::tempdir().unwrap();
@@ -111,7 +134,8 @@ fn a_model_learned_from_a_disk_is_the_same() {
         ),
         (5, Params { cover_risk: 0.5, tail_memory_limit: 200_000, ..paper.clone() }),
         (5, Params { tail_memory_limit: 4_000_000, tail_size: TailSize::Count(3_000), ..paper.clone() }),
-        (9, Params { metric: Metric::Cosine, ..Params::robust() }),
+        (9, Params::robust_for(Metric::Cosine)),
+        (9, Params { pooling: 0.8, ..heard() }),
     ];
     for (number, (dimensions, params)) in cases.into_iter().enumerate() {
         let (features, labels) = drawn(3_000, dimensions, number as u64);

@@ -83,7 +83,7 @@ impl Data<'_> {
         }
         // Probes begin from nothing: the one that was chosen has learned rows that others must not know.
         let voices =
-            |rows: (&[usize], &[usize])| self.voices(&params, weights, &points, rows, (None, penalty));
+            |rows: (&[usize], &[usize])| self.voices(run, &params, weights, &points, rows, (None, penalty));
         let (mut g, mut l, mut z, mut t) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let mut heard = Vec::new();
         for Trial { machine, learned, held } in &*trials {

@@ -15,6 +15,7 @@ use crate::witness::mixture::{Heard, Mixture, Weights};
 use crate::witness::probe::Probe;
 use crate::witness::{Voices, Witnesses};
 use evmachine_engine::points::Points;
+use evmachine_engine::run::Run;
 
 pub(super) fn fit(data: &Data<'_>, params: CheckedParams) -> Result<(Evm, Report), FitError> {
     let mut division = Division::new(0, data.labels.ids(), |_| false, data.is_heard);
@@ -42,7 +43,7 @@ pub(super) fn fit(data: &Data<'_>, params: CheckedParams) -> Result<(Evm, Report
     match choice {
         Some(choice) => data.hear(&mut model, &division, choice)?,
         None if is_heard => {
-            let choice = data.chosen(&model, weights, &division)?;
+            let choice = data.chosen(data.run, &model, weights, &division)?;
             data.hear(&mut model, &division, choice)?;
         }
         None => {}
@@ -72,21 +73,26 @@ impl Data<'_> {
         let run = &self.run.in_memory();
         let (trial, _) = self.learn(run, params.without_witnesses().check()?, (&division.learned, &[]))?;
         let trial = Evm::from(Machine { params: params.clone(), ..trial.machine });
-        Ok(Choice { is_whole: false, ..self.chosen(&trial, weights, division)? })
+        Ok(Choice { is_whole: false, ..self.chosen(run, &trial, weights, division)? })
     }
 
     /// The witnesses of the learned rows, the probe's penalty chosen on rows that were held out for that, and all scaled by what they
     /// say of these.
-    fn chosen(&self, model: &Evm, weights: Weights, division: &Division) -> Result<Choice, FitError> {
+    fn chosen(
+        &self,
+        run: &Run<'_>,
+        model: &Evm,
+        weights: Weights,
+        division: &Division,
+    ) -> Result<Choice, FitError> {
         let Division { learned, choosing, .. } = division;
-        let run = &self.run.in_memory();
         let (metric, params) = (&model.machine.params.metric, &model.machine.params);
         let points = Points::prepare(self.features, metric)?;
         let mut start = None;
         if weights.hear_logits() {
             start = Some(Probe::choose(run, metric, self.classed(&points), learned, choosing)?);
         }
-        let voices = self.voices(params, weights, &points, (learned, &[]), (start.as_ref(), None))?;
+        let voices = self.voices(run, params, weights, &points, (learned, &[]), (start.as_ref(), None))?;
         let said = voices.say(run, &points, choosing, None)?;
         let heard = Heard {
             features: &model.supports(run, &self.features.select(choosing), None)?,
@@ -106,7 +112,7 @@ impl Data<'_> {
             let params = &model.machine.params;
             let points = Points::prepare(self.features, &params.metric)?;
             let rows = (&division.learned[..], &[][..]);
-            voices = self.voices(params, weights, &points, rows, (voices.probe.as_ref(), None))?;
+            voices = self.voices(self.run, params, weights, &points, rows, (voices.probe.as_ref(), None))?;
         }
         model.witnesses = Some(Arc::new(Witnesses { voices, mixture }));
         model.number_logits_alike();

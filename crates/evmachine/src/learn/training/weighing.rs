@@ -192,7 +192,9 @@ impl Data<'_> {
         }
         let fold = Data { run, features: &features, labels: &labels, ignored: self.ignored, is_heard: true };
         let params = &Params { search: Search::Exact, ..params.clone() };
-        let params = if covers { &params.clone().keeping_all() } else { params };
+        // A fit with parameters whose cover was chosen weighs as the fit that chose it.
+        let was_chosen = params.cover_loss > 0.0 && params.max_extreme_vectors.is_none();
+        let params = if was_chosen { &params.clone().keeping_all() } else { params };
         let all: Vec<usize> = (0..learned.len()).collect();
         let (machine, _) = fold.learn(run, params.without_witnesses().check()?, (&all, &[]))?;
         let machine = Machine { params: params.check()?, ..machine.machine };
@@ -210,7 +212,7 @@ impl Data<'_> {
                 all.iter().partition(|&&row| spread(learned[row] as u64).is_multiple_of(5));
             *penalty = Some(Probe::choose(run, metric, fold.classed(&points), &rest, &held)?.penalty());
         }
-        let voices = fold.voices(params, largest, &points, (&all, &[]), (None, *penalty))?;
+        let voices = fold.voices(run, params, largest, &points, (&all, &[]), (None, *penalty))?;
         let numbers: Vec<usize> = (0..query_points.len()).collect();
         let said = voices.say(run, &query_points, &numbers, None)?;
         let mut machines =

@@ -14,6 +14,8 @@ use evmachine_engine::run::Meter;
 
 /// Steps remembered.
 const MEMORY: usize = 6;
+/// Vectors of coefficients that are held at once: what is remembered of each step, and those of the step under way.
+pub(super) const VECTORS: usize = 2 * MEMORY + 8;
 /// Share of the expected decrease that a step must bring.
 const DECREASE: f64 = 1e-4;
 /// Rows that the second moment is taken over, at most.
@@ -35,7 +37,7 @@ pub(crate) struct Curvature {
 }
 
 impl Curvature {
-    pub(crate) fn of(rows: &ProbeRows) -> Self {
+    pub(crate) fn of(rows: &ProbeRows<'_>) -> Self {
         let (moment, size) = rows.moment(MOMENT_ROWS);
         Self { moment, size }
     }
@@ -80,7 +82,7 @@ struct Pair {
 
 /// Walks from `at` to the minimum; returns the loss there, penalty included.
 pub(crate) fn minimize(
-    rows: &ProbeRows,
+    rows: &ProbeRows<'_>,
     curvature: &Curvature,
     penalty: f64,
     tolerance: Tolerance,

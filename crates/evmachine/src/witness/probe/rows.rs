@@ -9,6 +9,7 @@
 //!
 //! Costs `4 rows * dimensions * classes` operations in `f32`. Sums run in one fixed order, whatever the number of threads.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use rayon::prelude::*;
@@ -17,24 +18,59 @@ use crate::input::standard::Standard;
 use evmachine_engine::math;
 use evmachine_engine::matrix::{Factor, ROWS, Scalar, add_product};
 use evmachine_engine::points::Points;
+use evmachine_engine::run::Run;
 
 /// Rows whose logits are computed at once.
 const BLOCK: usize = 32 * ROWS;
 /// Rows whose residuals are held at once.
-const SPAN: usize = 16 * BLOCK;
+pub(super) const SPAN: usize = 16 * BLOCK;
 /// Dimensions of the gradient that a thread sums at once.
 const STRIPE: usize = 8 * ROWS;
 
 /// Standardised rows with their classes.
-pub(crate) struct ProbeRows {
-    /// Row after row, `stride` values each, zeros behind the dimensions.
-    values: Vec<f32>,
+pub(crate) struct ProbeRows<'a> {
+    source: Source<'a>,
     stride: usize,
     pub(crate) dimensions: usize,
     classes: Vec<u32>,
     /// Divided by their sum.
     shares: Vec<f64>,
     pub(crate) class_count: usize,
+}
+
+/// Where standardised rows are.
+struct Source<'a> {
+    standard: &'a Standard,
+    points: &'a Points<'a>,
+    rows: &'a [usize],
+    /// Row after row, `stride` values each, zeros behind the dimensions; empty if they are made again whenever they are needed.
+    values: Vec<f32>,
+}
+
+/// Some of the rows.
+struct Part<'a> {
+    first: usize,
+    stride: usize,
+    values: Cow<'a, [f32]>,
+}
+
+impl Part<'_> {
+    /// From that row on.
+    fn from(&self, row: usize) -> &[f32] {
+        &self.values[(row - self.first) * self.stride..]
+    }
+}
+
+impl Source<'_> {
+    fn write(&self, stride: usize, rows: Range<usize>) -> Vec<f32> {
+        let dimensions = self.points.dimensions();
+        let mut values = vec![0.0; rows.len() * stride];
+        values.par_chunks_exact_mut(stride).zip(&self.rows[rows]).for_each(|(row, &index)| {
+            self.points.write_row(index, &mut row[..dimensions]);
+            self.standard.apply(&mut row[..dimensions]);
+        });
+        values
+    }
 }
 
 /// Intercepts first, then the weights of each dimension: `[1 + dimension][class]`, classes in whole vectors.
@@ -60,26 +96,38 @@ impl Coefficients {
     }
 }
 
-impl ProbeRows {
-    /// Row `rows[i]` is of class `classes[i]` and weighs `weights[i]`.
+impl<'a> ProbeRows<'a> {
+    /// Row `rows[i]` is of class `classes[i]` and weighs `weights[i]`. If they would take more than a quarter of the memory of a run with a
+    /// scratch, they are standardised again for every pass, which costs `rows * dimensions` operations beside
+    /// `4 rows * dimensions * classes`.
     pub(crate) fn new(
-        standard: &Standard,
-        points: &Points<'_>,
-        rows: &[usize],
+        run: &Run<'_>,
+        standard: &'a Standard,
+        points: &'a Points<'_>,
+        rows: &'a [usize],
         classes: Vec<u32>,
         weights: &[f64],
         class_count: usize,
     ) -> Self {
         let dimensions = points.dimensions();
         let stride = dimensions.next_multiple_of(STRIPE);
-        let mut values = vec![0.0; rows.len() * stride];
-        values.par_chunks_exact_mut(stride).zip(rows).for_each(|(row, &index)| {
-            points.write_row(index, &mut row[..dimensions]);
-            standard.apply(&mut row[..dimensions]);
-        });
+        let mut source = Source { standard, points, rows, values: Vec::new() };
+        if run.store().is_none() || 4 * rows.len() * stride <= run.working_memory() / 4 {
+            source.values = source.write(stride, 0..rows.len());
+        }
         let sum: f64 = weights.iter().sum();
         let shares = weights.iter().map(|weight| weight / sum).collect();
-        Self { values, stride, dimensions, classes, shares, class_count }
+        Self { source, stride, dimensions, classes, shares, class_count }
+    }
+
+    fn part(&self, rows: Range<usize>) -> Part<'_> {
+        let held = &self.source.values;
+        let values = if held.is_empty() {
+            Cow::Owned(self.source.write(self.stride, rows.clone()))
+        } else {
+            Cow::Borrowed(&held[rows.start * self.stride..rows.end * self.stride])
+        };
+        Part { first: rows.start, stride: self.stride, values }
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -93,7 +141,7 @@ impl ProbeRows {
         let size = self.stride;
         let mut gathered = vec![0.0f32; chosen.len() * size];
         for (out, &row) in gathered.chunks_exact_mut(size).zip(&chosen) {
-            out.copy_from_slice(&self.values[row * size..(row + 1) * size]);
+            out.copy_from_slice(&self.part(row..row + 1).values);
         }
         let mut matrix = vec![0.0; size * size];
         let all = Factor { values: &gathered, stride: size };
@@ -119,12 +167,13 @@ impl ProbeRows {
         let (intercepts, slopes) = gradient.values.split_at_mut(width);
         for start in (0..self.len()).step_by(SPAN) {
             let end = (start + SPAN).min(self.len());
+            let part = &self.part(start..end);
             let blocks: Vec<f64> = residuals
                 .par_chunks_mut(BLOCK * width)
                 .enumerate()
                 .map(|(block, residuals)| {
                     let first = (start + block * BLOCK).min(end);
-                    self.residuals(first..(first + BLOCK).min(end), &weights, at, residuals)
+                    self.residuals(part, first..(first + BLOCK).min(end), &weights, at, residuals)
                 })
                 .collect();
             loss += blocks.iter().sum::<f64>();
@@ -133,10 +182,7 @@ impl ProbeRows {
             }
             slopes.par_chunks_mut(STRIPE * width).enumerate().for_each(|(stripe, slopes)| {
                 let mut sums = vec![0.0f32; STRIPE * width];
-                let left = Factor {
-                    values: &self.values[start * self.stride + stripe * STRIPE..],
-                    stride: self.stride,
-                };
+                let left = Factor { values: &part.values[stripe * STRIPE..], stride: self.stride };
                 let right = Factor { values: &residuals, stride: width };
                 add_product(end - start, (left, STRIPE), (right, width), (&mut sums, width));
                 slopes.iter_mut().zip(&sums).for_each(|(slope, &sum)| *slope += f64::from(sum));
@@ -146,10 +192,17 @@ impl ProbeRows {
     }
 
     /// Logits of a block of rows, `width` values each; `out` has room for a whole block.
-    fn logits(&self, rows: Range<usize>, weights: &[f32], at: &Coefficients, out: &mut [f32]) {
+    fn logits(
+        &self,
+        part: &Part<'_>,
+        rows: Range<usize>,
+        weights: &[f32],
+        at: &Coefficients,
+        out: &mut [f32],
+    ) {
         let height = rows.len().next_multiple_of(ROWS);
         let mut across = vec![0.0f32; self.dimensions * height];
-        transpose(&self.values[rows.start * self.stride..], self.stride, rows.len(), &mut across, height);
+        transpose(part.from(rows.start), self.stride, rows.len(), &mut across, height);
         // Where there is no class, the probability is 0.
         let mut intercepts = vec![f32::MIN; at.width];
         for (out, &value) in intercepts.iter_mut().zip(&at.intercepts()[..self.class_count]) {
@@ -164,12 +217,19 @@ impl ProbeRows {
     }
 
     /// Writes `v (p - 1[class = y])` over `out`; returns the loss of the rows.
-    fn residuals(&self, rows: Range<usize>, weights: &[f32], at: &Coefficients, out: &mut [f32]) -> f64 {
+    fn residuals(
+        &self,
+        part: &Part<'_>,
+        rows: Range<usize>,
+        weights: &[f32],
+        at: &Coefficients,
+        out: &mut [f32],
+    ) -> f64 {
         if rows.is_empty() {
             out.fill(0.0);
             return 0.0;
         }
-        self.logits(rows.clone(), weights, at, out);
+        self.logits(part, rows.clone(), weights, at, out);
         let mut loss = 0.0;
         for (row, out) in rows.clone().zip(out.chunks_exact_mut(at.width)) {
             let (own, share) = (self.classes[row] as usize, self.shares[row]);
@@ -194,7 +254,7 @@ impl ProbeRows {
         let (mut sum, mut count) = (0.0, 0usize);
         for start in (0..self.len()).step_by((self.len() / 4).max(1).next_multiple_of(BLOCK)) {
             let rows = start..(start + BLOCK).min(self.len());
-            self.logits(rows.clone(), &weights, at, &mut out);
+            self.logits(&self.part(rows.clone()), rows.clone(), &weights, at, &mut out);
             for powers in out.chunks_exact_mut(at.width).take(rows.len()) {
                 let most = powers.iter().copied().fold(f32::NEG_INFINITY, f32::max);
                 let total = math::exp_sum(powers, most);

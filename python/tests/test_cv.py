@@ -113,7 +113,7 @@ def test_two_classes_are_trained_with_the_default_parameters(few):
     rows = np.isin(y, ["A", "B"])
     with pytest.warns(UserWarning, match="two classes are too few"):
         search = ExtremeValueMachineCV(metric="manhattan").fit(X[rows], y[rows])
-    assert search.best_params_ == _parameters.of_preset("robust", "manhattan")
+    assert search.best_params_ == _parameters.of_preset("robust", {"metric": "manhattan"})
     assert np.isnan(search.best_score_) and search.cv_results_["params"] == []
 
 

@@ -14,7 +14,7 @@ from conftest import ROOT
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from evmachine import ExtremeValueMachine, ExtremeValueMachineCV, _parameters
+from evmachine import ExtremeValueMachine, ExtremeValueMachineCV
 
 
 @pytest.fixture
@@ -76,7 +76,7 @@ def test_save_and_load(machine, strangers, tmp_path):
     machine.save(path)
     other = ExtremeValueMachine.load(path)
     assert other._model == machine._model
-    assert _parameters.resolved(other) == _parameters.resolved(machine)
+    assert other._library_params() == machine._library_params()
     np.testing.assert_array_equal(other.predict(strangers[0]), machine.predict(strangers[0]))
     assert other.n_features_in_ == 16 and not hasattr(other, "feature_names_in_")
 
@@ -145,7 +145,7 @@ def test_parameters_of_the_program_are_read(few, tmp_path):
         per_class=True,
         n_jobs=1,
     )
-    assert _parameters.resolved(machine) == _parameters.resolved(expected)
+    assert machine._library_params() == expected._library_params()
     assert machine.fit(*few)._model == expected.fit(*few)._model
     path.write_text("[tail_size]\ncount = 30\n\n[max_extreme_vectors]\ntotal = 40\n")
     machine = ExtremeValueMachine.from_params_file(str(path))

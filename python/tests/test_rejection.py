@@ -276,7 +276,7 @@ def test_files_keep_threshold_shares_and_predictions(split, kind, request, tmp_p
     for other in (ExtremeValueMachine.load(tmp_path / "m.safetensors"), copied(machine)):
         assert other.promise_ == machine.promise_ and other.shares_ == machine.shares_
         assert other.calibration_ == machine.calibration_
-        assert _parameters.resolved(other) == _parameters.resolved(machine)
+        assert other._library_params() == machine._library_params()
         for method in ("predict", "predict_proba", "p_values", "predict_known_proba", "score_samples"):
             np.testing.assert_array_equal(getattr(other, method)(split[2]), getattr(machine, method)(split[2]))
 

@@ -8,7 +8,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from evmachine import ExtremeValueMachine, ExtremeValueMachineCV, FallbackWarning, _parameters
+from evmachine import ExtremeValueMachine, ExtremeValueMachineCV, FallbackWarning
 
 PRESETS = [
     {},
@@ -134,7 +134,7 @@ def test_confidence_rejects_less(machine):
     assert sure.promise_["range"][1] < machine.promise_["range"][1]
     # A fit that is asked for it at once is the same model, and confidence can be taken back alone.
     fitted = ExtremeValueMachine(preset="plain", tail_size=100, confidence=0.95).fit(*blobs(6000, 1))
-    assert fitted._model == sure._model and _parameters.resolved(fitted) == _parameters.resolved(sure)
+    assert fitted._model == sure._model and fitted._library_params() == sure._library_params()
     assert sure.set_rejection(confidence=0.0)._model == machine._model
     with pytest.raises(ValueError, match="confidence = 1.5: must be at least 0 and below 1"):
         sure.set_rejection(confidence=1.5)

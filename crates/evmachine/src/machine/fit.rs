@@ -162,13 +162,15 @@ fn learn_here(run: &Run<'_>, old: &Machine, lesson: &Lesson<'_>) -> Result<(Mach
     let again = model.tail_memory == TailMemory::Full && matches!(tails, Whole::Measure);
     let columns = again.then_some(columns);
     let mut report_fits = fits.iter().map(|(psi, _)| psi).collect();
-    append(&mut model, &batch, fits, old.points_seen, stored.is_none());
+    // Rows in a scratch come class by class, so that vectors that the cover drops are never all in memory.
+    let by_class = stored.is_some() || (run.store().is_some() && !alone);
+    append(&mut model, &batch, fits, old.points_seen, !by_class);
     if alone {
         model.be_alone(run)?;
         report_fits = model.classes[0].psi.iter().rev().take(learned.len()).collect();
     }
     let counts: Vec<usize> = old_ranges.iter().map(Range::len).collect();
-    let covers = choose::reduce_after(run, &mut model, &batch, originals.as_ref(), stored.is_some())?;
+    let covers = choose::reduce_after(run, &mut model, &batch, originals.as_ref(), by_class)?;
     let (added, dropped) = choose::count_changes(covers.as_deref(), &counts, &batch);
     let again = columns.as_deref().map(|columns| against(old, columns, &batch, &old_ranges, &strangers));
     let new = NewTails::new(again.as_deref(), stored, keep_tails);

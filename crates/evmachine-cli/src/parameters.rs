@@ -108,14 +108,10 @@ fn help(parameter: &Parameter) -> String {
     } else if robust.is_empty() {
         String::new()
     } else {
-        let mut defaults = format!("default: {robust}");
-        if cosine != robust && parameter.name != "metric" {
-            defaults += &format!(", cosine: {cosine}");
-        }
-        if plain != robust {
-            defaults += &format!(", plain: {plain}");
-        }
-        format!(" [{defaults}]")
+        let differs = cosine != robust && parameter.name != "metric";
+        let of_cosine = if differs { format!(", cosine: {cosine}") } else { String::new() };
+        let of_plain = if plain == robust { String::new() } else { format!(", plain: {plain}") };
+        format!(" [default: {robust}{of_cosine}{of_plain}]")
     };
     format!("{}{symbol}{defaults}", parameter.about)
 }

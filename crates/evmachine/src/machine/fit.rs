@@ -17,11 +17,12 @@ use crate::machine::choose::{self, Originals};
 use crate::machine::class::ClassModel;
 use crate::machine::exchange::{self, Exchanged};
 use crate::machine::lookup::Cache;
-use crate::machine::measured::Measuring;
+use crate::machine::measured::{MeasuredRows, Measuring};
 use crate::machine::refit;
 use crate::machine::report::{Report, StageTimes};
 use crate::machine::tail_memory::{NewTails, forget_tails, keeps_tails, remember_tails};
 use crate::params::TailMemory;
+use evmachine_engine::TailError;
 use evmachine_engine::distance::Columns;
 use evmachine_engine::features::Features;
 use evmachine_engine::psi::{FitStatus, PsiModel};
@@ -122,17 +123,8 @@ fn learn_here(run: &Run<'_>, old: &Machine, lesson: &Lesson<'_>) -> Result<(Mach
         let wish = wish(&model, keep_tails, exchanged.as_ref());
         let problem =
             Problem::new((run, Stage::Tails), metric, rows, &met, &sizes).searched(model.params.search);
-        let mut found = None;
-        if let Some(measured) = &measured {
-            let fitted = problem.for_rows(measured.rows(&batch)).fitted(&wish)?;
-            let fits = measured.among_all(fitted.fits, batch.order.len());
-            // Without any estimate there is no mean to take, and every row is measured.
-            if model.has_estimates(&fits) {
-                found = Some(Fitted { fits, ..fitted });
-            }
-        }
-        let fitted = match found {
-            Some(fitted) => fitted,
+        let fitted = match &measured {
+            Some(measured) => fitted_by_sample(&problem, &wish, measured, &batch, &model)?,
             None => problem.fitted(&wish)?,
         };
         plans.push(fitted.plan);
@@ -179,31 +171,71 @@ fn learn_here(run: &Run<'_>, old: &Machine, lesson: &Lesson<'_>) -> Result<(Mach
     let given = features.rows() + ignored.map_or(0, Features::rows);
     model.points_seen = old.points_seen + given as u64;
 
-    let with_data =
-        || sizes.iter().zip(&batch.ranges).filter(|(_, range)| !range.is_empty()).map(|(size, _)| *size);
+    let counts = Counts { sizes: &sizes, refitted, added, dropped };
     let report = Report {
-        rows: learned.len(),
         new_classes,
-        classes: model.classes.len(),
-        tail_sizes: (with_data().min().unwrap_or(0), with_data().max().unwrap_or(0)),
         clipped,
         fits: report_fits,
-        refitted,
-        added,
-        dropped,
-        extreme_vectors: model.extreme_vector_count(),
-        vector_ratio: model.vector_ratio(),
-        tail_memory: model.tail_memory,
-        alone: alone.then(|| model.class_name(0).to_owned()),
-        held_out: 0,
-        probe_penalty: None,
-        shares: None,
-        tune_again: None,
         plans,
         recall,
         times,
+        ..counts.report(&model, &batch)
     };
     Ok((model, report))
+}
+
+/// What a lesson changed.
+struct Counts<'a> {
+    /// Tail sizes of the classes.
+    sizes: &'a [usize],
+    refitted: usize,
+    added: usize,
+    dropped: usize,
+}
+
+impl Counts<'_> {
+    /// As far as the model as it is now tells it.
+    fn report(&self, model: &Machine, batch: &Batch<'_>) -> Report {
+        let with_data = || {
+            let given = self.sizes.iter().zip(&batch.ranges).filter(|(_, range)| !range.is_empty());
+            given.map(|(size, _)| *size)
+        };
+        Report {
+            rows: batch.order.len(),
+            new_classes: Vec::new(),
+            classes: model.classes.len(),
+            tail_sizes: (with_data().min().unwrap_or(0), with_data().max().unwrap_or(0)),
+            clipped: Vec::new(),
+            fits: [].into_iter().collect(),
+            refitted: self.refitted,
+            added: self.added,
+            dropped: self.dropped,
+            extreme_vectors: model.extreme_vector_count(),
+            vector_ratio: model.vector_ratio(),
+            tail_memory: model.tail_memory,
+            alone: model.is_alone().then(|| model.class_name(0).to_owned()),
+            held_out: 0,
+            probe_penalty: None,
+            shares: None,
+            tune_again: None,
+            plans: Vec::new(),
+            recall: None,
+            times: StageTimes::default(),
+        }
+    }
+}
+
+/// The fits of a batch of which some rows are measured: of all rows if these have no estimate, for then there is no mean to take.
+fn fitted_by_sample(
+    problem: &Problem<'_>,
+    wish: &Wish<'_>,
+    measured: &MeasuredRows,
+    batch: &Batch<'_>,
+    model: &Machine,
+) -> Result<Fitted, TailError> {
+    let fitted = problem.for_rows(measured.rows(batch)).fitted(wish)?;
+    let fits = measured.among_all(fitted.fits, batch.order.len());
+    if model.has_estimates(&fits) { Ok(Fitted { fits, ..fitted }) } else { problem.fitted(wish) }
 }
 
 /// Ignored samples, laid out; they are negatives of all classes.

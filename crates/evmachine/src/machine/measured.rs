@@ -88,7 +88,9 @@ impl Machine {
     /// Whether there is a fit to take means of, in the machine or among new ones.
     pub(crate) fn has_estimates(&self, new: &[Fit]) -> bool {
         let mut sums = self.pool_sums();
-        new.iter().for_each(|(psi, _)| sums.add(psi));
+        for (psi, _) in new {
+            sums.add(psi);
+        }
         !sums.is_empty()
     }
 

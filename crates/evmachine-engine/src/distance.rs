@@ -44,6 +44,11 @@ pub trait Columns: Send + Sync {
     /// Lays out the given rows for any number of tiles.
     fn block(&self, rows: &Points<'_>, indices: &[usize]) -> RowBlock;
 
+    /// Lays out one row, in the memory of what the block held before.
+    fn block_of_one(&self, rows: &Points<'_>, index: usize, block: &mut RowBlock) {
+        *block = self.block(rows, &[index]);
+    }
+
     /// Ranks of every row of the block with every column of the range.
     fn ranks(&self, block: &RowBlock, columns: Range<usize>, tile: &mut Tile) -> Result<(), MetricError>;
 
@@ -78,6 +83,16 @@ pub struct RowBlock {
     values: Lines,
     /// The square of each row's length, padded like the rows; zeros or none where nobody asks.
     squares: Vec<f32>,
+}
+
+impl RowBlock {
+    /// One row, as it is.
+    fn hold_one(&mut self, rows: &Points<'_>, index: usize) {
+        (self.rows, self.lanes) = (1, 1);
+        self.values.shape(rows.dimensions());
+        rows.write_row(index, &mut self.values);
+        self.squares.clear();
+    }
 }
 
 /// Ranks of a block of rows; its memory is used again by the next one.
@@ -192,6 +207,12 @@ mod tests {
                 let (mut whole, mut part) = (Tile::default(), Tile::default());
                 columns.ranks(&block, 0..count, &mut whole).unwrap();
                 columns.ranks(&block, first..count, &mut part).unwrap();
+                let (mut alone, mut ranks) = (RowBlock::default(), Tile::default());
+                for row in 0..count {
+                    columns.block_of_one(&points, row, &mut alone);
+                    columns.ranks(&alone, first..count, &mut ranks).unwrap();
+                    prop_assert_eq!(part.row(row), ranks.row(0), "one row alone");
+                }
                 for i in 0..count {
                     prop_assert_eq!(&whole.row(i)[first..], part.row(i));
                     prop_assert_eq!(whole.row(i)[i], 0.0, "a point is at distance 0 from itself");

@@ -72,6 +72,10 @@ impl Columns for Kept {
         self.columns().block(rows, indices)
     }
 
+    fn block_of_one(&self, rows: &Points<'_>, index: usize, block: &mut RowBlock) {
+        self.columns().block_of_one(rows, index, block);
+    }
+
     fn ranks(&self, block: &RowBlock, columns: Range<usize>, tile: &mut Tile) -> Result<(), MetricError> {
         self.columns().ranks(block, columns, tile)
     }

@@ -98,6 +98,72 @@ pub(super) fn tile<A: Accumulate>(dimensions: usize, groups: &[f32], panels: &[f
     }
 }
 
+/// Sums of one row with every column of `panels`, bit for bit those of [`tile`], into `sums`.
+///
+/// A group pads one row with eleven, whose sums nobody wants; this takes no more than the columns do on their way from memory.
+pub(super) fn row<A: Accumulate>(row: &[f32], panels: &[f32], sums: &mut [f32]) {
+    dispatch!(level(), simd => row_simd::<_, A>(simd, row, panels, sums));
+}
+
+#[inline(always)]
+fn row_simd<S: Simd, A: Accumulate>(simd: S, row: &[f32], panels: &[f32], sums: &mut [f32]) {
+    // A step of a sum waits for the one before it, so eight vectors of sums take their steps in turn.
+    match S::f32s::LEN {
+        16 => row_abreast::<S, A, 4, 2>(simd, row, panels, sums),
+        8 => row_abreast::<S, A, 2, 4>(simd, row, panels, sums),
+        _ => row_abreast::<S, A, 1, 8>(simd, row, panels, sums),
+    }
+}
+
+#[inline(always)]
+fn row_abreast<S: Simd, A: Accumulate, const PANELS: usize, const VECTORS: usize>(
+    simd: S,
+    row: &[f32],
+    panels: &[f32],
+    sums: &mut [f32],
+) {
+    let size = PANEL * row.len();
+    let abreast = panels.chunks_exact(PANELS * size);
+    let rest = abreast.remainder();
+    let (sums, last) = sums.split_at_mut((panels.len() - rest.len()) / row.len());
+    for (panels, sums) in abreast.zip(sums.chunks_exact_mut(PANELS * PANEL)) {
+        row_panels::<S, A, PANELS, VECTORS>(simd, row, panels, sums);
+    }
+    for (panel, sums) in rest.chunks_exact(size).zip(last.chunks_exact_mut(PANEL)) {
+        row_panels::<S, A, 1, VECTORS>(simd, row, panel, sums);
+    }
+}
+
+#[inline(always)]
+fn row_panels<S: Simd, A: Accumulate, const PANELS: usize, const VECTORS: usize>(
+    simd: S,
+    row: &[f32],
+    panels: &[f32],
+    out: &mut [f32],
+) {
+    let lanes = S::f32s::LEN;
+    for start in (0..row.len()).step_by(CHUNK) {
+        let end = (start + CHUNK).min(row.len());
+        let panels: [&[f32]; PANELS] =
+            std::array::from_fn(|p| &panels[(p * row.len() + start) * PANEL..(p * row.len() + end) * PANEL]);
+        let mut sums = [[S::f32s::splat(simd, 0.0); VECTORS]; PANELS];
+        for (k, &value) in row[start..end].iter().enumerate() {
+            let value = S::f32s::splat(simd, value);
+            for (sums, panel) in sums.iter_mut().zip(panels) {
+                let columns = &panel[k * PANEL..(k + 1) * PANEL];
+                for v in 0..VECTORS {
+                    let column = S::f32s::from_slice(simd, &columns[v * lanes..(v + 1) * lanes]);
+                    sums[v] = A::step::<S>(sums[v], value, column);
+                }
+            }
+        }
+        for (sum, target) in sums.into_iter().flatten().zip(out.chunks_exact_mut(lanes)) {
+            let total = if start == 0 { sum } else { S::f32s::from_slice(simd, target) + sum };
+            total.store_slice(target);
+        }
+    }
+}
+
 /// A tile of sums, begun or added to.
 struct Store<'a> {
     tile: &'a mut [f32],

@@ -29,6 +29,10 @@ impl Columns for Pairwise {
         RowBlock { rows: indices.len(), lanes: 1, values, squares: Vec::new() }
     }
 
+    fn block_of_one(&self, rows: &Points<'_>, index: usize, block: &mut RowBlock) {
+        block.hold_one(rows, index);
+    }
+
     fn ranks(&self, block: &RowBlock, columns: Range<usize>, tile: &mut Tile) -> Result<(), MetricError> {
         let d = self.dimensions;
         tile.shape(block.rows, columns.len(), 0, columns.len());

@@ -5,7 +5,7 @@ use std::ops::Range;
 use fearless_simd::{Simd, dispatch, prelude::*};
 use rayon::prelude::*;
 
-use super::kernel::{self, AbsoluteDifference, CHUNK, GROUP, PANEL, Product, SquaredDifference};
+use super::kernel::{self, AbsoluteDifference, Accumulate, CHUNK, GROUP, PANEL, Product, SquaredDifference};
 use super::lines::Lines;
 use super::pairs::Below;
 use super::{Columns, RowBlock, Tile};
@@ -71,8 +71,9 @@ impl Panels {
         let d = self.dimensions;
         let stride = tile.stride;
         let mut differences = [0.0; GROUP * PANEL];
-        let groups = block.values.chunks_exact(GROUP * d).zip(block.squares.chunks_exact(GROUP));
-        for ((group, rows), tile) in groups.zip(tile.values.chunks_exact_mut(GROUP * stride)) {
+        let lanes = block.lanes;
+        let groups = block.values.chunks_exact(lanes * d).zip(block.squares.chunks_exact(lanes));
+        for ((group, rows), tile) in groups.zip(tile.values.chunks_exact_mut(lanes * stride)) {
             let panels = packed.chunks_exact(PANEL * d).zip(self.squares[first..].chunks_exact(PANEL));
             for (number, (panel, columns)) in panels.enumerate() {
                 let corner = &mut tile[number * PANEL..];
@@ -80,7 +81,7 @@ impl Panels {
                 if !lost {
                     continue;
                 }
-                kernel::tile::<SquaredDifference>(d, group, panel, &mut differences);
+                sums::<SquaredDifference>((group, lanes), d, panel, &mut differences[..lanes * PANEL]);
                 for (row, (square, differences)) in
                     rows.iter().zip(differences.chunks_exact(PANEL)).enumerate()
                 {
@@ -110,10 +111,11 @@ impl Panels {
 
     fn half_squared_difference(&self, block: &RowBlock, row: usize, column: usize) -> f32 {
         let d = self.dimensions;
-        let row = &block.values[row / GROUP * GROUP * d + row % GROUP..];
+        let lanes = block.lanes;
+        let row = &block.values[row / lanes * lanes * d + row % lanes..];
         let column = &self.values[column / PANEL * PANEL * d + column % PANEL..];
         let mut sum = 0.0f64;
-        for (a, b) in row.iter().step_by(GROUP).zip(column.iter().step_by(PANEL)).take(d) {
+        for (a, b) in row.iter().step_by(lanes).zip(column.iter().step_by(PANEL)).take(d) {
             let difference = f64::from(*a) - f64::from(*b);
             sum += difference * difference;
         }
@@ -132,6 +134,14 @@ impl Columns for Panels {
         RowBlock { rows: indices.len(), lanes: GROUP, values, squares }
     }
 
+    fn block_of_one(&self, rows: &Points<'_>, index: usize, block: &mut RowBlock) {
+        block.hold_one(rows, index);
+        if by_products(self.kind, self.dimensions) {
+            let square = squared_length(&block.values);
+            block.squares.push(square);
+        }
+    }
+
     fn ranks(&self, block: &RowBlock, columns: Range<usize>, tile: &mut Tile) -> Result<(), MetricError> {
         let d = self.dimensions;
         let panels = columns.start / PANEL..columns.end.div_ceil(PANEL);
@@ -139,19 +149,21 @@ impl Columns for Panels {
         let padded_rows = block.values.len() / d;
         tile.shape(padded_rows, panels.len() * PANEL, columns.start - first, columns.len());
         let packed = &self.values[panels.start * PANEL * d..panels.end * PANEL * d];
+        let rows = (&block.values[..], block.lanes);
+        let out = &mut tile.values[..padded_rows * tile.stride];
         match self.kind {
             PanelKind::Euclidean if by_products(self.kind, d) => {
-                kernel::tile::<Product>(d, &block.values, packed, &mut tile.values);
+                sums::<Product>(rows, d, packed, out);
                 self.finish_euclidean(block, first, packed, tile);
             }
             PanelKind::Euclidean => {
-                kernel::tile::<SquaredDifference>(d, &block.values, packed, &mut tile.values);
+                sums::<SquaredDifference>(rows, d, packed, out);
             }
             PanelKind::Manhattan => {
-                kernel::tile::<AbsoluteDifference>(d, &block.values, packed, &mut tile.values);
+                sums::<AbsoluteDifference>(rows, d, packed, out);
             }
             PanelKind::Cosine => {
-                kernel::tile::<Product>(d, &block.values, packed, &mut tile.values);
+                sums::<Product>(rows, d, packed, out);
                 for (row, products) in tile.values.chunks_exact_mut(tile.stride).take(block.rows).enumerate()
                 {
                     self.finish_cosine(block, row, first, products);
@@ -167,6 +179,21 @@ impl Columns for Panels {
             *value = packed;
         }
     }
+}
+
+/// Sums of rows, which lie in groups of so many lanes, with every column of the panels.
+fn sums<A: Accumulate>((rows, lanes): (&[f32], usize), dimensions: usize, panels: &[f32], out: &mut [f32]) {
+    if lanes == 1 {
+        // There is one alone.
+        kernel::row::<A>(rows, panels, out);
+    } else {
+        kernel::tile::<A>(dimensions, rows, panels, out);
+    }
+}
+
+fn squared_length(row: &[f32]) -> f32 {
+    let sum: f64 = row.iter().map(|&value| f64::from(value) * f64::from(value)).sum();
+    sum as f32
 }
 
 fn by_products(kind: PanelKind, dimensions: usize) -> bool {
@@ -189,8 +216,7 @@ fn pack<const WIDTH: usize>(points: &Points<'_>, order: &[usize], squared: bool)
             for ((row, &index), square) in rows.chunks_exact_mut(d).zip(indices).zip(squares) {
                 points.write_row(index, row);
                 if squared {
-                    let sum: f64 = row.iter().map(|&value| f64::from(value) * f64::from(value)).sum();
-                    *square = sum as f32;
+                    *square = squared_length(row);
                 }
             }
             rows[indices.len() * d..].fill(0.0);

@@ -30,6 +30,9 @@ pub trait Scalar: Copy + Send + Sync {
 
     /// Adds the product of two packed tiles to `out`.
     fn add_tile(tall: &[Self], wide: &[Self], out: &mut [Self], stride: usize);
+
+    /// Adds to `out` the product of a row with as many terms of `wide`.
+    fn add_terms(row: &[Self], wide: Factor<'_, Self>, out: &mut [Self]);
 }
 
 /// Adds `sum over k < depth of left[k][row] * right[k][column]` to `out[row * stride + column]`.
@@ -57,6 +60,16 @@ pub fn add_product<T: Scalar>(
                 T::add_tile(tall, &wide, &mut out[corner..], stride);
             }
         }
+    }
+}
+
+/// Adds `sum over k of row[k] * right[k][column]` to `out[column]`, bit for bit as [`add_product`] does for one row of many.
+///
+/// Columns come in multiples of [`Scalar::COLUMNS`]. Packs nothing, and takes no memory.
+pub fn add_row<T: Scalar>(row: &[T], right: Factor<'_, T>, out: &mut [T]) {
+    for (part, row) in row.chunks(CHUNK).enumerate() {
+        let terms = Factor { values: &right.values[part * CHUNK * right.stride..], stride: right.stride };
+        T::add_terms(row, terms, out);
     }
 }
 
@@ -127,6 +140,43 @@ macro_rules! scalar {
 
                 dispatch!(level(), simd => dispatched(simd, tall, wide, out, stride));
             }
+
+            fn add_terms(row: &[Self], wide: Factor<'_, Self>, out: &mut [Self]) {
+                #[inline(always)]
+                fn dispatched<S: Simd>(simd: S, row: &[$type], wide: Factor<'_, $type>, out: &mut [$type]) {
+                    match S::$vector::LEN {
+                        $widest => terms::<S, 2>(simd, row, wide, out),
+                        _ => terms::<S, 4>(simd, row, wide, out),
+                    }
+                }
+
+                #[inline(always)]
+                fn terms<S: Simd, const V: usize>(
+                    simd: S,
+                    row: &[$type],
+                    wide: Factor<'_, $type>,
+                    out: &mut [$type],
+                ) {
+                    let lanes = S::$vector::LEN;
+                    for (number, out) in out.chunks_exact_mut(V * lanes).enumerate() {
+                        let mut sums = [S::$vector::splat(simd, 0.0); V];
+                        for (k, &left) in row.iter().enumerate() {
+                            let left = S::$vector::splat(simd, left);
+                            let start = k * wide.stride + number * V * lanes;
+                            let columns = &wide.values[start..start + V * lanes];
+                            for v in 0..V {
+                                let right = S::$vector::from_slice(simd, &columns[v * lanes..(v + 1) * lanes]);
+                                sums[v] = left.mul_add(right, sums[v]);
+                            }
+                        }
+                        for (sum, target) in sums.into_iter().zip(out.chunks_exact_mut(lanes)) {
+                            (S::$vector::from_slice(simd, target) + sum).store_slice(target);
+                        }
+                    }
+                }
+
+                dispatch!(level(), simd => dispatched(simd, row, wide, out));
+            }
         }
     };
 }
@@ -165,6 +215,10 @@ mod tests {
                 [1.0, 1.0],
                 "nothing else is touched"
             );
+            let alone: Vec<f64> = (0..depth).map(|k| left[k * (rows + 5) + row]).collect();
+            let mut products = vec![1.0; columns];
+            add_row(&alone, Factor { values: &right, stride: columns + 1 }, &mut products);
+            assert_eq!(products, out[row * stride..row * stride + columns], "one row alone");
         }
     }
 }

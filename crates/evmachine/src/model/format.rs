@@ -31,10 +31,10 @@ pub use error::FormatError;
 use evmachine_engine::metric::Metric;
 use evmachine_engine::psi::{FitStatus, PoolSums, PsiModel};
 use kept::Kept;
-use layout::{Column, Layout, f32s, f64s, u8s, u64s};
+use layout::{Column, Layout, f32_slices, f32s, f64s, u8s, u64s};
 use metric_check::MetricCheck;
 use tensors::Tensors;
-use vectors::{fits_of, tails_of, vectors_of};
+use vectors::{by_class, fits_of, tails_of, vectors_of};
 
 /// The latest version that this library writes. It reads this one and all before it, and writes the first that holds
 /// what the model has: 7 with a loss that chose the cover; 6 with a forest, vectors that are not of a class, or an encoder; 5 with a threshold from rows that were not learned, or one given as a support; 4 with one class alone, ignored samples, rows set aside, named rows or fillings; 3 with standard columns,
@@ -230,8 +230,8 @@ impl Evm {
             ("source", u64s(count, classes.iter().flat_map(|class| class.sources.iter().copied()))),
             ("status", u8s(count, psi().map(|psi| psi.status as u8))),
             ("tail_lengths", u64s(count, tails().map(|tail| tail.len() as u64))),
-            ("tails", f32s(vec![tail_values], tails().flat_map(|tail| &**tail).copied())),
-            ("vectors", f32s(vec![count, d], classes.iter().flat_map(|class| class.vectors.iter().copied()))),
+            ("tails", f32_slices(vec![tail_values], tails().map(|tail| &**tail))),
+            ("vectors", f32_slices(vec![count, d], classes.iter().map(|class| &class.vectors[..]))),
         ];
         let whitening = self.machine.whitening.iter();
         tensors.extend(whitening.map(|whitening| ("whitening", f32s(vec![d, d], whitening.rows()))));
@@ -330,7 +330,8 @@ fn model_of(header: Header, tensors: &Tensors<'_>, metric: Option<Metric>) -> Re
         return Err(inconsistent("the classes do not add up to the rows learned from"));
     }
     let whitening = whitening_of(tensors, header.format_version, params.whitening, d)?;
-    let mut vectors = vectors_of(tensors, &params.metric, count, d)?.into_iter();
+    let vectors = vectors_of(tensors, &params.metric, count, d)?;
+    let mut vectors = by_class(&vectors, &sizes, d).into_iter();
     let psi = fits_of(tensors, count, header.format_version)?;
     let sources = tensors.u64s("source", count)?;
     let distinct: HashSet<u64> = sources.iter().copied().collect();
@@ -365,7 +366,7 @@ fn model_of(header: Header, tensors: &Tensors<'_>, metric: Option<Metric>) -> Re
             name,
             tail_size: tail_sizes[number].max(1),
             points_seen: points_seen[number],
-            vectors: Arc::new(vectors.by_ref().take(sizes[number] * d).collect()),
+            vectors: vectors.next().unwrap_or_default(),
             psi: psi[range.clone()].to_vec(),
             sources: sources[range.clone()].to_vec(),
             gains: gains[range].to_vec(),

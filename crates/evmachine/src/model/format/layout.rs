@@ -59,6 +59,32 @@ pub(super) fn f32s<'a>(shape: Vec<usize>, values: impl Iterator<Item = f32> + Cl
     Column::new(Dtype::F32, shape, values, f32::to_le_bytes)
 }
 
+/// As [`f32s`], of values that lie in slices, which are copied at the speed of memory.
+pub(super) fn f32_slices<'a>(
+    shape: Vec<usize>,
+    slices: impl Iterator<Item = &'a [f32]> + Clone + 'a,
+) -> Column<'a> {
+    let write = move |to: &mut dyn Write| {
+        let mut piece = vec![[0; 4]; PIECE / 4];
+        let mut filled = 0;
+        for mut slice in slices.clone() {
+            while !slice.is_empty() {
+                let (now, later) = slice.split_at(slice.len().min(piece.len() - filled));
+                for (bytes, value) in piece[filled..].iter_mut().zip(now) {
+                    *bytes = value.to_le_bytes();
+                }
+                (filled, slice) = (filled + now.len(), later);
+                if filled == piece.len() {
+                    to.write_all(piece.as_flattened())?;
+                    filled = 0;
+                }
+            }
+        }
+        to.write_all(piece[..filled].as_flattened())
+    };
+    Column { dtype: Dtype::F32, shape, write: Box::new(write) }
+}
+
 pub(super) fn u32s<'a>(count: usize, values: impl Iterator<Item = u32> + Clone + 'a) -> Column<'a> {
     Column::new(Dtype::U32, vec![count], values, u32::to_le_bytes)
 }
@@ -165,7 +191,9 @@ mod tests {
         let long: Vec<f64> = (0..3 * PIECE / 8 + 5).map(|value| value as f64 / 7.0).collect();
         let short = [1.5f32, -2.0, 0.0, 9.0, 3.0, 1.0];
         let text = r#"{"checksum":"0000000000000000","name":"\u00e9"}"#;
+        let tail: Vec<f32> = (0..2 * PIECE / 4 + 3).map(|value| value as f32).collect();
         let columns = vec![
+            ("slices", f32_slices(vec![tail.len()], tail.chunks(PIECE / 4 - 1))),
             ("short", f32s(vec![2, 3], short.iter().copied())),
             ("bytes", u8s(3, b"abc".iter().copied())),
             ("nothing", u64s(0, std::iter::empty())),
@@ -177,6 +205,10 @@ mod tests {
         assert_eq!(bytes.len(), layout.length());
 
         let tensors = [
+            (
+                "slices",
+                Whole(Dtype::F32, vec![tail.len()], tail.iter().flat_map(|v| v.to_le_bytes()).collect()),
+            ),
             ("short", Whole(Dtype::F32, vec![2, 3], short.iter().flat_map(|v| v.to_le_bytes()).collect())),
             ("bytes", Whole(Dtype::U8, vec![3], b"abc".to_vec())),
             ("nothing", Whole(Dtype::U64, vec![0], Vec::new())),

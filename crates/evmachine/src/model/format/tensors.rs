@@ -1,8 +1,12 @@
 //! The tensors of a model file that is read.
 
+use rayon::prelude::*;
 use safetensors::tensor::{Dtype, SafeTensors};
 
 use super::{FormatError, inconsistent};
+
+/// Numbers that are worth a thread.
+const SHARE: usize = 1 << 16;
 
 /// The tensors of a file, by name, with the checks that each must pass.
 pub(super) struct Tensors<'a>(pub(super) SafeTensors<'a>);
@@ -37,10 +41,14 @@ impl Tensors<'_> {
         &self,
         name: &str,
         count: usize,
-        valid: fn(f64) -> bool,
+        valid: impl Fn(f64) -> bool + Sync,
     ) -> Result<Vec<f64>, FormatError> {
         let values = numbers(self.bytes(name, Dtype::F64, &[count])?, f64::from_le_bytes);
-        match values.iter().position(|&value| !(value.is_finite() && valid(value))) {
+        match values
+            .par_iter()
+            .with_min_len(SHARE)
+            .position_first(|&value| !(value.is_finite() && valid(value)))
+        {
             Some(at) => Err(inconsistent(format!("{name}[{at}] = {} is not possible", values[at]))),
             None => Ok(values),
         }
@@ -50,10 +58,14 @@ impl Tensors<'_> {
         &self,
         name: &str,
         shape: &[usize],
-        valid: fn(f32) -> bool,
+        valid: impl Fn(f32) -> bool + Sync,
     ) -> Result<Vec<f32>, FormatError> {
         let values = numbers(self.bytes(name, Dtype::F32, shape)?, f32::from_le_bytes);
-        match values.iter().position(|&value| !(value.is_finite() && valid(value))) {
+        match values
+            .par_iter()
+            .with_min_len(SHARE)
+            .position_first(|&value| !(value.is_finite() && valid(value)))
+        {
             Some(at) => Err(inconsistent(format!("{name}[{at}] = {} is not possible", values[at]))),
             None => Ok(values),
         }
@@ -69,6 +81,6 @@ impl Tensors<'_> {
     }
 }
 
-fn numbers<const N: usize, T>(bytes: &[u8], read: fn([u8; N]) -> T) -> Vec<T> {
-    bytes.as_chunks::<N>().0.iter().map(|chunk| read(*chunk)).collect()
+fn numbers<const N: usize, T: Send>(bytes: &[u8], read: impl Fn([u8; N]) -> T + Sync) -> Vec<T> {
+    bytes.as_chunks::<N>().0.par_iter().with_min_len(SHARE).map(|chunk| read(*chunk)).collect()
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use rayon::prelude::*;
 use safetensors::tensor::Dtype;
 
 use super::tensors::Tensors;
@@ -19,11 +20,25 @@ pub(super) fn vectors_of(
 ) -> Result<Vec<f32>, FormatError> {
     let vectors = tensors.f32s("vectors", &[count, d], |value| value.abs() <= LARGEST)?;
     if *metric == Metric::Cosine
-        && let Some(at) = vectors.chunks_exact(d).position(|vector| !is_unit(vector))
+        && let Some(at) = vectors.par_chunks_exact(d).position_first(|vector| !is_unit(vector))
     {
         return Err(inconsistent(format!("extreme vector {at} is not of unit length, which cosine needs")));
     }
     Ok(vectors)
+}
+
+/// The vectors of classes of these sizes, one after the other.
+pub(super) fn by_class(vectors: &[f32], sizes: &[usize], d: usize) -> Vec<Arc<Vec<f32>>> {
+    let starts: Vec<usize> = sizes
+        .iter()
+        .scan(0, |end, &size| {
+            *end += size;
+            Some(*end - size)
+        })
+        .collect();
+    let of_class =
+        |(&start, &size): (&usize, &usize)| Arc::new(vectors[start * d..(start + size) * d].to_vec());
+    starts.par_iter().zip(sizes).map(of_class).collect()
 }
 
 /// Of length 1, up to rounding of each value.

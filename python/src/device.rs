@@ -3,7 +3,10 @@
 use std::ffi::CString;
 use std::sync::{Mutex, PoisonError};
 
-use evmachine::device::{CoverWork, Deliver, Device, DeviceError, SupportWork, TailWork, Tails};
+use evmachine::device::{
+    CoverWork, Deliver, DeliverMoved, Device, DeviceError, Loss, LossWork, ScatterWork, SmoothingWork,
+    SupportWork, TailWork, Tails, TransformWork, WorkKind,
+};
 use evmachine_cuda::{Cuda, OpenError};
 use pyo3::exceptions::{PyMemoryError, PyRuntimeError};
 use pyo3::prelude::*;
@@ -121,6 +124,10 @@ impl Device for Chosen {
         self.cuda.name()
     }
 
+    fn does(&self, kind: WorkKind) -> bool {
+        self.cuda.does(kind)
+    }
+
     fn takes(&self, multiplications: u64) -> bool {
         self.cuda.takes(multiplications)
     }
@@ -140,5 +147,21 @@ impl Device for Chosen {
 
     fn supports(&self, work: &SupportWork<'_>, deliver: &mut Deliver<'_>) -> Result<(), DeviceError> {
         self.cuda.supports(work, deliver)
+    }
+
+    fn scatter(&self, work: &ScatterWork<'_>) -> Result<Vec<f64>, DeviceError> {
+        self.cuda.scatter(work)
+    }
+
+    fn transform(&self, work: &TransformWork<'_>, out: &mut [f32]) -> Result<(), DeviceError> {
+        self.cuda.transform(work, out)
+    }
+
+    fn smooth(&self, work: &SmoothingWork<'_>, deliver: &mut DeliverMoved<'_>) -> Result<(), DeviceError> {
+        self.cuda.smooth(work, deliver)
+    }
+
+    fn loss<'a>(&'a self, work: &LossWork<'_>) -> Result<Box<dyn Loss + 'a>, DeviceError> {
+        self.cuda.loss(work)
     }
 }

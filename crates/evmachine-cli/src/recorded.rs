@@ -6,7 +6,10 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use clap::{CommandFactory, Parser};
-use evmachine::device::{CoverWork, Deliver, Device, DeviceError, SupportWork, TailWork, Tails};
+use evmachine::device::{
+    CoverWork, Deliver, DeliverMoved, Device, DeviceError, Loss, LossWork, ScatterWork, SmoothingWork,
+    SupportWork, TailWork, Tails, TransformWork, WorkKind,
+};
 use evmachine_console::console::Console;
 
 use crate::arguments::Arguments;
@@ -30,6 +33,10 @@ impl Device for Recorder {
         "recorder"
     }
 
+    fn does(&self, _: WorkKind) -> bool {
+        true
+    }
+
     fn takes(&self, _: u64) -> bool {
         true
     }
@@ -48,6 +55,22 @@ impl Device for Recorder {
 
     fn supports(&self, _: &SupportWork<'_>, _: &mut Deliver<'_>) -> Result<(), DeviceError> {
         self.note("supports")
+    }
+
+    fn scatter(&self, _: &ScatterWork<'_>) -> Result<Vec<f64>, DeviceError> {
+        self.note("scatter")
+    }
+
+    fn transform(&self, _: &TransformWork<'_>, _: &mut [f32]) -> Result<(), DeviceError> {
+        self.note("transform")
+    }
+
+    fn smooth(&self, _: &SmoothingWork<'_>, _: &mut DeliverMoved<'_>) -> Result<(), DeviceError> {
+        self.note("smooth")
+    }
+
+    fn loss<'a>(&'a self, _: &LossWork<'_>) -> Result<Box<dyn Loss + 'a>, DeviceError> {
+        self.note("loss")
     }
 }
 

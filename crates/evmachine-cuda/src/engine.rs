@@ -9,6 +9,7 @@ use cudarc::cublas::{self, CudaBlas};
 use cudarc::driver::sys::CUdevice_attribute as Attribute;
 use cudarc::driver::{
     CudaContext, CudaEvent, CudaSlice, CudaStream, DevicePtr, DeviceRepr, DriverError, LaunchConfig,
+    ValidAsZeroBits,
 };
 use cudarc::nvrtc::{CompileOptions, compile_ptx_with_opts};
 use evmachine_engine::device::{DeviceError, Source};
@@ -57,7 +58,7 @@ pub(crate) type Shape = ((u32, u32), (u32, u32), u32);
 /// How many digits a product has.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Digits {
-    /// `f32` throughout.
+    /// Those of the numbers.
     All,
     /// Factors are cut to ten bits after the point (TF32), sums are `f32`.
     Few,
@@ -151,8 +152,16 @@ impl Engine {
 
     pub(crate) fn zeros(&self, count: usize) -> Result<CudaSlice<u32>, Failure> {
         let mut room = self.room::<u32>(count)?;
-        self.stream.memset_zeros(&mut room)?;
+        self.clear(&mut room)?;
         Ok(room)
+    }
+
+    /// Writes zeros over all values.
+    pub(crate) fn clear<T: DeviceRepr + ValidAsZeroBits>(
+        &self,
+        room: &mut CudaSlice<T>,
+    ) -> Result<(), Failure> {
+        Ok(self.stream.memset_zeros(room)?)
     }
 
     /// Values, one part after the other, on the device.
@@ -178,20 +187,55 @@ impl Engine {
         let mut first = 0;
         for source in sources.iter().filter(|source| source.count() > 0) {
             let length = source.count() * dimensions;
-            if size_of::<f32>() * length < Staging::LEAST || dimensions > Staging::BUFFER {
-                let values = source.to_vec(dimensions);
-                self.stream.memcpy_htod(&values, &mut room.slice_mut(first..first + length))?;
-            } else {
-                let mut staging = self.staging.lock().unwrap_or_else(PoisonError::into_inner);
-                let staging = match &mut *staging {
-                    Some(staging) => staging,
-                    none => none.insert(Staging::new(&self.context)?),
-                };
-                staging.upload(&self.stream, *source, dimensions, self.address(&room, first))?;
-            }
+            self.upload_to(*source, dimensions, &mut room, first)?;
             first += length;
         }
         Ok(room)
+    }
+
+    /// The vectors of a source, written from the value at `first` on.
+    pub(crate) fn upload_to(
+        &self,
+        source: &dyn Source,
+        dimensions: usize,
+        room: &mut CudaSlice<f32>,
+        first: usize,
+    ) -> Result<(), Failure> {
+        let length = source.count() * dimensions;
+        if size_of::<f32>() * length < Staging::LEAST || dimensions > Staging::BUFFER {
+            let values = source.to_vec(dimensions);
+            self.stream.memcpy_htod(&values, &mut room.slice_mut(first..first + length))?;
+            return Ok(());
+        }
+        self.staged(|staging| staging.upload(&self.stream, source, dimensions, self.address(room, first)))
+    }
+
+    /// The values from `first` on into the memory of the processor, as many as there is room for.
+    pub(crate) fn download_to(
+        &self,
+        from: &CudaSlice<f32>,
+        first: usize,
+        out: &mut [f32],
+    ) -> Result<(), Failure> {
+        let from = from.slice(first..first + out.len());
+        if size_of_val(out) < Staging::LEAST {
+            self.stream.memcpy_dtoh(&from, out)?;
+            return self.finish();
+        }
+        let address = from.device_ptr(&self.stream).0;
+        // SAFETY: `f32` takes any bits, and bytes lie anywhere, so that the middle is all there is.
+        let (_, bytes, _) = unsafe { out.align_to_mut::<u8>() };
+        // SAFETY: the slice on the device is as long.
+        self.staged(|staging| unsafe { staging.download(&self.stream, address, bytes) })
+    }
+
+    /// Works with the two buffers of large arrays, made when they are needed first.
+    fn staged<T>(&self, work: impl FnOnce(&mut Staging) -> Result<T, Failure>) -> Result<T, Failure> {
+        let mut staging = self.staging.lock().unwrap_or_else(PoisonError::into_inner);
+        match &mut *staging {
+            Some(staging) => work(staging),
+            none => work(none.insert(Staging::new(&self.context)?)),
+        }
     }
 
     /// An event behind all that was started.
@@ -275,44 +319,111 @@ impl Engine {
         dimensions: usize,
         digits: Digits,
     ) -> Result<(), Failure> {
-        use cublas::sys::{
-            cublasComputeType_t as Compute, cublasGemmAlgo_t as Algorithm, cublasOperation_t as Operation,
-            cudaDataType as Type,
+        let (columns, rows) = (Extent::new("columns", tile.columns.1), Extent::new("rows", tile.rows.1));
+        // cuBLAS counts down columns where we count along rows: its first factor is our columns, transposed.
+        let left = Matrix { at: tile.columns.0, stride: dimensions, is_transposed: true };
+        let right = Matrix { at: tile.rows.0, stride: dimensions, is_transposed: false };
+        let sizes = (columns, rows, Extent::new("dimensions", dimensions));
+        // SAFETY: the matrices are as large as the caller promises.
+        unsafe { self.multiply(sizes, left, right, (tile.out, tile.stride), (false, digits)) }
+    }
+
+    /// The product of two matrices, columns and rows being those of the result, which is added to what is there if `adds`.
+    ///
+    /// # Safety
+    ///
+    /// The matrices are as large as the sizes and their strides say.
+    pub(crate) unsafe fn multiply<T: Number>(
+        &self,
+        (rows, columns, between): (Extent, Extent, Extent),
+        left: Matrix<T>,
+        right: Matrix<T>,
+        (out, out_stride): (Address<T>, usize),
+        (adds, digits): (bool, Digits),
+    ) -> Result<(), Failure> {
+        use cublas::sys::{cublasGemmAlgo_t as Algorithm, cublasOperation_t as Operation};
+        let (one, start) = (T::from(1u8), T::from(u8::from(adds)));
+        let operation = |matrix: &Matrix<T>| match matrix.is_transposed {
+            true => Operation::CUBLAS_OP_T,
+            false => Operation::CUBLAS_OP_N,
         };
-        let (one, zero) = (1.0f32, 0.0f32);
-        let (columns, rows) = (whole("columns", tile.columns.1)?, whole("rows", tile.rows.1)?);
-        let stride = whole("values from row to row", tile.stride)?;
-        let dimensions = whole("dimensions", dimensions)?;
-        let compute = match digits {
-            Digits::All => Compute::CUBLAS_COMPUTE_32F,
-            Digits::Few => Compute::CUBLAS_COMPUTE_32F_FAST_TF32,
-        };
-        // SAFETY: cuBLAS counts down columns where we count along rows: its first factor is our columns, transposed. The
-        // matrices are as large as the caller promises.
+        let stride = |size| whole("values from one to the next", size);
+        // SAFETY: factors are of the type that is named, and as large as the caller promises.
         unsafe {
             cublas::result::gemm_ex(
                 *self.blas.handle(),
-                Operation::CUBLAS_OP_T,
-                Operation::CUBLAS_OP_N,
-                columns,
-                rows,
-                dimensions,
+                operation(&left),
+                operation(&right),
+                rows.whole()?,
+                columns.whole()?,
+                between.whole()?,
                 (&raw const one).cast(),
-                tile.columns.0.number() as *const _,
-                Type::CUDA_R_32F,
-                dimensions,
-                tile.rows.0.number() as *const _,
-                Type::CUDA_R_32F,
-                dimensions,
-                (&raw const zero).cast(),
-                tile.out.number() as *mut _,
-                Type::CUDA_R_32F,
-                stride,
-                compute,
+                left.at.number() as *const _,
+                T::TYPE,
+                stride(left.stride)?,
+                right.at.number() as *const _,
+                T::TYPE,
+                stride(right.stride)?,
+                (&raw const start).cast(),
+                out.number() as *mut _,
+                T::TYPE,
+                stride(out_stride)?,
+                T::compute(digits),
                 Algorithm::CUBLAS_GEMM_DEFAULT,
             )
         }?;
         Ok(())
+    }
+}
+
+/// A matrix as cuBLAS reads it: column after column, `stride` values apart.
+#[derive(Clone, Copy)]
+pub(crate) struct Matrix<T> {
+    pub(crate) at: Address<T>,
+    pub(crate) stride: usize,
+    pub(crate) is_transposed: bool,
+}
+
+/// A size of a product, and what it counts.
+#[derive(Clone, Copy)]
+pub(crate) struct Extent {
+    what: &'static str,
+    size: usize,
+}
+
+impl Extent {
+    pub(crate) fn new(what: &'static str, size: usize) -> Self {
+        Self { what, size }
+    }
+
+    fn whole(self) -> Result<c_int, Failure> {
+        whole(self.what, self.size)
+    }
+}
+
+/// What products are made of.
+pub(crate) trait Number: Copy + From<u8> {
+    const TYPE: cublas::sys::cudaDataType;
+
+    fn compute(digits: Digits) -> cublas::sys::cublasComputeType_t;
+}
+
+impl Number for f32 {
+    const TYPE: cublas::sys::cudaDataType = cublas::sys::cudaDataType::CUDA_R_32F;
+
+    fn compute(digits: Digits) -> cublas::sys::cublasComputeType_t {
+        match digits {
+            Digits::All => cublas::sys::cublasComputeType_t::CUBLAS_COMPUTE_32F,
+            Digits::Few => cublas::sys::cublasComputeType_t::CUBLAS_COMPUTE_32F_FAST_TF32,
+        }
+    }
+}
+
+impl Number for f64 {
+    const TYPE: cublas::sys::cudaDataType = cublas::sys::cudaDataType::CUDA_R_64F;
+
+    fn compute(_: Digits) -> cublas::sys::cublasComputeType_t {
+        cublas::sys::cublasComputeType_t::CUBLAS_COMPUTE_64F
     }
 }
 

@@ -7,7 +7,7 @@ use cudarc::driver::{CudaFunction, CudaModule, DriverError, LaunchArgs, PushKern
 use crate::address::Address;
 
 /// The sources, one noun a file, compiled for the device when it is opened.
-pub(crate) const SOURCES: [&str; 7] = [
+pub(crate) const SOURCES: [&str; 10] = [
     include_str!("../kernels/prelude.cu"),
     include_str!("../kernels/ranks.cu"),
     include_str!("../kernels/select.cu"),
@@ -15,6 +15,9 @@ pub(crate) const SOURCES: [&str; 7] = [
     include_str!("../kernels/weibull.cu"),
     include_str!("../kernels/cover.cu"),
     include_str!("../kernels/support.cu"),
+    include_str!("../kernels/whitening.cu"),
+    include_str!("../kernels/smoothing.cu"),
+    include_str!("../kernels/probe.cu"),
 ];
 
 /// A kernel with its arguments.
@@ -310,6 +313,58 @@ kernels! {
         places: Address<u32>,
         nearest: Address<f32>,
     }
+
+    /// Vectors less the mean of their class.
+    Centre = centre {
+        rows: Address<f32>,
+        classes: Address<u32>,
+        means: Address<f64>,
+        count: u32,
+        dimensions: u32,
+        out: Address<f64>,
+    }
+
+    /// Values in `f64`.
+    ToDouble = to_double { values: Address<f32>, count: u64, out: Address<f64> }
+
+    /// Values in `f32`.
+    ToFloat = to_float { values: Address<f64>, count: u64, out: Address<f32> }
+
+    /// Places of the nearest columns of each row, a block, in rising order; row i is column `first + i`.
+    Nearest = nearest {
+        ranks: Address<f32>,
+        stride: u64,
+        columns: u32,
+        first: u32,
+        wanted: u32,
+        places: Address<u32>,
+    }
+
+    /// Moves each row, a block, towards the mean of the points at its places.
+    MoveRows = move_rows {
+        points: Address<f32>,
+        dimensions: u32,
+        first: u32,
+        places: Address<u32>,
+        count: u32,
+        fraction: f64,
+        stays_if_cancelled: u32,
+        out: Address<f32>,
+    }
+
+    /// The loss of each row, a warp, and residuals in place of its logits.
+    Residuals = residuals {
+        logits: Address<f32>,
+        rows: u32,
+        width: u32,
+        class_count: u32,
+        classes: Address<u32>,
+        shares: Address<f64>,
+        losses: Address<f64>,
+    }
+
+    /// Adds values to sums.
+    AddTo = add_to { values: Address<f32>, count: u64, sums: Address<f64> }
 }
 
 /// Shape, inverse of the scale, and end of a curve: `Curve` of the kernels.

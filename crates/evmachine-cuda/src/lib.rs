@@ -1,7 +1,7 @@
 //! The Extreme Value Machine on NVIDIA devices.
 //!
-//! [`Cuda`] is an [`Device`]: tails with their fits, covers and supports are found on the device, and only vectors and
-//! models cross the bus. Nothing of CUDA is needed to build this, and nothing to run without it: the driver, cuBLAS and NVRTC are looked
+//! [`Cuda`] is a [`Device`]: whitening, smoothing, tails with their fits, covers, linear probes and supports are found on the
+//! device, and only vectors and models cross the bus. Nothing of CUDA is needed to build this, and nothing to run without it: the driver, cuBLAS and NVRTC are looked
 //! for when a device is [opened](Cuda::open), and what is missing is named.
 //!
 //! ```no_run
@@ -20,6 +20,9 @@
 //! | tails | all ranks at once, stripes of them, or rough products that leave few pairs to measure | `tails.rs`, `screen.rs` |
 //! | fits | Newton steps in `f64`, a block a tail | `panel.rs` |
 //! | covers | bits, and a greedy choice that looks at each pair once | `covers.rs` |
+//! | whitening | products in `f64` | `whitening.rs` |
+//! | smoothing | the nearest of each row by selection, and their means | `smoothing.rs` |
+//! | probes | logits and slopes by products; rows stay on the device during a fit | `probe.rs` |
 //! | supports | in `f32`, and in `f64` where it may matter | `supports.rs` |
 //! | models | extreme vectors stay on the device while their model lives | `models.rs` |
 //!
@@ -35,21 +38,28 @@ mod library;
 mod memory;
 mod models;
 mod panel;
+mod probe;
 mod ranks;
 mod reading;
 mod screen;
+mod smoothing;
 mod staging;
 mod supports;
 mod tails;
+mod whitening;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use evmachine_engine::device::{CoverWork, Deliver, Device, DeviceError, SupportWork, TailWork, Tails};
+use evmachine_engine::device::{
+    CoverWork, Deliver, DeliverMoved, Device, DeviceError, Loss, LossWork, ScatterWork, SmoothingWork,
+    SupportWork, TailWork, Tails, TransformWork, WorkKind,
+};
 
 use self::engine::Engine;
 use self::engines::Engines;
 use self::error::Failure;
 pub use self::error::OpenError;
+use self::probe::ProbeLoss;
 pub use self::reading::Reader;
 
 /// An NVIDIA device.
@@ -134,6 +144,10 @@ impl Device for Cuda {
         &self.name
     }
 
+    fn does(&self, _: WorkKind) -> bool {
+        true
+    }
+
     fn takes(&self, multiplications: u64) -> bool {
         multiplications >= self.least && self.failed().is_none()
     }
@@ -151,6 +165,31 @@ impl Device for Cuda {
 
     fn covers(&self, work: &CoverWork<'_>) -> Result<Vec<Vec<(u32, u32)>>, DeviceError> {
         self.without_models(|engine| covers::covers(engine, work))
+    }
+
+    fn scatter(&self, work: &ScatterWork<'_>) -> Result<Vec<f64>, DeviceError> {
+        self.without_models(|engine| whitening::scatter(engine, work))
+    }
+
+    fn transform(&self, work: &TransformWork<'_>, out: &mut [f32]) -> Result<(), DeviceError> {
+        self.with_engine(|engine| whitening::transform(engine, work, out))
+    }
+
+    fn smooth(&self, work: &SmoothingWork<'_>, deliver: &mut DeliverMoved<'_>) -> Result<(), DeviceError> {
+        self.with_engine(|engine| {
+            engine.models.tidy();
+            smoothing::smooth(engine, work, deliver)
+        })
+    }
+
+    fn loss<'a>(&'a self, work: &LossWork<'_>) -> Result<Box<dyn Loss + 'a>, DeviceError> {
+        let opened = || self.engines.take().and_then(|engine| ProbeLoss::new(engine, work));
+        let loss = match opened() {
+            Err(Failure::Memory { .. }) if self.engines.opened().models.clear() => opened(),
+            done => done,
+        };
+        let loss = loss.map_err(|error| self.engines.opened().explain(error))?;
+        Ok(Box::new(loss))
     }
 
     fn supports(&self, work: &SupportWork<'_>, deliver: &mut Deliver<'_>) -> Result<(), DeviceError> {

@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use cudarc::driver::{CudaEvent, CudaSlice};
 use evmachine_engine::TailModel;
 use evmachine_engine::device::{
-    CurveValues, Deliver, DeviceError, Source, SupportModel, SupportWork, Supports,
+    CurveValues, Deliver, DeviceError, Part, SupportModel, SupportWork, Supports,
 };
 
 use crate::engine::Engine;
@@ -55,7 +55,7 @@ pub(crate) fn supports(
         }
     };
     for (first, found) in (0..count).step_by(height).zip(found.iter().cycle()) {
-        let part = QueryRows { queries: work.queries, first, count: height.min(count - first) };
+        let part = Part { source: work.queries, range: first..(first + height).min(count) };
         let queries = Points::new(engine, &[&part], work.dimensions)?;
         let pairs = Pairs {
             engine,
@@ -75,23 +75,6 @@ pub(crate) fn supports(
         }
     }
     waiting.map_or(Ok(()), hand_over)
-}
-
-/// Some of the queries.
-struct QueryRows<'a> {
-    queries: &'a dyn Source,
-    first: usize,
-    count: usize,
-}
-
-impl Source for QueryRows<'_> {
-    fn count(&self) -> usize {
-        self.count
-    }
-
-    fn write(&self, first: usize, out: &mut [f32]) {
-        self.queries.write(self.first + first, out);
-    }
 }
 
 /// Room for what is found for the queries of a part.

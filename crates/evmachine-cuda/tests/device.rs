@@ -6,7 +6,7 @@
 
 use cudarc::driver::{CudaContext, DevicePtr};
 use evmachine::device::{CoverClass, CoverWork, Device, DeviceError, Source};
-use evmachine::{Evm, Features, Labels, Metric, Params, Run, TailMemory, TailModel, TailSize};
+use evmachine::{Evm, Features, Labels, Metric, Params, Run, TailMemory, TailModel, TailSize, Weight};
 use evmachine_cuda::{Cuda, Reader};
 
 const NO_DEVICE: &str = "needs an NVIDIA device; `cargo xtask gpu` runs it";
@@ -142,6 +142,52 @@ fn fits_covers_and_decisions_are_those_of_the_processor() {
             let (a, b) = (a.score().support, b.score().support);
             assert!((a - b).abs() <= 1e-4 * (1.0 + a.abs()) || a == b, "{}: {a} {b}", case.name);
         }
+    }
+}
+
+/// The share of queries that two models call by another name, and the largest difference of their supports.
+fn differences(here: &Evm, there: &Evm, queries: &Features<'_>) -> (f64, f64) {
+    let (a, b) = (here.decide(queries).unwrap(), there.decide(queries).unwrap());
+    let differ = a.iter().zip(&b).filter(|(a, b)| a.class() != b.class()).count();
+    let apart = a.iter().zip(&b).map(|(a, b)| (a.support() - b.support()).abs()).fold(0.0, f64::max);
+    (differ as f64 / a.len() as f64, apart)
+}
+
+/// Whitening, smoothing, probes and the machine over logits, at sizes at which every kernel takes several turns.
+#[test]
+#[ignore = "needs an NVIDIA device; `cargo xtask gpu` runs it"]
+fn the_default_is_learned_as_on_the_processor() {
+    let device = Cuda::open(0).expect(NO_DEVICE);
+    let run = Run::new().device(&device);
+    let heard = |metric: Metric| Params {
+        probe_weight: Weight::Fixed(1.0),
+        logit_weight: Weight::Fixed(0.5),
+        forest_weight: Weight::Fixed(0.0),
+        ..Params::robust_for(metric)
+    };
+    let smoothed =
+        |neighbors, params: Params| Params { smoothing: 0.7, smoothing_neighbors: neighbors, ..params };
+    let cases = [
+        ("cosine, several spans of rows", (37, 40_001, 65), heard(Metric::Cosine)),
+        ("large classes, many neighbours", (3, 9_001, 33), smoothed(700, heard(Metric::Euclidean))),
+        ("more neighbours than rows of a class", (300, 2_400, 40), smoothed(50, heard(Metric::Cosine))),
+        ("integer columns, where neighbours tie", (5, 3_000, 16), smoothed(4, heard(Metric::Euclidean))),
+        ("as it comes", (20, 6_000, 384), Params::robust_for(Metric::Cosine)),
+    ];
+    for (name, (classes, rows, dimensions), params) in cases {
+        let (mut values, labels) = drawn(classes, rows, dimensions, 1.2, 0.0);
+        if name.starts_with("integer") {
+            values.iter_mut().for_each(|value| *value = (*value * 2.0).round());
+        }
+        let (features, labels) = (Features::new(values, dimensions).unwrap(), Labels::new(labels).unwrap());
+        let (here, _) = Evm::fit(&params, &features, &labels).unwrap();
+        let (there, _) = Evm::fit_with(&run, &params, &features, &labels).unwrap();
+        let (again, _) = Evm::fit_with(&run, &params, &features, &labels).unwrap();
+        assert!(there == again, "{name}: the same bytes again");
+        let queries = Features::new(drawn(classes + 3, 4_000, dimensions, 1.5, 0.0).0, dimensions).unwrap();
+        let (share, apart) = differences(&here, &there, &queries);
+        println!("{name}: {share} of the queries have another name, supports within {apart:.1e}");
+        assert!(share <= 0.002, "{name}: {share}");
     }
 }
 

@@ -1,4 +1,5 @@
-//! The seam at which another device takes over what costs most: tails with their fits, covers, and supports.
+//! The seam at which another device takes over what costs most: tails with their fits, covers, supports, and the spaces and probes
+//! that come before them.
 //!
 //! A [`Device`] has vectors written, ready for the metric, where it can take them from, and gives back what the processor would
 //! have found, but for the rounding of distances. It is handed to a call by [`Run::device`](crate::Run::device).
@@ -21,10 +22,9 @@ pub trait Device: Send + Sync {
     /// What people call it, as `NVIDIA H200 (cuda:0)`.
     fn name(&self) -> &str;
 
-    /// Whether it does work of this kind at all.
+    /// Whether it does work of this kind at all; unless it says otherwise, tails, covers and supports.
     fn does(&self, kind: WorkKind) -> bool {
-        let _ = kind;
-        true
+        matches!(kind, WorkKind::Tails | WorkKind::Covers | WorkKind::Supports)
     }
 
     /// Whether work of so many multiplications is worth sending.
@@ -43,14 +43,43 @@ pub trait Device: Send + Sync {
     /// The greedy set cover of each class, by position and gain in the order of choice; ties go to the first.
     fn covers(&self, work: &CoverWork<'_>) -> Result<Vec<Vec<(u32, u32)>>, DeviceError> {
         let _ = work;
-        Err(DeviceError::NotAsked { device: self.name().to_owned() })
+        Err(self.not_asked())
+    }
+
+    /// The sum of `(x - m)(x - m)^T` over vectors x, where m is the mean of the class: `dimensions x dimensions`, symmetric.
+    fn scatter(&self, work: &ScatterWork<'_>) -> Result<Vec<f64>, DeviceError> {
+        let _ = work;
+        Err(self.not_asked())
+    }
+
+    /// Writes `W x` of each vector x to `out`, one after the other.
+    fn transform(&self, work: &TransformWork<'_>, out: &mut [f32]) -> Result<(), DeviceError> {
+        let _ = (work, out);
+        Err(self.not_asked())
+    }
+
+    /// The vectors of each class that move, moved towards their nearest, handed to `deliver` class by class, in order.
+    fn smooth(&self, work: &SmoothingWork<'_>, deliver: &mut DeliverMoved<'_>) -> Result<(), DeviceError> {
+        let _ = (work, deliver);
+        Err(self.not_asked())
+    }
+
+    /// The loss of a linear probe over rows, which stay on the device while it lives.
+    fn loss<'a>(&'a self, work: &LossWork<'_>) -> Result<Box<dyn Loss + 'a>, DeviceError> {
+        let _ = work;
+        Err(self.not_asked())
     }
 
     /// The largest supports of queries, handed to `deliver` in parts, in order. Without any queries, the model is made ready for the
     /// next call.
     fn supports(&self, work: &SupportWork<'_>, deliver: &mut Deliver<'_>) -> Result<(), DeviceError> {
         let _ = (work, deliver);
-        Err(DeviceError::NotAsked { device: self.name().to_owned() })
+        Err(self.not_asked())
+    }
+
+    /// That it does no work of some kind.
+    fn not_asked(&self) -> DeviceError {
+        DeviceError::NotAsked { device: self.name().to_owned() }
     }
 }
 
@@ -63,6 +92,12 @@ pub enum WorkKind {
     Covers,
     /// [`Device::supports`]
     Supports,
+    /// [`Device::scatter`] and [`Device::transform`]
+    Whitening,
+    /// [`Device::smooth`]
+    Smoothing,
+    /// [`Device::loss`]
+    Probe,
 }
 
 impl fmt::Debug for dyn Device + '_ {
@@ -103,6 +138,24 @@ pub trait Source: Send + Sync {
         let mut values = vec![0.0; self.count() * dimensions];
         self.write(0, &mut values);
         values
+    }
+}
+
+/// Some vectors of a source, one after the other.
+pub struct Part<'a> {
+    /// All of them.
+    pub source: &'a dyn Source,
+    /// Which.
+    pub range: Range<usize>,
+}
+
+impl Source for Part<'_> {
+    fn count(&self) -> usize {
+        self.range.len()
+    }
+
+    fn write(&self, first: usize, out: &mut [f32]) {
+        self.source.write(self.range.start + first, out);
     }
 }
 
@@ -178,6 +231,80 @@ pub struct CoverClass<'a> {
     pub radii: Vec<f32>,
     /// By target, the distance from which on it is not covered.
     pub limits: Option<Vec<f32>>,
+}
+
+/// A scatter that is wanted.
+pub struct ScatterWork<'a> {
+    /// Length of a vector.
+    pub dimensions: usize,
+    /// What it is taken over.
+    pub vectors: Vectors<'a>,
+    /// By class, the mean of its vectors.
+    pub means: &'a [f64],
+    /// Counts vectors.
+    pub watch: &'a Watch<'a>,
+}
+
+/// Vectors that are to be multiplied by a matrix.
+pub struct TransformWork<'a> {
+    /// Length of a vector, before and after.
+    pub dimensions: usize,
+    /// The vectors.
+    pub vectors: &'a dyn Source,
+    /// W, column after column.
+    pub matrix: &'a [f64],
+    /// Values from one column to the next, at least the dimensions.
+    pub stride: usize,
+}
+
+/// Vectors that are to move the given part of the way to the mean of their nearest.
+pub struct SmoothingWork<'a> {
+    /// Not a custom one.
+    pub metric: &'a Metric,
+    /// Length of a vector.
+    pub dimensions: usize,
+    /// Part of the way, in (0, 1].
+    pub fraction: f64,
+    /// How many the mean is of, itself included: the nearest of the class, ties to the first.
+    pub neighbors: usize,
+    /// Each class by itself.
+    pub classes: &'a [SmoothingClass<'a>],
+    /// Counts vectors that moved.
+    pub watch: &'a Watch<'a>,
+}
+
+/// A class that is smoothed.
+pub struct SmoothingClass<'a> {
+    /// Its vectors.
+    pub points: &'a dyn Source,
+    /// So many at the beginning are neighbours and do not move.
+    pub staying: usize,
+}
+
+/// Takes the moved vectors of the next class.
+pub type DeliverMoved<'a> = dyn FnMut(&[f32]) -> Result<(), DeviceError> + 'a;
+
+/// Rows that a probe learns from.
+pub struct LossWork<'a> {
+    /// Length of a row.
+    pub dimensions: usize,
+    /// Standardised rows.
+    pub rows: &'a dyn Source,
+    /// Class of each row.
+    pub classes: &'a [u32],
+    /// What each row counts; they add up to 1.
+    pub shares: &'a [f64],
+    /// Number of classes.
+    pub class_count: usize,
+    /// Values from the coefficients of one dimension to those of the next, at least the classes.
+    pub width: usize,
+}
+
+/// The mean cross-entropy of the rows of a [`LossWork`].
+pub trait Loss: Send + Sync {
+    /// The loss at the coefficients, and its slopes. Both are `(1 + dimensions) x width`, intercepts first; where there is no class,
+    /// slopes are 0.
+    fn evaluate(&self, coefficients: &[f64], slopes: &mut [f64]) -> Result<f64, DeviceError>;
 }
 
 /// Supports that are wanted.

@@ -165,9 +165,11 @@ impl Source for Points<'_> {
 }
 
 /// Some of the points, in the given order.
-pub(crate) struct Picked<'a> {
-    pub(crate) points: &'a Points<'a>,
-    pub(crate) indices: &'a [usize],
+pub struct Picked<'a> {
+    /// All of them.
+    pub points: &'a Points<'a>,
+    /// Which.
+    pub indices: &'a [usize],
 }
 
 impl Source for Picked<'_> {

@@ -3,12 +3,17 @@
 //! With smoothing (a, m), `x' = (1 - a) x + a mean(m nearest of the class, x itself included)`. It takes the
 //! noise out of single embeddings; a small m keeps classes of several clumps apart.
 
+use std::ops::ControlFlow;
+
 use rayon::prelude::*;
 
 use crate::error::RunError;
+use evmachine_engine::device::{
+    DeviceError, SmoothingClass, SmoothingWork, Source, WorkKind, unless_given_way,
+};
 use evmachine_engine::distance::{self, Tile};
 use evmachine_engine::metric::Metric;
-use evmachine_engine::points::Points;
+use evmachine_engine::points::{Picked, Points};
 use evmachine_engine::run::{Meter, Run, Stage};
 use evmachine_engine::scratch;
 
@@ -35,14 +40,20 @@ pub(crate) fn smooth(
 ) -> Result<Points<'static>, RunError> {
     let d = points.dimensions();
     let meter = run.meter(Stage::Smoothing, points.len());
-    let moved: Vec<Vec<f32>> = classes
-        .par_iter()
-        .map(|class| smooth_class(run, metric, smoothing, points, class, &meter))
-        .collect::<Result<_, RunError>>()?;
     let mut values = vec![0.0; points.len() * d];
-    for (class, moved) in classes.iter().zip(&moved) {
+    let mut take = |class: &ClassRows<'_>, moved: &[f32]| -> Result<(), RunError> {
         for (&row, moved) in class.new.iter().zip(moved.chunks_exact(d)) {
             values[row * d..(row + 1) * d].copy_from_slice(moved);
+        }
+        Ok(())
+    };
+    if !smooth_there(run, metric, smoothing, points, classes, &meter, &mut take)? {
+        let moved: Vec<Vec<f32>> = classes
+            .par_iter()
+            .map(|class| smooth_class(run, metric, smoothing, points, class, &meter))
+            .collect::<Result<_, RunError>>()?;
+        for (class, moved) in classes.iter().zip(&moved) {
+            take(class, moved)?;
         }
     }
     // Moved points are never all zeros, see `stay_if_cancelled`, so cosine can scale them to unit length again.
@@ -64,13 +75,88 @@ pub(crate) fn smooth_in(
     let mut room = scratch.room().map_err(failed)?;
     // The last row may be one that is not learned; there is room for it all the same.
     room.write((points.len() - 1) * d, &vec![0.0; d]).map_err(failed)?;
-    for class in classes {
-        let moved = smooth_class(run, metric, smoothing, points, class, &meter)?;
+    let mut take = |class: &ClassRows<'_>, moved: &[f32]| -> Result<(), RunError> {
         for (&row, moved) in class.new.iter().zip(moved.chunks_exact(d)) {
             room.write(row * d, moved).map_err(failed)?;
         }
+        Ok(())
+    };
+    if !smooth_there(run, metric, smoothing, points, classes, &meter, &mut take)? {
+        for class in classes {
+            take(class, &smooth_class(run, metric, smoothing, points, class, &meter)?)?;
+        }
     }
     Ok(Points::scaled_there(room.finish().map_err(failed)?, d, metric))
+}
+
+/// The vectors of a class: those in the model first, which stay, then the new ones.
+struct Members<'a> {
+    old: Points<'a>,
+    new: Picked<'a>,
+}
+
+impl Source for Members<'_> {
+    fn count(&self) -> usize {
+        self.old.len() + self.new.count()
+    }
+
+    fn write(&self, first: usize, out: &mut [f32]) {
+        let old = self.old.len().saturating_sub(first) * self.old.dimensions();
+        let (before, behind) = out.split_at_mut(old.min(out.len()));
+        self.old.write(first, before);
+        self.new.write(first.saturating_sub(self.old.len()), behind);
+    }
+}
+
+/// Has a device move the rows, handed to `take` class by class; whether it did.
+fn smooth_there(
+    run: &Run<'_>,
+    metric: &Metric,
+    smoothing: Smoothing,
+    points: &Points<'_>,
+    classes: &[ClassRows<'_>],
+    meter: &Meter<'_>,
+    take: &mut dyn FnMut(&ClassRows<'_>, &[f32]) -> Result<(), RunError>,
+) -> Result<bool, RunError> {
+    let d = points.dimensions();
+    let pairs = |class: &ClassRows<'_>| {
+        (class.new.len() as u64).saturating_mul((class.new.len() + class.old.len() / d) as u64)
+    };
+    let multiplications = classes.iter().map(pairs).fold(0, u64::saturating_add).saturating_mul(d as u64);
+    let device = run.device_for(WorkKind::Smoothing, multiplications);
+    let Some(device) = device.filter(|_| !matches!(metric, Metric::Custom(_))) else { return Ok(false) };
+    let members: Vec<Members<'_>> = classes
+        .iter()
+        .map(|class| Members { old: Points::ready(class.old, d), new: Picked { points, indices: class.new } })
+        .collect();
+    let wanted: Vec<SmoothingClass<'_>> = members
+        .iter()
+        .map(|members| SmoothingClass { points: members, staying: members.old.len() })
+        .collect();
+    let watch = |count| {
+        if meter.advance(count).is_err() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    };
+    let work = SmoothingWork {
+        metric,
+        dimensions: d,
+        fraction: smoothing.fraction,
+        neighbors: smoothing.neighbors,
+        classes: &wanted,
+        watch: &watch,
+    };
+    let (mut next, mut failed) = (0, None);
+    let done = device.smooth(&work, &mut |moved| {
+        let taken = take(&classes[next], moved);
+        next += 1;
+        taken.map_err(|error| {
+            failed = Some(error);
+            DeviceError::Stopped
+        })
+    });
+    match failed {
+        Some(error) => Err(error),
+        None => Ok(unless_given_way(device, done)?.is_some()),
+    }
 }
 
 fn smooth_class(

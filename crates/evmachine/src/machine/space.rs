@@ -65,13 +65,16 @@ impl Machine {
         values
     }
 
-    /// As [`whitened`](Self::whitened), in the scratch of the run if it has one.
+    /// As [`whitened`](Self::whitened), by the device and in the scratch of the run, as far as it has them.
     pub(crate) fn whitened_in<'a>(&self, run: &Run<'_>, points: Points<'a>) -> Result<Points<'a>, RunError> {
-        let Some(scratch) = run.store() else { return Ok(self.whitened(points)?) };
         let Some(whitening) = &self.whitening else { return Ok(points) };
+        let Some(scratch) = run.store() else {
+            let mut values = vec![0.0; points.len() * self.dimensions];
+            whitening.apply_there(run, &points, 0, &mut values)?;
+            return Ok(Points::whitened(values, self.dimensions, &self.params.metric)?);
+        };
         let values = scratch::made(scratch, points.len(), self.dimensions, |rows, out| {
-            whitening.apply_from(&points, rows.start, out);
-            Ok(())
+            whitening.apply_there(run, &points, rows.start, out)
         })?;
         Ok(Points::whitened_there(values, self.dimensions, &self.params.metric)?)
     }

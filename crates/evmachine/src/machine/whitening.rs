@@ -15,12 +15,15 @@
 //! Costs `rows * d^2 / 2` multiplications and `2/3 d^3` for the factor and its inverse, once for a model, and
 //! `d^2 / 2` a query.
 
+use std::ops::ControlFlow;
+
 use rayon::prelude::*;
 
 use crate::error::RunError;
+use evmachine_engine::device::{Part, ScatterWork, TransformWork, Vectors, WorkKind, unless_given_way};
 use evmachine_engine::matrix::{self, COLUMNS, Factor, ROWS, add_product};
-use evmachine_engine::points::Points;
-use evmachine_engine::run::{Run, Stage};
+use evmachine_engine::points::{Picked, Points};
+use evmachine_engine::run::{Meter, Run, Stage};
 
 /// The share of I in S at least.
 const LEAST_SHARE: f64 = 1e-6;
@@ -119,6 +122,28 @@ impl Whitening {
         values
     }
 
+    /// As [`apply`](Self::apply), for the rows from `first` on that `values` has room for; on the device of the run if there is one.
+    pub(crate) fn apply_there(
+        &self,
+        run: &Run<'_>,
+        points: &Points<'_>,
+        first: usize,
+        values: &mut [f32],
+    ) -> Result<(), RunError> {
+        let d = self.dimensions;
+        let rows = values.len() / d;
+        if let Some(device) = run.device_for(WorkKind::Whitening, multiplications(rows, d)) {
+            let part = Part { source: points, range: first..first + rows };
+            let work =
+                TransformWork { dimensions: d, vectors: &part, matrix: &self.across, stride: self.size };
+            if unless_given_way(device, device.transform(&work, values))?.is_some() {
+                return Ok(());
+            }
+        }
+        self.apply_from(points, first, values);
+        Ok(())
+    }
+
     /// As [`apply`](Self::apply), for the rows from `first` on that `values` has room for.
     pub(crate) fn apply_from(&self, points: &Points<'_>, first: usize, values: &mut [f32]) {
         let d = self.dimensions;
@@ -156,6 +181,9 @@ fn scatter(run: &Run<'_>, rows: &Grouped<'_>, size: usize) -> Result<Vec<f64>, R
     let meter = run.meter(Stage::Whitening, rows.order.len());
     let d = rows.points.dimensions();
     let means = class_means(rows);
+    if let Some(matrix) = scatter_there(run, rows, &means, size, &meter)? {
+        return Ok(matrix);
+    }
     let mut matrix = vec![0.0; size * size];
     let mut centred = vec![0.0; BLOCK.min(rows.order.len()) * size];
     for (order, classes) in rows.order.chunks(BLOCK).zip(rows.classes.chunks(BLOCK)) {
@@ -180,6 +208,37 @@ fn scatter(run: &Run<'_>, rows: &Grouped<'_>, size: usize) -> Result<Vec<f64>, R
         meter.advance(order.len())?;
     }
     Ok(matrix)
+}
+
+/// As [`scatter`], by a device; `None` if there is none for it, or it gave way.
+fn scatter_there(
+    run: &Run<'_>,
+    rows: &Grouped<'_>,
+    means: &[f64],
+    size: usize,
+    meter: &Meter<'_>,
+) -> Result<Option<Vec<f64>>, RunError> {
+    let d = rows.points.dimensions();
+    let Some(device) = run.device_for(WorkKind::Whitening, multiplications(rows.order.len(), d)) else {
+        return Ok(None);
+    };
+    let watch = |count| {
+        if meter.advance(count).is_err() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    };
+    let values = &Picked { points: rows.points, indices: rows.order };
+    let vectors = Vectors { values, classes: rows.classes };
+    let work = ScatterWork { dimensions: d, vectors, means, watch: &watch };
+    let Some(found) = unless_given_way(device, device.scatter(&work))? else { return Ok(None) };
+    let mut matrix = vec![0.0; size * size];
+    for (row, found) in matrix.chunks_exact_mut(size).zip(found.chunks_exact(d)) {
+        row[..d].copy_from_slice(found);
+    }
+    Ok(Some(matrix))
+}
+
+/// Of the product of rows with a triangular matrix.
+fn multiplications(rows: usize, dimensions: usize) -> u64 {
+    (rows as u64).saturating_mul(dimensions as u64).saturating_mul(dimensions as u64) / 2
 }
 
 /// By class, the mean of its rows: exact where they are all the same, because sums of equal `f32` are in `f64`.

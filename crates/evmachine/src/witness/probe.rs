@@ -159,7 +159,7 @@ impl Probe {
         let standard = Standard::estimate(data.points, &train);
         let classes = train.iter().map(|&row| data.classes[row]).collect();
         let weights = vec![1.0; train.len()];
-        let rows = ProbeRows::new(run, &standard, data.points, &train, classes, &weights, data.class_count);
+        let rows = ProbeRows::new(run, &standard, data.points, &train, classes, &weights, data.class_count)?;
         let truth: Vec<u32> = held.iter().map(|&row| data.classes[row]).collect();
         let meter = run.meter(Stage::Probe, PENALTIES.len() * ROUGH.steps);
         let curvature = Curvature::of(&rows);
@@ -228,7 +228,7 @@ impl Probe {
     ) -> Result<Self, RunError> {
         let d = data.points.dimensions();
         let classes = rows.iter().map(|&row| data.classes[row]).collect();
-        let rows = ProbeRows::new(run, &standard, data.points, rows, classes, weights, data.class_count);
+        let rows = ProbeRows::new(run, &standard, data.points, rows, classes, weights, data.class_count)?;
         let mut at = Coefficients::zeros(d, data.class_count);
         if let Some(start) = start {
             let width = at.width;

@@ -1,154 +1,15 @@
 //! The seam for other devices: whatever stands behind it, the road around it is the same.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, Weak};
 
+use crate::slow_device::Slow;
 use evmachine::device::{
-    CoverWork, Deliver, Device, DeviceError, SupportModel, SupportWork, Supports, TailWork, Tails, Vectors,
+    CoverWork, Deliver, DeliverMoved, Device, DeviceError, Loss, LossWork, ScatterWork, SmoothingWork,
+    SupportWork, TailWork, Tails, TransformWork, WorkKind,
 };
 use evmachine::{
-    Evm, Features, FitError, Labels, Metric, Params, PsiModel, Run, RunError, TailMemory, TailModel, TailSize,
+    Evm, Features, FitError, Labels, Metric, Params, Run, RunError, TailMemory, TailModel, TailSize, Weight,
 };
-
-/// Does everything the slow way, in `f64`.
-#[derive(Default)]
-struct Slow {
-    /// What it was asked for.
-    asked: Mutex<Vec<&'static str>>,
-    /// The models of which it was asked.
-    models: Mutex<Vec<Weak<SupportModel>>>,
-}
-
-impl Slow {
-    fn note(&self, what: &'static str) {
-        self.asked.lock().unwrap().push(what);
-    }
-}
-
-fn distance(metric: &Metric, a: &[f32], b: &[f32]) -> f32 {
-    let pairs = || a.iter().zip(b).map(|(&a, &b)| (f64::from(a), f64::from(b)));
-    let squared = || pairs().map(|(a, b)| (a - b).powi(2)).sum::<f64>();
-    match metric {
-        Metric::Cosine => (squared() / 2.0) as f32,
-        Metric::Manhattan => pairs().map(|(a, b)| (a - b).abs()).sum::<f64>() as f32,
-        _ => squared().sqrt() as f32,
-    }
-}
-
-impl Device for Slow {
-    fn name(&self) -> &'static str {
-        "slow"
-    }
-
-    fn takes(&self, _: u64) -> bool {
-        true
-    }
-
-    fn tails(&self, work: &TailWork<'_>) -> Result<Tails, DeviceError> {
-        if work.among_themselves {
-            self.note("among themselves");
-        }
-        if !work.columns.is_empty() {
-            self.note("against others");
-        }
-        let d = work.dimensions;
-        let own = [work.rows];
-        let own: &[Vectors<'_>] = if work.among_themselves { &own } else { &[] };
-        let columns: Vec<(Vec<f32>, &[u32])> =
-            own.iter().chain(work.columns).map(|part| (part.values.to_vec(d), part.classes)).collect();
-        let values = work.rows.values.to_vec(d);
-        let mut found = Tails::default();
-        for (row, &class) in work.rows.classes.iter().enumerate() {
-            let vector = &values[row * d..(row + 1) * d];
-            let mut tail: Vec<f32> = columns
-                .iter()
-                .flat_map(|(values, classes)| values.chunks_exact(d).zip(*classes))
-                .filter(|(_, other)| **other != class)
-                .map(|(other, _)| distance(work.metric, vector, other))
-                .filter(|distance| work.bounds.is_none_or(|bounds| *distance <= bounds[row]))
-                .collect();
-            tail.sort_unstable_by(f32::total_cmp);
-            tail.truncate(work.sizes[class as usize]);
-            if let Some(rule) = work.fit {
-                let margins: Vec<f64> =
-                    tail.iter().map(|&distance| rule.multiplier * f64::from(distance)).collect();
-                found.psi.push(PsiModel::fit(rule.model, &margins).ok());
-            }
-            found.counts.push(tail.len() as u32);
-            found.largest.push(tail.last().copied().unwrap_or(f32::INFINITY));
-            if work.keep {
-                found.values.extend(tail);
-            }
-        }
-        if (work.watch)(work.rows.classes.len()).is_break() { Err(DeviceError::Stopped) } else { Ok(found) }
-    }
-
-    fn covers(&self, work: &CoverWork<'_>) -> Result<Vec<Vec<(u32, u32)>>, DeviceError> {
-        self.note("covers");
-        let d = work.dimensions;
-        let cover = |class: &evmachine::device::CoverClass<'_>| {
-            let count = class.radii.len();
-            let points = class.points.to_vec(d);
-            let targets = class.targets.map_or(points.clone(), |targets| targets.to_vec(d));
-            let covers = |i: usize, j: usize| {
-                let apart = distance(work.metric, &points[i * d..][..d], &targets[j * d..][..d]);
-                i == j
-                    || apart <= class.radii[i] && class.limits.as_ref().is_none_or(|limits| apart < limits[j])
-            };
-            let mut open = vec![true; count];
-            let mut chosen = Vec::new();
-            while open.contains(&true) {
-                let gain = |i: &usize| (0..count).filter(|&j| open[j] && covers(*i, j)).count();
-                let best = (0..count).max_by_key(|i| (gain(i), std::cmp::Reverse(*i))).unwrap();
-                chosen.push((best as u32, gain(&best) as u32));
-                (0..count).filter(|&j| covers(best, j)).for_each(|j| open[j] = false);
-            }
-            chosen
-        };
-        Ok(work.classes.iter().map(cover).collect())
-    }
-
-    fn supports(&self, work: &SupportWork<'_>, deliver: &mut Deliver<'_>) -> Result<(), DeviceError> {
-        self.note(if work.fused.is_some() { "supports of classes" } else { "best support" });
-        self.models.lock().unwrap().push(std::sync::Arc::downgrade(work.model));
-        let d = work.dimensions;
-        let vectors = work.model.vectors.to_vec(d);
-        for query in work.queries.to_vec(d).chunks_exact(d) {
-            let distances: Vec<f32> =
-                vectors.chunks_exact(d).map(|vector| distance(work.metric, query, vector)).collect();
-            let support = |at: usize| {
-                let (curve, distance) = (&work.model.curves[at], f64::from(distances[at]));
-                match work.model.tail_model {
-                    TailModel::Weibull => -curve.shape * (distance * curve.inverse_scale).ln(),
-                    TailModel::Libmr => {
-                        curve.shape * ((curve.end - distance).max(0.0) * curve.inverse_scale).ln()
-                    }
-                    TailModel::Gumbel => curve.shape * (1.0 - distance * curve.inverse_scale),
-                }
-            };
-            let nearest = vec![distances.iter().copied().fold(f32::INFINITY, f32::min)];
-            let found = match work.fused {
-                None => {
-                    let all = 0..distances.len();
-                    let place = all.rev().max_by(|a, b| support(*a).total_cmp(&support(*b))).unwrap();
-                    Supports { values: vec![support(place)], places: vec![place as u32], nearest }
-                }
-                Some(fused) => {
-                    let mut values = Vec::new();
-                    for class in &work.model.classes {
-                        let mut own: Vec<f64> = class.clone().map(support).collect();
-                        own.sort_unstable_by(|a, b| b.total_cmp(a));
-                        own.resize(own.len().max(fused), f64::NEG_INFINITY);
-                        values.extend_from_slice(&own[..fused]);
-                    }
-                    Supports { values, places: Vec::new(), nearest }
-                }
-            };
-            deliver(&found)?;
-        }
-        Ok(())
-    }
-}
 
 /// Fails whatever it is asked for.
 struct Broken {
@@ -337,6 +198,9 @@ impl Device for Failing {
     fn name(&self) -> &'static str {
         "failing"
     }
+    fn does(&self, _: WorkKind) -> bool {
+        true
+    }
     fn takes(&self, _: u64) -> bool {
         true
     }
@@ -361,6 +225,94 @@ impl Device for Failing {
             left -= 1;
             deliver(supports)
         })
+    }
+    fn scatter(&self, work: &ScatterWork<'_>) -> Result<Vec<f64>, DeviceError> {
+        if self.fails() { Err(Self::error()) } else { self.slow.scatter(work) }
+    }
+    fn transform(&self, work: &TransformWork<'_>, out: &mut [f32]) -> Result<(), DeviceError> {
+        let done = self.slow.transform(work, out);
+        if self.fails() { Err(Self::error()) } else { done }
+    }
+    fn smooth(&self, work: &SmoothingWork<'_>, deliver: &mut DeliverMoved<'_>) -> Result<(), DeviceError> {
+        if !self.fails() {
+            return self.slow.smooth(work, deliver);
+        }
+        let mut left = 2;
+        self.slow.smooth(work, &mut |moved| {
+            if left == 0 {
+                return Err(Self::error());
+            }
+            left -= 1;
+            deliver(moved)
+        })
+    }
+    fn loss<'a>(&'a self, work: &LossWork<'_>) -> Result<Box<dyn Loss + 'a>, DeviceError> {
+        if self.fails() {
+            return Err(Self::error());
+        }
+        Ok(Box::new(FailingLoss { of: self, loss: self.slow.loss(work)? }))
+    }
+}
+
+/// Fails as the device that has the rows does.
+struct FailingLoss<'a> {
+    of: &'a Failing,
+    loss: Box<dyn Loss + 'a>,
+}
+
+impl Loss for FailingLoss<'_> {
+    fn evaluate(&self, coefficients: &[f64], slopes: &mut [f64]) -> Result<f64, DeviceError> {
+        let found = self.loss.evaluate(coefficients, slopes);
+        if self.of.fails() { Err(Failing::error()) } else { found }
+    }
+}
+
+/// The default without a cover, whose choice would take the slow device long.
+fn heard(metric: &Metric) -> Params {
+    let params = Params { tail_size: TailSize::Count(25), ..Params::robust_for(metric.clone()) };
+    Params { probe_weight: Weight::Fixed(1.0), logit_weight: Weight::Fixed(0.5), ..params }.keeping_all()
+}
+
+#[test]
+fn a_device_whitens_smooths_and_fits_probes_as_the_processor_does() {
+    for metric in [Metric::Cosine, Metric::Euclidean] {
+        let (features, labels) = drawn(2_300, 5, 3);
+        let params = Params { smoothing: 0.5, smoothing_neighbors: 4, ..heard(&metric) };
+        let slow = Slow::default();
+        let run = Run::new().device(&slow);
+        let (here, _) = Evm::fit(&params, &features, &labels).unwrap();
+        let (there, _) = Evm::fit_with(&run, &params, &features, &labels).unwrap();
+        assert_alike(&here, &there);
+        let asked = slow.asked.lock().unwrap().clone();
+        for what in ["scatter", "transform", "smooth", "loss"] {
+            assert!(asked.contains(&what), "{what} of {asked:?}, {metric:?}");
+        }
+        let (queries, _) = drawn(300, 5, 21);
+        let (a, b) = (here.decide(&queries).unwrap(), there.decide(&queries).unwrap());
+        for (row, (a, b)) in a.iter().zip(&b).enumerate() {
+            assert_eq!((a.class(), a.best()), (b.class(), b.best()), "{metric:?}, row {row}");
+            let apart = (a.support() - b.support()).abs() / (1.0 + a.score().support.abs());
+            assert!(apart < 1e-4, "{metric:?}, row {row}: {a:?} {b:?}");
+        }
+    }
+}
+
+#[test]
+fn a_device_that_fails_in_a_fit_is_told_or_gives_way_wherever_it_fails() {
+    let (features, labels) = drawn(2_300, 5, 3);
+    let params = Params { forest_weight: Weight::Fixed(0.0), ..heard(&Metric::Cosine) };
+    let (here, _) = Evm::fit(&params, &features, &labels).unwrap();
+    let counting = Failing::new(usize::MAX, false);
+    Evm::fit_with(&Run::new().device(&counting), &params, &features, &labels).unwrap();
+    let count = counting.calls.into_inner();
+    assert!(count >= 20, "whitening, smoothing, tails and many steps of probes: {count}");
+    for fails_at in (0..8).chain((8..count).step_by(count / 6)).chain([count - 1]) {
+        let failing = Failing::new(fails_at, false);
+        let failed = Evm::fit_with(&Run::new().device(&failing), &params, &features, &labels).unwrap_err();
+        assert_eq!(failed, FitError::Run(RunError::Device(Failing::error())), "call {fails_at}");
+        let giving = Failing::new(fails_at, true);
+        let (there, _) = Evm::fit_with(&Run::new().device(&giving), &params, &features, &labels).unwrap();
+        assert_alike(&here, &there);
     }
 }
 

@@ -48,6 +48,7 @@ mod promise;
 mod random;
 mod run;
 mod scratch;
+mod slow_device;
 mod steps;
 #[path = "../../examples/streams/mod.rs"]
 mod streams;

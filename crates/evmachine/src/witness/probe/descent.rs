@@ -97,19 +97,19 @@ pub(crate) fn minimize(
         out.extend(product(&inverse, weights, curvature.size, at.width));
         out
     };
-    let evaluate = |at: &Coefficients, gradient: &mut Coefficients| -> f64 {
-        let loss = rows.evaluate(at, gradient);
+    let evaluate = |at: &Coefficients, gradient: &mut Coefficients| -> Result<f64, RunError> {
+        let loss = rows.evaluate(at, gradient)?;
         let (from, width) = (at.weights(), at.width);
         let mut squares = 0.0;
         for (slope, &weight) in gradient.values[width..].iter_mut().zip(from) {
             *slope += penalty * weight;
             squares += weight * weight;
         }
-        loss + penalty / 2.0 * squares
+        Ok(loss + penalty / 2.0 * squares)
     };
     let mut at_here = at.clone();
     let mut gradient = at.clone();
-    let mut loss = evaluate(&at_here, &mut gradient);
+    let mut loss = evaluate(&at_here, &mut gradient)?;
     let mut pairs: Vec<Pair> = Vec::with_capacity(MEMORY);
     for _ in 0..tolerance.steps {
         meter.advance(1)?;
@@ -124,7 +124,7 @@ pub(crate) fn minimize(
             slope = dot(&direction, &gradient.values);
         }
         let Some((next, next_gradient, next_loss)) =
-            line_search(&evaluate, &at_here, loss, &direction, slope)
+            line_search(&evaluate, &at_here, loss, &direction, slope)?
         else {
             break;
         };
@@ -151,24 +151,24 @@ pub(crate) fn minimize(
 
 /// Halves the step until the loss has fallen enough; `None` where rounding leaves no way down.
 fn line_search(
-    evaluate: &impl Fn(&Coefficients, &mut Coefficients) -> f64,
+    evaluate: &impl Fn(&Coefficients, &mut Coefficients) -> Result<f64, RunError>,
     at: &Coefficients,
     loss: f64,
     direction: &[f64],
     slope: f64,
-) -> Option<(Coefficients, Coefficients, f64)> {
+) -> Result<Option<(Coefficients, Coefficients, f64)>, RunError> {
     let mut length = 1.0;
     let mut gradient = at.clone();
     for _ in 0..20 {
         let values = at.values.iter().zip(direction).map(|(value, step)| value + length * step).collect();
         let next = Coefficients { values, width: at.width };
-        let found = evaluate(&next, &mut gradient);
+        let found = evaluate(&next, &mut gradient)?;
         if found <= loss + DECREASE * length * slope {
-            return Some((next, gradient, found));
+            return Ok(Some((next, gradient, found)));
         }
         length *= 0.5;
     }
-    None
+    Ok(None)
 }
 
 /// The two-loop recursion.

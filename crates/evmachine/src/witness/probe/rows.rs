@@ -11,10 +11,13 @@
 
 use std::borrow::Cow;
 use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use rayon::prelude::*;
 
+use crate::error::RunError;
 use crate::input::standard::Standard;
+use evmachine_engine::device::{self, Device, Loss, LossWork, WorkKind, unless_given_way};
 use evmachine_engine::math;
 use evmachine_engine::matrix::{Factor, ROWS, Scalar, add_product};
 use evmachine_engine::points::Points;
@@ -36,7 +39,18 @@ pub(crate) struct ProbeRows<'a> {
     /// Divided by their sum.
     shares: Vec<f64>,
     pub(crate) class_count: usize,
+    there: Option<There<'a>>,
 }
+
+/// A device that has the rows too.
+struct There<'a> {
+    device: &'a dyn Device,
+    loss: Box<dyn Loss + 'a>,
+    gave_way: AtomicBool,
+}
+
+/// Passes over the rows that a fit takes at least, which is what sending them to a device pays for.
+const PASSES: u64 = 10;
 
 /// Where standardised rows are.
 struct Source<'a> {
@@ -61,8 +75,21 @@ impl Part<'_> {
     }
 }
 
+impl device::Source for Source<'_> {
+    fn count(&self) -> usize {
+        self.rows.len()
+    }
+
+    fn write(&self, first: usize, out: &mut [f32]) {
+        for (row, &index) in out.chunks_exact_mut(self.points.dimensions()).zip(&self.rows[first..]) {
+            self.points.write_row(index, row);
+            self.standard.apply(row);
+        }
+    }
+}
+
 impl Source<'_> {
-    fn write(&self, stride: usize, rows: Range<usize>) -> Vec<f32> {
+    fn part(&self, stride: usize, rows: Range<usize>) -> Vec<f32> {
         let dimensions = self.points.dimensions();
         let mut values = vec![0.0; rows.len() * stride];
         values.par_chunks_exact_mut(stride).zip(&self.rows[rows]).for_each(|(row, &index)| {
@@ -82,8 +109,13 @@ pub(crate) struct Coefficients {
 
 impl Coefficients {
     pub(crate) fn zeros(dimensions: usize, classes: usize) -> Self {
-        let width = classes.next_multiple_of(f32::COLUMNS);
+        let width = Self::width(classes);
         Self { values: vec![0.0; (1 + dimensions.next_multiple_of(STRIPE)) * width], width }
+    }
+
+    /// So many classes in whole vectors.
+    fn width(classes: usize) -> usize {
+        classes.next_multiple_of(f32::COLUMNS)
     }
 
     pub(crate) fn intercepts(&self) -> &[f64] {
@@ -101,29 +133,50 @@ impl<'a> ProbeRows<'a> {
     /// scratch, they are standardised again for every pass, which costs `rows * dimensions` operations beside
     /// `4 rows * dimensions * classes`.
     pub(crate) fn new(
-        run: &Run<'_>,
+        run: &Run<'a>,
         standard: &'a Standard,
         points: &'a Points<'_>,
         rows: &'a [usize],
         classes: Vec<u32>,
         weights: &[f64],
         class_count: usize,
-    ) -> Self {
+    ) -> Result<Self, RunError> {
         let dimensions = points.dimensions();
         let stride = dimensions.next_multiple_of(STRIPE);
         let mut source = Source { standard, points, rows, values: Vec::new() };
         if run.store().is_none() || 4 * rows.len() * stride <= run.working_memory() / 4 {
-            source.values = source.write(stride, 0..rows.len());
+            source.values = source.part(stride, 0..rows.len());
         }
         let sum: f64 = weights.iter().sum();
         let shares = weights.iter().map(|weight| weight / sum).collect();
-        Self { source, stride, dimensions, classes, shares, class_count }
+        let mut rows = Self { source, stride, dimensions, classes, shares, class_count, there: None };
+        rows.there = rows.sent(run)?;
+        Ok(rows)
+    }
+
+    /// The rows on the device of the run, if it has one for them.
+    fn sent(&self, run: &Run<'a>) -> Result<Option<There<'a>>, RunError> {
+        let pairs = (self.len() as u64).saturating_mul(self.class_count as u64);
+        let pass = pairs.saturating_mul(2 * self.dimensions as u64);
+        let Some(device) = run.device_for(WorkKind::Probe, pass.saturating_mul(PASSES)) else {
+            return Ok(None);
+        };
+        let work = LossWork {
+            dimensions: self.dimensions,
+            rows: &self.source,
+            classes: &self.classes,
+            shares: &self.shares,
+            class_count: self.class_count,
+            width: Coefficients::width(self.class_count),
+        };
+        let loss = unless_given_way(device, device.loss(&work))?;
+        Ok(loss.map(|loss| There { device, loss, gave_way: AtomicBool::new(false) }))
     }
 
     fn part(&self, rows: Range<usize>) -> Part<'_> {
         let held = &self.source.values;
         let values = if held.is_empty() {
-            Cow::Owned(self.source.write(self.stride, rows.clone()))
+            Cow::Owned(self.source.part(self.stride, rows.clone()))
         } else {
             Cow::Borrowed(&held[rows.start * self.stride..rows.end * self.stride])
         };
@@ -157,8 +210,21 @@ impl<'a> ProbeRows<'a> {
         (matrix, size)
     }
 
-    /// The loss without the penalty, and its gradient into `gradient`.
-    pub(crate) fn evaluate(&self, at: &Coefficients, gradient: &mut Coefficients) -> f64 {
+    /// The loss without the penalty, and its gradient into `gradient`; by the device that has the rows, if there is one.
+    pub(crate) fn evaluate(&self, at: &Coefficients, gradient: &mut Coefficients) -> Result<f64, RunError> {
+        if let Some(there) = self.there.as_ref().filter(|there| !there.gave_way.load(Ordering::Relaxed)) {
+            let (known, rest) = gradient.values.split_at_mut((1 + self.dimensions) * at.width);
+            let loss = there.loss.evaluate(&at.values[..known.len()], known);
+            rest.fill(0.0);
+            if let Some(loss) = unless_given_way(there.device, loss)? {
+                return Ok(loss);
+            }
+            there.gave_way.store(true, Ordering::Relaxed);
+        }
+        Ok(self.evaluate_here(at, gradient))
+    }
+
+    fn evaluate_here(&self, at: &Coefficients, gradient: &mut Coefficients) -> f64 {
         let width = at.width;
         let weights: Vec<f32> = at.weights().iter().map(|&value| value as f32).collect();
         let mut residuals = vec![0.0f32; SPAN.min(self.len().next_multiple_of(BLOCK)) * width];

@@ -6,6 +6,8 @@ pub(crate) mod probe;
 mod reduced;
 pub(crate) mod stacking;
 
+use rayon::prelude::*;
+
 use crate::error::{FitError, RunError};
 use crate::input::holdout::MOST_CHOOSING;
 use crate::input::labels::Labels;
@@ -28,6 +30,8 @@ const LARGEST_LOGIT: f64 = 1e12;
 const NO_DIRECTION: f32 = 1e-30;
 /// Rows whose logits are computed at once, in `f64`, for a machine over them.
 const PROJECTED: usize = 4096;
+/// Testimonies that are worth a thread.
+const PAIRS: usize = 1 << 14;
 
 /// What a model has beside its extreme vectors.
 #[derive(Debug, Clone, PartialEq)]
@@ -279,8 +283,7 @@ impl Witnesses {
         without: Option<&[u64]>,
         classes: usize,
     ) -> Result<Vec<f64>, RunError> {
-        let parts = self.parts(run, points, rows, without, classes)?;
-        Ok(parts.iter().map(Testimony::sum).collect())
+        self.heard(run, points, rows, without, classes, |testimony| testimony.sum())
     }
 
     /// The same by witness, that of the features being the offset alone.
@@ -292,11 +295,24 @@ impl Witnesses {
         without: Option<&[u64]>,
         classes: usize,
     ) -> Result<Vec<Testimony>, RunError> {
+        self.heard(run, points, rows, without, classes, |testimony| testimony)
+    }
+
+    /// What `each` makes of the testimony about every class of every row.
+    fn heard<R: Send>(
+        &self,
+        run: &Run<'_>,
+        points: &Points<'_>,
+        rows: &[usize],
+        without: Option<&[u64]>,
+        classes: usize,
+        each: impl Fn(Testimony) -> R + Sync,
+    ) -> Result<Vec<R>, RunError> {
         let Said { logits, probe, forest } = self.voices.say(run, points, rows, without)?;
         let at = |values: &Option<Vec<f64>>, at: usize| values.as_ref().map_or(0.0, |values| values[at]);
         let part = |index: usize| {
-            self.mixture.testimony(0.0, at(&logits, index), at(&probe, index), at(&forest, index))
+            each(self.mixture.testimony(0.0, at(&logits, index), at(&probe, index), at(&forest, index)))
         };
-        Ok((0..rows.len() * classes).map(part).collect())
+        Ok((0..rows.len() * classes).into_par_iter().with_min_len(PAIRS).map(part).collect())
     }
 }

@@ -205,7 +205,13 @@ pub(crate) fn say_report(console: &Console, evm: &Evm, before: TailMemory, repor
     }
     let times = report.times;
     console.detail(format!(
-        "whitening {:.2?}, smoothing {:.2?}, tails {:.2?}, refit {:.2?}, cover {:.2?}, calibration {:.2?}",
-        times.whitening, times.smoothing, times.tails, times.refit, times.cover, times.calibration
+        "weighing {:.2?}, whitening {:.2?}, smoothing {:.2?}, tails {:.2?}, refit {:.2?}, cover {:.2?}, calibration {:.2?}",
+        times.weighing,
+        times.whitening,
+        times.smoothing,
+        times.tails,
+        times.refit,
+        times.cover,
+        times.calibration
     ));
 }

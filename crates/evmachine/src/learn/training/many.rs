@@ -21,6 +21,7 @@ pub(super) fn fit(data: &Data<'_>, params: CheckedParams) -> Result<(Evm, Report
     let mut division = Division::new(0, data.labels.ids(), |_| false, data.is_heard);
     let mut weights = Weights::default();
     let mut params = params;
+    let clock = Clock::start();
     if data.can_weigh(&params, division.choosing.len()) || params.chooses_cover() {
         let rows = [&division.learned[..], &division.choosing].concat();
         let chosen = data.weigh(&params, &rows, true)?;
@@ -29,6 +30,7 @@ pub(super) fn fit(data: &Data<'_>, params: CheckedParams) -> Result<(Evm, Report
             params = Params { cover_threshold, ..Params::clone(&params) }.check()?;
         }
     }
+    let weighing = clock.elapsed();
     let mut choice = None;
     let is_heard = !weights.are_zero();
     if is_heard && data.labels.len() <= FEW_FOR_ONE_FIT {
@@ -50,6 +52,7 @@ pub(super) fn fit(data: &Data<'_>, params: CheckedParams) -> Result<(Evm, Report
     }
     data.calibrate(&mut model, &division)?;
     report.times.calibration = clock.elapsed();
+    report.times.weighing = weighing;
     Ok((model, report))
 }
 

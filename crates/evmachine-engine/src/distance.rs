@@ -105,6 +105,9 @@ pub struct Tile {
 }
 
 impl Tile {
+    /// Columns of a tile that fits the caches next to its vectors.
+    pub const COLUMNS: usize = 512;
+
     /// The ranks of a row of the block.
     pub fn row(&self, row: usize) -> &[f32] {
         let start = row * self.stride + self.offset;

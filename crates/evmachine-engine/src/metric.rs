@@ -93,7 +93,7 @@ impl Metric {
 
     /// Whether a rank is the square of its distance, and not the distance itself.
     pub fn ranks_are_squares(&self) -> bool {
-        *self == Metric::Euclidean
+        matches!(self, Metric::Euclidean)
     }
 
     /// The largest rank whose distance is at most `radius`; negative where there is none.
@@ -118,7 +118,10 @@ impl Metric {
 
 impl PartialEq for Metric {
     fn eq(&self, other: &Self) -> bool {
-        self.name() == other.name()
+        match (self, other) {
+            (Metric::Custom(own), Metric::Custom(other)) => own.name() == other.name(),
+            _ => std::mem::discriminant(self) == std::mem::discriminant(other),
+        }
     }
 }
 

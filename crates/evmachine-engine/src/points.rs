@@ -184,6 +184,29 @@ impl Source for Picked<'_> {
     }
 }
 
+/// Makes one vector ready in its place, as [`Points::prepare`] does with many. It is row 0 in errors.
+pub fn make_ready(values: &mut [f32], metric: &Metric) -> Result<(), FeatureError> {
+    if *metric != Metric::Cosine {
+        return Ok(());
+    }
+    let scale = inverse_norm(values);
+    if scale.is_infinite() {
+        return Err(FeatureError::ZeroVector { row: 0 });
+    }
+    for value in values {
+        *value = (f64::from(*value) * scale) as f32;
+    }
+    Ok(())
+}
+
+/// As [`make_ready`], as [`Points::whitened`] does.
+pub fn make_ready_whitened(values: &mut [f32], metric: &Metric) -> Result<(), FeatureError> {
+    if values.iter().any(|value| value.abs() > LARGEST) {
+        return Err(FeatureError::TooLargeWhitened { row: 0, limit: LARGEST });
+    }
+    make_ready(values, metric)
+}
+
 /// `1 / ||x||`; infinite for an all-zero vector.
 fn inverse_norm(values: &[f32]) -> f64 {
     let squared: f64 = values.iter().map(|&value| f64::from(value) * f64::from(value)).sum();

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::device::{Device, WorkKind};
-use crate::distance::GROUP;
+use crate::distance::{GROUP, Tile};
 use crate::error::RunError;
 use crate::memory;
 use crate::scratch::Scratch;
@@ -109,7 +109,7 @@ impl<'a> Run<'a> {
             device: None,
             scratch: None,
             tile_rows: 120,
-            tile_columns: 512,
+            tile_columns: Tile::COLUMNS,
             memory: memory::default_bytes(),
             many: None,
             #[cfg(feature = "forced")]

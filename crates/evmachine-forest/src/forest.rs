@@ -7,7 +7,7 @@ use crate::error::{ForestError, same_size};
 use crate::grow::{self, Tree};
 use crate::options::ForestOptions;
 use crate::table::{self, Table};
-use crate::tree::{LEAF, Node, block_rows, each_leaf, leaf_of};
+use crate::tree::{LEAF, Node, block_rows, each_leaf, leaf_of, leaves_of_one};
 
 /// A forest of extremely randomised trees, or a random forest. About 12 bytes a node and 12 a leaf.
 #[derive(Debug, Clone, PartialEq)]
@@ -123,6 +123,18 @@ impl Forest {
             }
         });
         Ok(all)
+    }
+
+    /// As [`probabilities`](Self::probabilities), bit for bit, for one row on the calling thread, written to `all` in the memory that it has.
+    pub fn probabilities_of_one(&self, row: &[f32], all: &mut Vec<f64>) -> Result<(), ForestError> {
+        same_size("columns of the row", self.columns, row.len())?;
+        all.clear();
+        all.resize(self.classes, 0.0);
+        leaves_of_one(&self.nodes, &self.roots, row, |leaf| self.add(leaf, all));
+        for sum in all {
+            *sum /= self.trees() as f64;
+        }
+        Ok(())
     }
 
     /// For each row, the number of the leaf that it comes to in each tree; leaves are counted through all trees.

@@ -35,6 +35,35 @@ pub(crate) fn leaf_of(nodes: &[Node], root: u32, row: &[f32]) -> u32 {
     }
 }
 
+/// The number of the leaf that a row comes to from each root, in the order of roots: several trees side by side, so that one goes on while
+/// another waits for memory.
+pub(crate) fn leaves_of_one(nodes: &[Node], roots: &[u32], row: &[f32], mut work: impl FnMut(u32)) {
+    let groups = roots.chunks_exact(ABREAST);
+    let rest = groups.remainder();
+    for group in groups {
+        let mut at: [usize; ABREAST] = std::array::from_fn(|lane| group[lane] as usize);
+        let mut leaves = [LEAF; ABREAST];
+        let mut open = ABREAST;
+        while open > 0 {
+            open = 0;
+            for lane in 0..ABREAST {
+                let node = nodes[at[lane]];
+                if node.column == LEAF {
+                    leaves[lane] = node.right;
+                } else {
+                    let goes_left = row[node.column as usize] <= node.threshold;
+                    at[lane] = if goes_left { at[lane] + 1 } else { node.right as usize };
+                    open += 1;
+                }
+            }
+        }
+        leaves.into_iter().for_each(&mut work);
+    }
+    for &root in rest {
+        work(leaf_of(nodes, root, row));
+    }
+}
+
 /// Rows that go down a tree side by side: while one waits for memory, the others go on.
 const ABREAST: usize = 8;
 

@@ -41,6 +41,11 @@ proptest! {
             prop_assert_eq!(ForestArrays::from(&forest), ForestArrays::from(&other));
             let one = with_threads(1, || forest.probabilities(&features).unwrap());
             prop_assert_eq!(&one, &with_threads(3, || other.probabilities(&features).unwrap()));
+            let mut alone = Vec::new();
+            for (row, together) in features.iter().zip(one.chunks_exact(forest.classes())) {
+                forest.probabilities_of_one(row, &mut alone).unwrap();
+                prop_assert_eq!(&alone[..], together, "one row alone");
+            }
             for row in one.chunks_exact(4) {
                 prop_assert!((row.iter().sum::<f64>() - 1.0).abs() < 1e-6);
             }

@@ -1,5 +1,6 @@
 //! What the model says of a query, and why.
 
+pub(crate) mod decider;
 pub(crate) mod decision;
 pub(crate) mod distribution;
 pub(crate) mod doubt;

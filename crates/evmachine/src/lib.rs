@@ -114,6 +114,7 @@ pub use evmachine_engine::{
     TailRecall,
 };
 
+pub use answer::decider::Decider;
 pub use answer::decision::Decision;
 pub use answer::doubt::{Difference, Doubt};
 pub use answer::explain::{ClassEvidence, Explanation, Speaker};

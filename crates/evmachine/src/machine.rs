@@ -13,6 +13,7 @@ pub(crate) mod lookup;
 pub(crate) mod margin_columns;
 pub(crate) mod margins;
 pub(crate) mod measured;
+pub(crate) mod one;
 pub(crate) mod reach;
 pub(crate) mod refit;
 pub(crate) mod report;

@@ -2,6 +2,7 @@
 
 pub(crate) mod forest;
 pub(crate) mod mixture;
+pub(crate) mod one;
 pub(crate) mod probe;
 mod reduced;
 pub(crate) mod stacking;
@@ -178,13 +179,9 @@ impl Probe {
     }
 
     fn project_into(&self, points: &Points<'_>, rows: &[usize], out: &mut [f32]) {
-        for (out, value) in out.iter_mut().zip(self.logits_of(points, rows)) {
-            *out = value.clamp(-LARGEST_LOGIT, LARGEST_LOGIT) as f32;
-        }
-        for row in out.chunks_exact_mut(self.classes()) {
-            if row.iter().all(|&value| value == 0.0) {
-                row[0] = NO_DIRECTION;
-            }
+        let logits = self.logits_of(points, rows);
+        for (logits, out) in logits.chunks_exact(self.classes()).zip(out.chunks_exact_mut(self.classes())) {
+            direct(logits, out);
         }
     }
 
@@ -194,6 +191,16 @@ impl Probe {
         let points = self.points(queries)?;
         let rows: Vec<usize> = (0..points.len()).collect();
         Ok(self.reduced().project(&points, &rows))
+    }
+}
+
+/// Writes the logits of a row as features, which have a direction.
+fn direct(logits: &[f64], out: &mut [f32]) {
+    for (out, value) in out.iter_mut().zip(logits) {
+        *out = value.clamp(-LARGEST_LOGIT, LARGEST_LOGIT) as f32;
+    }
+    if out.iter().all(|&value| value == 0.0) {
+        out[0] = NO_DIRECTION;
     }
 }
 

@@ -9,15 +9,18 @@ use crate::machine::support::{Best, QueryMemory};
 use crate::machine::sweep::{Sweep, SweptVectors};
 use crate::model::Evm;
 use crate::params::Params;
-use evmachine_engine::device::Supports;
+use evmachine_engine::device::{Supports, WorkKind};
 use evmachine_engine::features::Features;
 use evmachine_engine::points::Points;
 use evmachine_engine::psi::curve::ln_psi;
-use evmachine_engine::run::Run;
+use evmachine_engine::run::{Run, Stage};
 use evmachine_engine::search::Search;
 
 /// Queries that witnesses are asked about at once.
 const QUERIES: usize = 4096;
+
+/// Values of extreme vectors that one thread goes over in some 100 us: less than it takes to wake others that are asleep or busy.
+const LIGHT: usize = 1 << 21;
 
 /// What the model says of a query.
 ///
@@ -114,12 +117,21 @@ impl Decision {
 /// # Ask
 impl Evm {
     /// Decides for each query. Ties go to the class that was learned first.
+    ///
+    /// Many queries are shared by all threads of the pool of the caller, which is rayon's own unless the call is made within another
+    /// (`ThreadPool::install`): a call waits for what else that pool is busy with, such as a fit. One query of a model of less than two
+    /// million values is decided by the calling thread alone, as [`decide_one`](Self::decide_one) does.
     pub fn decide(&self, queries: &Features<'_>) -> Result<Vec<Decision>, RunError> {
         self.decide_with(&Run::new(), queries)
     }
 
     /// As [`decide`](Self::decide), watched and sized by `run`.
     pub fn decide_with(&self, run: &Run<'_>, queries: &Features<'_>) -> Result<Vec<Decision>, RunError> {
+        if queries.rows() == 1 && self.is_light() && run.device_for(WorkKind::Supports, u64::MAX).is_none() {
+            let decision = self.decide_one(queries.values())?;
+            run.meter(Stage::Predict, 1).advance(1)?;
+            return Ok(vec![decision]);
+        }
         let plain = self.machine.params.contrast == 0.0 && self.machine.params.background == 0.0;
         if self.machine.fused() > 1 || !plain || self.witnesses.is_some() || self.machine.has_denied() {
             return self.map_queries(run, queries, |_, scores| self.decision(scores));
@@ -153,6 +165,11 @@ impl Evm {
                 ),
             )
         })
+    }
+
+    /// Whether one query is decided sooner by one thread than by all.
+    fn is_light(&self) -> bool {
+        self.machine.extreme_vector_count().saturating_mul(self.machine.dimensions) <= LIGHT
     }
 
     /// The name of the class that a query was recognised as; `None` if it is unknown. The decision must be one of this model.
@@ -211,8 +228,8 @@ impl Evm {
             let all: Vec<usize> = (0..rows.len()).collect();
             let additions = witnesses.additions(run, &points, &all, None, classes)?;
             let found = self.machine.feature_scores(run, (&part, &near), |row, scores| {
-                let additions = &additions[row * classes..(row + 1) * classes];
-                each(first + row, &self.mixed(scores, additions))
+                let additions = additions[row * classes..(row + 1) * classes].iter().copied();
+                each(first + row, &self.mixed(scores, additions).collect::<Vec<ClassScore>>())
             });
             results.extend(found.map_err(|error| match error {
                 RunError::Features(error) => RunError::Features(error.map_row(|row| first + row)),
@@ -223,13 +240,17 @@ impl Evm {
     }
 
     /// Scores in feature space, with what other witnesses add.
-    pub(crate) fn mixed(&self, scores: &[ClassScore], additions: &[f64]) -> Vec<ClassScore> {
+    pub(crate) fn mixed(
+        &self,
+        scores: &[ClassScore],
+        additions: impl Iterator<Item = f64>,
+    ) -> impl Iterator<Item = ClassScore> {
         let share = self.witnesses.as_ref().map_or(1.0, |witnesses| witnesses.mixture.feature);
-        let mixed = scores.iter().zip(additions).map(|(score, addition)| {
+        let model = self.machine.params.tail_model;
+        scores.iter().zip(additions).map(move |(score, addition)| {
             let support = share * score.support + addition;
-            ClassScore { ln_probability: ln_psi(self.machine.params.tail_model, support), support }
-        });
-        mixed.collect()
+            ClassScore { ln_probability: ln_psi(model, support), support }
+        })
     }
 
     /// Changes k, how many of a class's largest psi are averaged ([`Params::n_fused`]). A calibrated threshold is set anew on the rows
@@ -285,6 +306,11 @@ impl Evm {
     ///
     /// Without any score, and with more scores than the model has classes.
     pub fn decision(&self, scores: &[ClassScore]) -> Decision {
+        self.decision_in(scores, &mut Vec::new())
+    }
+
+    /// As [`decision`](Self::decision), with memory for supports that is used again.
+    pub(crate) fn decision_in(&self, scores: &[ClassScore], supports: &mut Vec<f64>) -> Decision {
         let mut best = 0;
         let mut second = f64::NEG_INFINITY;
         for (class, score) in scores.iter().enumerate().skip(1) {
@@ -298,7 +324,8 @@ impl Evm {
         let &Params { contrast, background, .. } = &*self.machine.params;
         let mut raise = raised(contrast, scores[best].support - second);
         if background > 0.0 && scores.len() > 1 {
-            let mut supports: Vec<f64> = scores.iter().map(|score| score.support).collect();
+            supports.clear();
+            supports.extend(scores.iter().map(|score| score.support));
             let middle = supports.len() / 2;
             raise += raised(background, *supports.select_nth_unstable_by(middle, f64::total_cmp).1);
         }

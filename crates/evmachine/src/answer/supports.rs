@@ -62,7 +62,8 @@ impl Evm {
         };
         let found =
             self.machine.for_each_without(run, queries, without, additions, |additions, row, scores| {
-                supports(&self.mixed(scores, &additions[row * classes..(row + 1) * classes]))
+                let additions = additions[row * classes..(row + 1) * classes].iter().copied();
+                supports(&self.mixed(scores, additions).collect::<Vec<ClassScore>>())
             })?;
         Ok(found.concat())
     }

@@ -83,12 +83,15 @@ impl Standard {
 
     /// Writes rows, standardised, over themselves. None is left without a direction.
     pub(crate) fn apply_to_all(&self, rows: &mut [f32]) {
-        rows.par_chunks_exact_mut(self.mean.len()).for_each(|row| {
-            self.apply(row);
-            if row.iter().all(|&value| value == 0.0) {
-                row[0] = NO_DIRECTION;
-            }
-        });
+        rows.par_chunks_exact_mut(self.mean.len()).for_each(|row| self.apply_to_one(row));
+    }
+
+    /// Writes a row, standardised, over itself. It is not left without a direction.
+    pub(crate) fn apply_to_one(&self, row: &mut [f32]) {
+        self.apply(row);
+        if row.iter().all(|&value| value == 0.0) {
+            row[0] = NO_DIRECTION;
+        }
     }
 
     /// The x of which `row` is the standardised.

@@ -19,7 +19,7 @@ use crate::machine::class::ClassModel;
 use crate::machine::margin_columns::MarginColumns;
 use crate::machine::refit::Old;
 use crate::machine::samples::nearest;
-use crate::machine::score::ClassScore;
+use crate::machine::score::{ClassScore, DENIED};
 use crate::params::TailMemory;
 use evmachine_engine::distance::{Columns, Tile};
 use evmachine_engine::points::Points;
@@ -67,8 +67,7 @@ impl Loss {
     /// Takes all support from the classes that the query cannot be.
     pub(crate) fn deny(&self, scores: &mut [ClassScore]) {
         for &class in &self.denied {
-            let (ln_probability, support) = (f64::NEG_INFINITY, f64::NEG_INFINITY);
-            scores[class as usize] = ClassScore { ln_probability, support };
+            scores[class as usize] = DENIED;
         }
     }
 }

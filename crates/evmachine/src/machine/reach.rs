@@ -8,6 +8,7 @@
 use std::sync::Arc;
 
 use crate::machine::Machine;
+use crate::machine::one::Room;
 use evmachine_engine::distance::{self, Columns, Tile};
 use evmachine_engine::metric::{Metric, MetricError};
 use evmachine_engine::points::Points;
@@ -49,6 +50,19 @@ impl Reach {
         self.first.ranks(&block, 0..1, &mut tile)?;
         let distance = |row: usize| f64::from(metric.distance_of_rank(tile.row(row)[0]));
         Ok((0..rows.len()).map(distance).collect())
+    }
+
+    /// By how much the supports of one query fall, measured in the given room.
+    pub(crate) fn fall_of_one(
+        &self,
+        metric: &Metric,
+        query: &Points<'_>,
+        room: &mut Room,
+    ) -> Result<f64, MetricError> {
+        let Room { block, tile, .. } = room;
+        self.first.block_of_one(query, 0, block);
+        self.first.ranks(block, 0..1, tile)?;
+        Ok(self.fall(f64::from(metric.distance_of_rank(tile.row(0)[0]))))
     }
 
     /// By how much the supports of each row fall.

@@ -322,8 +322,7 @@ mod tests {
             times: StageTimes { tails: Duration::from_millis(1_500), ..StageTimes::default() },
             ..plain()
         };
-        let times =
-            r#"{"whitening":0.0,"smoothing":0.0,"tails":1.5,"refit":0.0,"cover":0.0,"weighing":0.0,"calibration":0.0}"#;
+        let times = r#"{"whitening":0.0,"smoothing":0.0,"tails":1.5,"refit":0.0,"cover":0.0,"weighing":0.0,"calibration":0.0}"#;
         let expected = format!(
             r#"{{"rows":3,"new_classes":["a"],"classes":2,"tail_sizes":[1,4],"clipped":[],"fits":{{"converged":2,"zero_tail":1}},"refitted":0,"added":2,"dropped":1,"extreme_vectors":5,"vector_ratio":0.5,"tail_memory":"max","alone":null,"held_out":0,"probe_penalty":null,"shares":{{"features":0.5,"logits":0.25,"probe":0.25,"forest":0.0}},"tune_again":{{"reason":"classes_grew","from":2,"to":4}},"plans":[],"recall":null,"times":{times}}}"#
         );

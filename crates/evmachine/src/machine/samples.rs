@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::machine::one::Room;
 use evmachine_engine::distance::{self, Columns, Tile};
 use evmachine_engine::metric::{Metric, MetricError};
 use evmachine_engine::points::Points;
@@ -68,4 +69,20 @@ pub(crate) fn nearest(
         }
     }
     Ok(found)
+}
+
+/// The smallest rank of one query among the columns, measured in the given room.
+pub(crate) fn nearest_of_one(
+    columns: &dyn Columns,
+    query: &Points<'_>,
+    room: &mut Room,
+) -> Result<f32, MetricError> {
+    let Room { block, tile, .. } = room;
+    columns.block_of_one(query, 0, block);
+    let (count, mut nearest) = (columns.len(), f32::INFINITY);
+    for start in (0..count).step_by(Tile::COLUMNS) {
+        columns.ranks(block, start..(start + Tile::COLUMNS).min(count), tile)?;
+        nearest = tile.row(0).iter().copied().fold(nearest, f32::min);
+    }
+    Ok(nearest)
 }

@@ -26,6 +26,10 @@ pub struct ClassScore {
     pub support: f64,
 }
 
+/// That of a class that the query cannot be.
+pub(crate) const DENIED: ClassScore =
+    ClassScore { ln_probability: f64::NEG_INFINITY, support: f64::NEG_INFINITY };
+
 impl ClassScore {
     /// P itself.
     pub fn psi(&self) -> f64 {
@@ -97,15 +101,17 @@ impl Machine {
             },
         };
         self.sweep(run, queries, &sweep, |row, loss, best| {
-            let supports = best.chunks_exact(fused).zip(&self.classes);
-            let mut scores: Vec<ClassScore> = supports
-                .map(|(supports, class)| {
-                    let found = score(self.params.tail_model, &supports[..fused.min(class.len())]);
-                    fallen(self.params.tail_model, found, loss.fall)
-                })
-                .collect();
+            let mut scores: Vec<ClassScore> = self.scored(best, loss.fall).collect();
             loss.deny(&mut scores);
             each(row, &scores)
+        })
+    }
+
+    /// The score of each class, from its largest supports, [`fused`](Self::fused) each, less a fall.
+    pub(crate) fn scored(&self, best: &[f64], fall: f64) -> impl Iterator<Item = ClassScore> {
+        let (model, fused) = (self.params.tail_model, self.fused());
+        best.chunks_exact(fused).zip(&self.classes).map(move |(supports, class)| {
+            fallen(model, score(model, &supports[..fused.min(class.len())]), fall)
         })
     }
 }

@@ -108,6 +108,9 @@ impl Source for Members<'_> {
     }
 }
 
+/// Takes the moved rows of a class.
+type TakeMoved<'a> = dyn FnMut(&ClassRows<'_>, &[f32]) -> Result<(), RunError> + 'a;
+
 /// Has a device move the rows, handed to `take` class by class; whether it did.
 fn smooth_there(
     run: &Run<'_>,
@@ -116,7 +119,7 @@ fn smooth_there(
     points: &Points<'_>,
     classes: &[ClassRows<'_>],
     meter: &Meter<'_>,
-    take: &mut dyn FnMut(&ClassRows<'_>, &[f32]) -> Result<(), RunError>,
+    take: &mut TakeMoved<'_>,
 ) -> Result<bool, RunError> {
     let d = points.dimensions();
     let pairs = |class: &ClassRows<'_>| {

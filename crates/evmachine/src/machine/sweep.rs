@@ -35,6 +35,13 @@ pub(crate) struct SweptVectors<'a> {
     classes: Option<&'a [u32]>,
 }
 
+impl<'a> SweptVectors<'a> {
+    /// All of them, the `fused` largest supports of each class being wanted.
+    pub(crate) fn all(lookup: &'a Lookup, fused: usize) -> Self {
+        Self { search: lookup.search(fused), classes: None }
+    }
+}
+
 impl SweptVectors<'_> {
     /// As [`SupportSearch::offer`].
     pub(crate) fn offer(
@@ -113,7 +120,7 @@ where
     ) -> Result<Vec<(A, f32)>, RunError> {
         let count = lookup.columns.len();
         let compares = lookup.ignored.is_some() || !lookup.denied.is_empty();
-        let whole = SweptVectors { search: lookup.search(self.kept()), classes: None };
+        let whole = SweptVectors::all(lookup, self.kept());
         let width = count.div_ceil(parts).next_multiple_of(run.tile_columns());
         let starts: Vec<usize> = (0..count).step_by(width).collect();
         let part = |part: usize| -> Result<Vec<(A, f32)>, RunError> {

@@ -21,7 +21,7 @@ use rayon::prelude::*;
 
 use crate::error::RunError;
 use evmachine_engine::device::{Part, ScatterWork, TransformWork, Vectors, WorkKind, unless_given_way};
-use evmachine_engine::matrix::{self, COLUMNS, Factor, ROWS, add_product};
+use evmachine_engine::matrix::{self, COLUMNS, Factor, ROWS, add_product, add_row};
 use evmachine_engine::points::{Picked, Points};
 use evmachine_engine::run::{Meter, Run, Stage};
 
@@ -38,6 +38,13 @@ pub(crate) struct Whitening {
     size: usize,
     /// The transpose of W, `size x size`, with zeros where there is no dimension; entries are `f32`, as in the file.
     across: Vec<f64>,
+}
+
+/// What whitening one row leaves to the next.
+#[derive(Default)]
+pub(crate) struct WhiteningMemory {
+    row: Vec<f64>,
+    sums: Vec<f64>,
 }
 
 /// The rows that C is taken over, grouped by class: row `order[i]` is of class `classes[i]`.
@@ -173,6 +180,24 @@ impl Whitening {
                 }
             }
         });
+    }
+
+    /// Writes `W x` over a row x, on this thread: bit for bit what [`apply`](Self::apply) makes of it.
+    pub(crate) fn apply_to_one(&self, row: &mut [f32], memory: &mut WhiteningMemory) {
+        let (d, size) = (self.dimensions, self.size);
+        let WhiteningMemory { row: wide, sums } = memory;
+        wide.clear();
+        wide.extend(row.iter().map(|&value| f64::from(value)));
+        sums.clear();
+        sums.resize(size, 0.0);
+        for first in (0..size).step_by(BLOCK) {
+            let end = (first + BLOCK).min(size);
+            let right = Factor { values: &self.across[first..], stride: size };
+            add_row(&wide[..end.min(d)], right, &mut sums[first..end]);
+        }
+        for (value, &sum) in row.iter_mut().zip(&*sums) {
+            *value = sum as f32;
+        }
     }
 }
 

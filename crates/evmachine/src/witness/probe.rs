@@ -17,7 +17,7 @@ use crate::input::labels::Labels;
 use crate::input::standard::Standard;
 use crate::witness::stacking;
 use evmachine_engine::features::Features;
-use evmachine_engine::matrix::{Factor, ROWS, add_product};
+use evmachine_engine::matrix::{Factor, ROWS, add_product, add_row};
 use evmachine_engine::metric::Metric;
 use evmachine_engine::points::Points;
 use evmachine_engine::run::{Meter, Run, Stage};
@@ -381,6 +381,26 @@ impl Probe {
         });
         logits
     }
+
+    /// As [`logits_of`](Self::logits_of), bit for bit, for one row that is ready for the metric, on this thread.
+    pub(crate) fn logits_of_one(&self, ready: &[f32], memory: &mut OneRow, logits: &mut Vec<f64>) {
+        let OneRow { row, sums } = memory;
+        row.clear();
+        row.extend_from_slice(ready);
+        self.standard.apply(row);
+        sums.clear();
+        sums.resize(self.width, 0.0);
+        add_row(row, Factor { values: &self.across, stride: self.width }, sums);
+        logits.clear();
+        logits.extend(sums.iter().zip(&self.intercepts).map(|(&sum, intercept)| f64::from(sum) + intercept));
+    }
+}
+
+/// What the logits of one row leave to those of the next.
+#[derive(Default)]
+pub(crate) struct OneRow {
+    row: Vec<f32>,
+    sums: Vec<f32>,
 }
 
 /// Bytes that a fit needs beside its rows.

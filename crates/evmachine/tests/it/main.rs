@@ -29,6 +29,7 @@ mod data;
 
 mod common;
 mod compact;
+mod decider;
 mod deny;
 mod device;
 mod drift;

@@ -296,7 +296,7 @@ impl NearVectors {
     }
 
     /// Calls `offer` with a row of the block, counted from 0, the cell as a part, its first column and the ranks there.
-    pub(super) fn meet(
+    pub(crate) fn meet(
         &self,
         run: &Run<'_>,
         (points, rows): (&Points<'_>, &[usize]),

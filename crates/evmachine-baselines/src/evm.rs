@@ -1,5 +1,8 @@
 //! The Extreme Value Machine itself.
 
+use std::sync::Arc;
+
+use evmachine::device::Device;
 use evmachine::{Evm, Features, Labels, Params, Run};
 
 use crate::error::SystemError;
@@ -8,10 +11,11 @@ use crate::system::System;
 
 /// The library's model as one system among others. Scores are supports, which order queries that are far from
 /// everything too.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct ExtremeValueMachine {
     name: String,
     params: Params,
+    device: Option<Arc<dyn Device>>,
     model: Option<Evm>,
     classes: Vec<String>,
 }
@@ -19,7 +23,17 @@ pub struct ExtremeValueMachine {
 impl ExtremeValueMachine {
     /// A machine to be trained with `params`.
     pub fn new(name: impl Into<String>, params: Params) -> Self {
-        Self { name: name.into(), params, model: None, classes: Vec::new() }
+        Self { name: name.into(), params, device: None, model: None, classes: Vec::new() }
+    }
+
+    /// Has the device do the heavy work, if there is one.
+    #[must_use]
+    pub fn on(self, device: Option<Arc<dyn Device>>) -> Self {
+        Self { device, ..self }
+    }
+
+    fn run(&self) -> Run<'_> {
+        self.device.iter().fold(Run::new(), |run, device| run.device(device.as_ref()))
     }
 
     /// The model, once there is one.
@@ -37,20 +51,28 @@ impl ExtremeValueMachine {
     }
 }
 
+impl std::fmt::Debug for ExtremeValueMachine {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let device = self.device.as_ref().map(|device| device.name());
+        let mut shown = formatter.debug_struct("ExtremeValueMachine");
+        shown.field("name", &self.name).field("device", &device).finish_non_exhaustive()
+    }
+}
+
 impl System for ExtremeValueMachine {
     fn name(&self) -> String {
         self.name.clone()
     }
 
     fn fit(&mut self, features: &Features<'_>, labels: &Labels) -> Result<(), SystemError> {
-        let (model, _) = Evm::fit(&self.params, features, labels)?;
+        let (model, _) = Evm::fit_with(&self.run(), &self.params, features, labels)?;
         self.keep(model);
         Ok(())
     }
 
     fn update(&mut self, features: &Features<'_>, labels: &Labels) -> Result<(), SystemError> {
         let mut model = self.fitted()?.clone();
-        model.update(features, labels)?;
+        model.update_with(&self.run(), features, labels)?;
         self.keep(model);
         Ok(())
     }
@@ -61,7 +83,7 @@ impl System for ExtremeValueMachine {
 
     fn scores(&self, queries: &Features<'_>) -> Result<Scores, SystemError> {
         let model = self.fitted()?;
-        let rows = model.map_queries(&Run::new(), queries, |_, scores| {
+        let rows = model.map_queries(&self.run(), queries, |_, scores| {
             // What is compared with the threshold is the best class with its raise; the others move along, so that it stays
             // the best.
             let decision = model.decision(scores);

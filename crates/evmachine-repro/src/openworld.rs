@@ -19,6 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use self::search::Candidate;
 use self::systems::{Entrant, Form, formed};
+pub use self::systems::Selection;
 use crate::error::ReproError;
 use crate::log::Log;
 use crate::oletter::rounded;
@@ -78,6 +79,9 @@ pub struct Settings {
     pub seed: u64,
     /// How the data was drawn, where it was.
     pub synthetic: Option<Synthetic>,
+    /// Which systems take part.
+    #[serde(skip_serializing_if = "Selection::is_all")]
+    pub systems: Selection,
 }
 
 /// One system at one step with so many unknown classes.
@@ -148,11 +152,12 @@ pub fn run(
         });
     }
     let first = course.train[..settings.initial].concat();
-    let scaled = formed(data, Form::UnitScale)?;
+    let mut papers = systems::papers(&metric, settings.systems);
+    let takes = |wanted: Form| papers.iter().any(|(_, form, _)| *form == wanted);
+    let scaled = if takes(Form::UnitScale) { Some(formed(data, Form::UnitScale)?) } else { None };
     let mut searched: Log<Candidate> = Log::open(folder, "search.csv", settings)?;
-    let mut papers = systems::papers(&metric);
     for (name, form, params) in &mut papers {
-        let own = if *form == Form::UnitScale { &scaled } else { data };
+        let own = scaled.as_ref().filter(|_| *form == Form::UnitScale).unwrap_or(data);
         let (features, labels) = (own.train.0.select(&first), own.train.1.select(&first));
         if search::best(searched.rows(), name).is_none() {
             searched.add(search::search(name, params, &features, &labels, settings.seed, watch)?)?;
@@ -164,26 +169,36 @@ pub fn run(
     let libmr = papers.iter().find(|(name, ..)| *name == systems::paper_name(TailModel::Libmr));
     let first = (data.train.0.select(&first), data.train.1.select(&first));
     let scales = match libmr {
-        Some((_, Form::Raw, params)) => Some(parameters::scales_and_shapes(params, &first.0, &first.1)?),
+        Some((_, Form::Raw, params)) if settings.systems.is_all() => {
+            Some(parameters::scales_and_shapes(params, &first.0, &first.1)?)
+        }
         _ => None,
     };
-    let tuned =
-        tuned::params(&folder.join("tuned.json"), &first.0, &first.1, &tune_options(settings)?, watch)?;
+    let tuned = match settings.systems {
+        Selection::All => {
+            let path = folder.join("tuned.json");
+            Some(tuned::params(&path, &first.0, &first.1, &tune_options(settings)?, watch)?)
+        }
+        Selection::Paper => None,
+    };
+    drop(first);
     let chosen: Vec<(&str, Params)> =
         papers.iter().map(|(name, _, params)| (*name, params.clone())).collect();
-    let entrants = systems::entrants(papers, tuned, &metric, settings);
-    let (unit_length, total) = (formed(data, Form::UnitLength)?, entrants.len());
+    let entrants = systems::entrants(papers, tuned, &metric, settings, watch.device());
+    let total = entrants.len();
+    let takes = |wanted: Form| entrants.iter().any(|entrant| entrant.form == wanted);
+    let unit_length = if takes(Form::UnitLength) { Some(formed(data, Form::UnitLength)?) } else { None };
     for (number, mut entrant) in entrants.into_iter().enumerate() {
         if log.rows().iter().any(|row| row.system == entrant.name) {
             continue;
         }
         watch.tell(entrant.name, number, total)?;
         let own = match entrant.form {
-            Form::Raw => data,
-            Form::UnitLength => &unit_length,
-            Form::UnitScale => &scaled,
+            Form::Raw => None,
+            Form::UnitLength => unit_length.as_ref(),
+            Form::UnitScale => scaled.as_ref(),
         };
-        log.add(measure(&mut entrant, own, &course, settings, watch)?)?;
+        log.add(measure(&mut entrant, own.unwrap_or(data), &course, settings, watch)?)?;
     }
     let results = summary::Results {
         rows: log.rows(),

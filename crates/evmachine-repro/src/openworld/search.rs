@@ -77,6 +77,7 @@ impl Ground {
         features: &Features<'_>,
         labels: &Labels,
         fold: &Fold,
+        run: &Run<'_>,
     ) -> Result<Self, ReproError> {
         let train = (features.select(&fold.train), labels.select(&fold.train));
         let longest = (SHARES[SHARES.len() - 1] * fold.train.len() as f64).ceil() as usize;
@@ -87,9 +88,9 @@ impl Ground {
             tail_memory_limit: u64::MAX,
             ..params.clone()
         };
-        let (base, _) = Evm::fit(&whole, &train.0, &train.1)?;
+        let (base, _) = Evm::fit_with(run, &whole, &train.0, &train.1)?;
         let queries = [&fold.known[..], &fold.unknown].concat();
-        let table = DistanceTable::measure(&Run::new(), base.machine(), &features.select(&queries))
+        let table = DistanceTable::measure(run, base.machine(), &features.select(&queries))
             .map_err(|error| ReproError::System(error.into()))?;
         let truth = queries.iter().map(|&row| base.class_index(labels.name(row))).collect();
         let known = train.1.names().len() as f64;
@@ -123,8 +124,8 @@ pub(super) fn search(
     watch: &Watch<'_>,
 ) -> Result<Vec<Candidate>, ReproError> {
     let folds = folds(labels, FOLDS, SIZES, seed).map_err(|error| ReproError::System(error.into()))?;
-    let grounds: Vec<Ground> =
-        folds.iter().map(|fold| Ground::new(params, features, labels, fold)).collect::<Result<_, _>>()?;
+    let grounds = folds.iter().map(|fold| Ground::new(params, features, labels, fold, &watch.run()));
+    let grounds: Vec<Ground> = grounds.collect::<Result<_, _>>()?;
     let mut found = Vec::new();
     for (number, tail_share) in SHARES.into_iter().enumerate() {
         watch.tell(&format!("{system}: the paper's search"), number, SHARES.len())?;

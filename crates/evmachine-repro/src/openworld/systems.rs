@@ -1,7 +1,11 @@
 //! The systems of the protocol, and the form of the features that each gets.
 
+use std::sync::Arc;
+
+use evmachine::device::Device;
 use evmachine::{Features, Metric, Params, TailModel};
 use evmachine_baselines::{ExtremeValueMachine, KernelDensity, NearestNonOutlier, NearestThreshold, System};
+use serde::Serialize;
 
 use super::{Data, Settings};
 use crate::error::ReproError;
@@ -27,6 +31,23 @@ pub(super) fn paper_name(model: TailModel) -> &'static str {
 /// Kernels that KDE keeps of a class.
 const KERNELS: usize = 40;
 
+/// Which systems take part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Selection {
+    /// All of them.
+    All,
+    /// The EVM as its authors fit it, and NNO with and without metric learning: what the paper's figure shows.
+    Paper,
+}
+
+impl Selection {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference")]
+    pub(super) fn is_all(&self) -> bool {
+        *self == Self::All
+    }
+}
+
 /// What is done to features first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
@@ -46,37 +67,44 @@ pub(super) struct Entrant {
 }
 
 /// The EVMs of the paper, to be searched for: name, form, metric and tail model.
-pub(super) fn papers(metric: &Metric) -> Vec<(&'static str, Form, Params)> {
+pub(super) fn papers(metric: &Metric, systems: Selection) -> Vec<(&'static str, Form, Params)> {
     let form = |metric: &Metric| if *metric == Metric::Cosine { Form::Raw } else { Form::UnitScale };
     let evm = |name, metric: &Metric, tail_model| {
         (name, form(metric), Params { metric: metric.clone(), tail_model, ..Params::paper() })
     };
-    let models = [TailModel::Libmr, TailModel::Weibull, TailModel::Gumbel];
+    let models: &[TailModel] = match systems {
+        Selection::All => &[TailModel::Libmr, TailModel::Weibull, TailModel::Gumbel],
+        Selection::Paper => &[TailModel::Libmr],
+    };
     let mut papers: Vec<_> = models.iter().map(|&model| evm(paper_name(model), metric, model)).collect();
-    if *metric == Metric::Cosine {
+    if *metric == Metric::Cosine && systems == Selection::All {
         papers.push(evm(EUCLIDEAN, &Metric::Euclidean, TailModel::Libmr));
     }
     papers
 }
 
-/// All systems, the paper's EVMs and the tuned one with parameters that were found.
+/// The systems that take part, the paper's EVMs and the tuned one with parameters that were found.
 pub(super) fn entrants(
     papers: Vec<(&'static str, Form, Params)>,
-    tuned: Params,
+    tuned: Option<Params>,
     metric: &Metric,
     settings: &Settings,
+    device: Option<&Arc<dyn Device>>,
 ) -> Vec<Entrant> {
     let entrant = |name, form, system: Box<dyn System>| Entrant { name, form, system };
     let seed = settings.seed;
     let nno = || NearestNonOutlier::new(settings.rank).with_seed(seed);
     let by_angle = if *metric == Metric::Cosine { Form::UnitLength } else { Form::Raw };
-    let evm = |name, params| Box::new(ExtremeValueMachine::new(name, params));
+    let evm = |name, params| Box::new(ExtremeValueMachine::new(name, params).on(device.cloned()));
     let mut entrants: Vec<Entrant> =
         papers.into_iter().map(|(name, form, params)| entrant(name, form, evm(name, params))).collect();
+    entrants.extend(tuned.map(|params| entrant(TUNED, Form::Raw, evm(TUNED, params))));
+    entrants.push(entrant(NNO[0], Form::Raw, Box::new(nno())));
+    entrants.push(entrant(NNO[1], Form::Raw, Box::new(NearestNonOutlier::euclidean().with_seed(seed))));
+    if settings.systems == Selection::Paper {
+        return entrants;
+    }
     entrants.extend([
-        entrant(TUNED, Form::Raw, evm(TUNED, tuned)),
-        entrant(NNO[0], Form::Raw, Box::new(nno())),
-        entrant(NNO[1], Form::Raw, Box::new(NearestNonOutlier::euclidean().with_seed(seed))),
         entrant(NNO[2], Form::UnitLength, Box::new(nno())),
         entrant(KDE, by_angle, Box::new(KernelDensity::new(KERNELS).with_seed(seed))),
         entrant(NEAREST, Form::Raw, Box::new(NearestThreshold::new(metric.clone(), 1).with_seed(seed))),

@@ -104,7 +104,7 @@ fn tell(
         bar.set_message(what.to_owned());
         interrupt::flow()
     };
-    let section = experiment(&Watch::new(&told));
+    let section = experiment(&Watch::new(&told).on(console.device()));
     bar.finish_and_clear();
     let section = section.map_err(|error| failure(&error))?;
     section.write(folder).map_err(|error| failure(&error))?;

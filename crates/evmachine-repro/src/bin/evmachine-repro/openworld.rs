@@ -2,17 +2,26 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use evmachine::Metric;
 use evmachine_console::console::Console;
 use evmachine_console::data::DataArguments;
 use evmachine_console::failure::{Failure, Kind};
 use evmachine_data::ColumnRef;
 use evmachine_repro::Section;
-use evmachine_repro::openworld::{self, Data, Settings};
+use evmachine_repro::openworld::{self, Data, Selection, Settings};
 use evmachine_repro::synthetic::Synthetic;
 
 use crate::{OutputArguments, at_least_one, failure, tell};
+
+/// Which systems take part.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Systems {
+    /// All of them.
+    All,
+    /// The paper's EVM with libmr's fit, and NNO: what fits the paper's own size.
+    Paper,
+}
 
 /// Classes learned in steps, with unknown ones in the test: EVM, NNO, KDE, 1-NN (Sec. V-B, Fig. 3, Table I)
 ///
@@ -77,6 +86,10 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "N", default_value_t = 50)]
     trials: usize,
 
+    /// Which systems take part.
+    #[arg(long, value_enum, default_value = "all")]
+    systems: Systems,
+
     /// Seed of the order of classes and of all that is drawn.
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
@@ -134,6 +147,7 @@ impl Arguments {
             metric: "cosine".to_owned(),
             rank: 64,
             trials: 50,
+            systems: Systems::All,
             seed,
             drawn: SyntheticArguments {
                 synthetic: true,
@@ -236,6 +250,10 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<Section, F
         trials: arguments.trials,
         seed: arguments.seed,
         synthetic,
+        systems: match arguments.systems {
+            Systems::All => Selection::All,
+            Systems::Paper => Selection::Paper,
+        },
     };
     tell(console, &folder, |watch| openworld::run(&folder, &data, &settings, watch))
 }

@@ -6,6 +6,7 @@ mod house;
 mod layers;
 mod package;
 mod program;
+mod prose;
 mod python;
 mod roads;
 
@@ -14,11 +15,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::Instant;
 
-const USAGE: &str = "usage: cargo xtask test | layers | house | api | python | browser | neon | wasm | deny | package | gpu | bench\n\n\
+const USAGE: &str = "usage: cargo xtask test | layers | prose | house | api | python | browser | neon | wasm | deny | package | gpu | bench\n\n\
     test    formatting, clippy, all tests, doc tests, documentation, the page in a browser, the Python package, an NVIDIA\n\
             device where there is one; warnings are errors\n\
     layers  whether crates, and rooms of the library, import downwards alone, the picture of the house is theirs, the roads of\n\
-            CONTRIBUTING.md are as long as they say, and packages hold what they embed\n\
+            CONTRIBUTING.md are as long as they say, packages hold what they embed, and prose\n\
+    prose   whether the documents keep to the words of docs/style.md, and their links lead to files and headings\n\
     house   draws that picture, docs/images/house.svg\n\
     api     the public methods of a model by heading, counted\n\
     python  the Python package alone: wheel, types, tests, examples, in a fresh virtual environment\n\
@@ -40,6 +42,7 @@ fn main() -> ExitCode {
             program::build().and_then(|()| pages()).map(|skipped| skipped.into_iter().collect())
         }
         Some("layers") => layered().map(nothing),
+        Some("prose") => root().and_then(|root| prose::check(&root)).map(nothing),
         Some("api") => counted().map(nothing),
         Some("wasm") => run(WASM).map(nothing),
         Some("deny") => run(DENY).map(nothing),
@@ -88,13 +91,14 @@ fn test() -> Result<Vec<String>, String> {
     Ok(skipped)
 }
 
-/// Crates and rooms in their order, and the picture of them.
+/// Crates and rooms in their order, the picture of them, packages, and the text that people read.
 fn layered() -> Result<(), String> {
     let root = root()?;
     layers::check(&root)?;
     api::methods(&root)?;
     roads::check(&root)?;
     package::check(&root)?;
+    prose::check(&root)?;
     house::check(&root)
 }
 

@@ -18,8 +18,8 @@ use rand::seq::SliceRandom;
 use serde::{Deserialize, Serialize};
 
 use self::search::Candidate;
-use self::systems::{Entrant, Form, formed};
 pub use self::systems::Selection;
+use self::systems::{Entrant, Form, formed};
 use crate::error::ReproError;
 use crate::log::Log;
 use crate::oletter::rounded;

@@ -120,7 +120,7 @@ fn line(name: &str, rows: usize, seconds: f64, evm: &Evm, task: &Task) -> Result
         evm.classes().len(),
         evm.extreme_vector_count(),
         evaluation.oscr.map_or_else(|| "-".to_owned(), |oscr| format!("{oscr:.4}")),
-        100.0 * f64::from(rejected) / f64::from(count.max(1)),
+        100.0 * rejected as f64 / count.max(1) as f64,
     );
     Ok(())
 }

@@ -119,6 +119,7 @@ fn a_misspelt_metric_is_no_other_metric() {
         trials: 1,
         seed: 1,
         synthetic: Some(drawn),
+        systems: openworld::Selection::All,
     };
     let folder = tempfile::tempdir().unwrap();
     let data = drawn.draw().unwrap();

@@ -40,9 +40,9 @@ _OPTIONS = (
 class ExtremeValueMachineCV(OpenSetClassifier):
     """An Extreme Value Machine that chooses its parameters by cross-class validation.
 
-    Classes are left out in turn and act as unknowns; rows of the others are held out. After the search, the smallest
-    model that costs less than 0.003 of the objective is chosen, the share of known queries to reject is set on the
-    held-out rows, and the model is trained on everything.
+    Classes are left out in turn and act as unknowns; rows of the others are held out. A trial is taken only if its lead
+    over the presets counts (``lead_``): with few classes, it rarely does. Then the smallest model that surely costs less
+    than 0.003 of the objective is chosen, and trained on everything.
 
     Parameters
     ----------
@@ -63,7 +63,8 @@ class ExtremeValueMachineCV(OpenSetClassifier):
     objective : {"oscr", "f1", "normalized_accuracy", "accuracy"}, default="oscr"
         What trials are judged by; "accuracy" is that of known rows where ``max_false_unknown`` of them are rejected.
     max_false_unknown : float or None, default=None
-        Have at most this fraction of known queries called unknown, instead of the one at which F1 is best on the folds.
+        Have at most this fraction of known queries called unknown. If no rule is given, 0.05, as in
+        :class:`ExtremeValueMachine`; with ``objective="f1"``, the share at which F1 is best on the folds.
     max_false_known : float or None, default=None
         Have at most this fraction of unknown queries accepted, instead.
     confidence : float, default=0.0
@@ -77,7 +78,7 @@ class ExtremeValueMachineCV(OpenSetClassifier):
     max_rows : int, default=8000
         Most rows to train on in a fold; a quarter as many are tested, known and unknown each.
     shrink : bool, default=True
-        Whether to make the model smaller where that costs less than 0.003 of the objective.
+        Whether to make the model smaller if that surely costs less than 0.003 of the objective.
     max_size : float or None, default=None
         Most extreme vectors by training rows, whatever that costs.
     unknown_label : default="auto"
@@ -107,6 +108,9 @@ class ExtremeValueMachineCV(OpenSetClassifier):
     references_ : dict
         The objective of what a practitioner would reach for instead, on the same folds: "paper", "robust", "1-NN",
         "nearest class mean", "logistic regression, energy" and so on.
+    lead_ : dict or None
+        What the best trial is ahead of the better preset: ``mean``, its standard ``error`` over the folds, and
+        ``counts_from``, the least mean with which the trial is taken instead of the preset. None with a budget.
     at_delta_ : dict
         The figures of :func:`evmachine.metrics.open_set_report` on the folds, at the chosen rejection.
     classes_, unknown_label_, n_features_in_, feature_names_in_
@@ -335,6 +339,7 @@ class ExtremeValueMachineCV(OpenSetClassifier):
         self.sizes_ = [_line(trial) for trial in found.get("sizes", [])]
         self.references_ = {name: found[name]["mean"] for name in ("paper", "robust") if name in found}
         self.references_.update({rival["name"]: rival["mean"] for rival in found.get("rivals", [])})
+        self.lead_ = found.get("lead")
         self.at_delta_ = found.get("at_delta", {})
 
 

@@ -52,6 +52,7 @@ fn findings(tuned: &Tuned) -> PyResult<String> {
         "params": tuned.params,
         "trials": tuned.trials,
         "best": tuned.best,
+        "lead": tuned.lead,
         "sizes": tuned.sizes,
         "chosen": tuned.chosen,
         "paper": tuned.paper,
@@ -188,7 +189,7 @@ fn read(text: &str, base: Params) -> PyResult<TuneOptions> {
         }
     };
     let delta = match (unknown, known, &options["unknown_classes"]) {
-        (None, None, Value::Null) => Delta::BestF1,
+        (None, None, Value::Null) => Delta::usual(objective),
         (Some(rate), None, Value::Null) => Delta::MaxFalseUnknown(rate),
         (None, Some(rate), Value::Null) => Delta::MaxFalseKnown(rate),
         (None, None, _) => Delta::Openness { unknown_classes: count("unknown_classes")? as usize },

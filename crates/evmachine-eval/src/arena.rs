@@ -11,6 +11,7 @@ use rayon::prelude::*;
 
 use crate::answers::Answers;
 use crate::evaluation::Evaluation;
+use crate::evidence::Scale;
 use crate::folds::Fold;
 use crate::objective::{judge, mean_and_error};
 use crate::openness;
@@ -141,9 +142,10 @@ impl<'a> Arena<'a> {
         Self { folds, classes, weight, options, run, cache: VecDeque::new(), voices: Vec::new() }
     }
 
-    /// Classes in all of the data.
-    pub(crate) fn classes(&self) -> usize {
-        self.classes
+    /// What leads on these folds are judged by.
+    pub(crate) fn scale(&self) -> Scale {
+        let queries = |fold: &FoldData| fold.known.min(fold.queries.rows() - fold.known);
+        Scale::new(self.classes, self.folds.iter().map(queries))
     }
 
     fn measured(&mut self, measure: &Measure) -> Result<(), TuneError> {

@@ -36,7 +36,7 @@ pub(crate) struct Course<'a> {
 
 impl<'a> Course<'a> {
     pub(crate) fn new(space: &'a Space, base: &Params, trials: usize, seed: u64) -> Result<Self, TuneError> {
-        let robust = Params { whitening: 0.0, ..Params::robust() };
+        let robust = Params { whitening: 0.0, ..Params::robust_for(base.metric.clone()) };
         let presets = [robust, Params::plain(), base.clone()];
         Ok(Self {
             space,

@@ -5,23 +5,23 @@
 //! them, and each tries all weights of the witnesses. The search keeps every point; how small the model can be made is asked
 //! of the winner alone.
 //!
-//! Folds mislead where classes are few: each leaves a third of them out, and three numbers have a large error. So what the
-//! search found is taken only if it leads the best preset by more than `(1 + 10 / classes)` standard errors of that lead
-//! over the folds; otherwise the preset is.
+//! Folds mislead if classes are few. So what the search found is taken only if its [`Lead`] over the best preset counts; otherwise the
+//! preset is. A smaller model is taken only if the folds can tell that it costs little.
 
 use std::ops::ControlFlow;
 
 use evmachine::tuning::DeriveError;
-use evmachine::{Evm, Features, FitError, Labels, Metric, Params, Run, RunError};
+use evmachine::{Evm, Features, FitError, Labels, Metric, Params, Rejection, Run, RunError};
 use serde::Serialize;
 use thiserror::Error;
 
 use crate::arena::{Arena, FoldData, Measure};
 use crate::course::Course;
 use crate::evaluation::Evaluation;
+pub use crate::evidence::Lead;
+use crate::evidence::Scale;
 use crate::folds::{self, FoldError, FoldSizes};
 pub use crate::objective::Objective;
-use crate::objective::mean_and_error;
 use crate::rivals::{Rival, RivalError};
 use crate::space::{Position, Space};
 
@@ -52,6 +52,16 @@ pub enum Delta {
         /// So many, beside all classes of the data.
         unknown_classes: usize,
     },
+}
+
+impl Delta {
+    /// The rule of a fit that names none: 5 % of known queries.
+    pub const DEFAULT: Self = Self::MaxFalseUnknown(Rejection::DEFAULT.value());
+
+    /// The rule if none is named: best F1 if that is the objective.
+    pub fn usual(objective: Objective) -> Self {
+        if objective == Objective::F1 { Self::BestF1 } else { Self::DEFAULT }
+    }
 }
 
 /// How to tune.
@@ -90,7 +100,7 @@ impl Default for TuneOptions {
             space: Space::full(),
             search: TrialSearch::Bayesian { trials: 60 },
             objective: Objective::Oscr,
-            delta: Delta::BestF1,
+            delta: Delta::DEFAULT,
             folds: None,
             sizes: FoldSizes { train: 8_000, test: 2_000 },
             shrink: true,
@@ -139,6 +149,8 @@ pub struct Tuned {
     pub trials: Vec<Trial>,
     /// The best of them and of the presets, as far as its lead over the presets can be trusted.
     pub best: Trial,
+    /// What the best trial of the search is ahead of the better preset; `None` with a budget, which presets have not.
+    pub lead: Option<Lead>,
     /// The best parameters of the best three ways to measure distances (whitening and smoothing) at smaller sizes,
     /// largest first; empty where the size was not asked about.
     pub sizes: Vec<Trial>,
@@ -211,7 +223,7 @@ pub enum TuneError {
     Stopped,
 }
 
-/// A smaller model may cost less than this of the objective, the standard error of that cost included.
+/// A smaller model may cost less than this of the objective, what the folds cannot tell included.
 const COST_OF_SIZE: f64 = 0.003;
 
 /// Searches. `progress` can end it.
@@ -269,6 +281,7 @@ fn search_all(
     let mut course = Standing { total: frames.len() + 2 + trials, ..Standing::default() };
 
     let mut arena = Arena::new(run, folds, classes, options);
+    let scale = arena.scale();
     let rivals = all_rivals(&mut arena, &frames)?;
     course.rival =
         rivals.iter().max_by(|a, b| a.mean.total_cmp(&b.mean)).map(|best| (best.rival.name(), best.mean));
@@ -282,18 +295,19 @@ fn search_all(
     let options = &TuneOptions { base, space: space.for_metric(&metric), ..options.clone() };
     arena.options = options;
     let trials = search(&mut arena, &mut course, progress)?;
-    let preset = if paper.leads(&robust, classes) { &paper } else { &robust };
+    let preset = if paper.lead(&robust, scale).counts() { &paper } else { &robust };
     // The presets know no budget.
     let preset = options.base.max_extreme_vectors.is_none().then_some(preset);
     let mut ranked: Vec<&Trial> = trials.iter().collect();
     ranked.sort_by(|a, b| b.mean.total_cmp(&a.mean));
     let found = ranked.first().copied().ok_or(TuneError::EmptySpace)?;
+    let lead = preset.map(|preset| found.lead(preset, scale));
     let best = match preset {
-        Some(preset) if !found.leads(preset, classes) => preset,
+        Some(preset) if lead.is_some_and(|lead| !lead.counts()) => preset,
         _ => found,
     };
     if let Some(preset) = preset {
-        ranked.retain(|trial| trial.leads(preset, classes));
+        ranked.retain(|trial| trial.lead(preset, scale).counts());
         ranked.insert(if std::ptr::eq(best, preset) { 0 } else { ranked.len().min(1) }, preset);
     }
     let wanted = options.shrink || options.max_size.is_some();
@@ -308,12 +322,17 @@ fn search_all(
             let small = sizes.iter().filter(|trial| trial.vector_ratio <= most + 1e-9);
             small.max_by(|a, b| a.mean.total_cmp(&b.mean)).or(sizes.last())
         }
-        None => sizes.iter().rfind(|trial| trial.costs_little(best)),
+        None => sizes.iter().rfind(|trial| trial.lead(best, scale).costs_less_than(COST_OF_SIZE, scale)),
     };
     let best = best.clone();
     let chosen = chosen.unwrap_or(&best).clone();
     let (at_delta, p_values) = arena.at_delta(&chosen.params)?;
+    // What keeps every point is covered by the fit, by the rule that `cover_loss` has for all fits.
+    let is_whole = chosen.params.cover_threshold == 1.0 && chosen.params.max_extreme_vectors.is_none();
+    let cover_loss =
+        if options.shrink && is_whole { Params::robust().cover_loss } else { chosen.params.cover_loss };
     let params = Params {
+        cover_loss,
         strangers: Evm::strangers_of(&p_values).unwrap_or(chosen.params.strangers),
         tail_memory: options.base.tail_memory,
         tail_memory_limit: options.base.tail_memory_limit,
@@ -321,22 +340,13 @@ fn search_all(
         confidence: options.base.confidence,
         ..chosen.params.clone()
     };
-    Ok(Tuned { params, trials, best, sizes, chosen, paper, robust, rivals, at_delta })
+    Ok(Tuned { params, trials, best, lead, sizes, chosen, paper, robust, rivals, at_delta })
 }
 
 impl Trial {
-    /// Whether it falls behind another by less than a smaller model may, standard error included.
-    fn costs_little(&self, best: &Self) -> bool {
-        let lags: Vec<f64> = best.folds.iter().zip(&self.folds).map(|(best, own)| best - own).collect();
-        let (mean, error) = mean_and_error(&lags);
-        mean + error < COST_OF_SIZE
-    }
-
-    /// Whether it is ahead of a preset by more than folds of so many classes may mislead.
-    fn leads(&self, preset: &Self, classes: usize) -> bool {
-        let leads: Vec<f64> = self.folds.iter().zip(&preset.folds).map(|(own, other)| own - other).collect();
-        let (mean, error) = mean_and_error(&leads);
-        mean > 0.0 && mean >= error * (1.0 + 10.0 / classes as f64)
+    /// What it is ahead of another by.
+    fn lead(&self, other: &Self, scale: Scale) -> Lead {
+        Lead::of(&self.folds, &other.folds, scale)
     }
 }
 
@@ -419,7 +429,7 @@ fn best_frame(
         let trial = arena.trial(&params)?;
         let columns = if *standardize { ", standard columns" } else { "" };
         course.step(&format!("robust, {}{columns}", metric.name()), Some(&trial), progress)?;
-        if best.as_ref().is_none_or(|best| trial.leads(best, arena.classes())) {
+        if best.as_ref().is_none_or(|best| trial.lead(best, arena.scale()).counts()) {
             best = Some(trial);
         }
     }

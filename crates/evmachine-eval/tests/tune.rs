@@ -163,11 +163,25 @@ fn with_few_classes_a_preset_is_trusted_unless_the_lead_is_clear() {
     assert_eq!(tuned.best.folds.len(), 4, "one class is left out in turn");
     let presets = tuned.robust.mean.max(tuned.paper.mean);
     assert!(tuned.best.mean >= presets, "{} {presets}", tuned.best.mean);
-    let leads: Vec<f64> = tuned.best.folds.iter().zip(&tuned.robust.folds).map(|(a, b)| a - b).collect();
-    let mean = leads.iter().sum::<f64>() / 4.0;
-    let error = (leads.iter().map(|lead| (lead - mean).powi(2)).sum::<f64>() / 3.0 / 4.0).sqrt();
-    let is_preset = tuned.best == tuned.robust || tuned.best == tuned.paper;
-    assert!(is_preset || mean >= error * 3.5 || tuned.paper.mean > tuned.robust.mean, "{mean} {error}");
+    let found = tuned.trials.iter().max_by(|a, b| a.mean.total_cmp(&b.mean)).unwrap();
+    let preset = if tuned.best == tuned.paper { &tuned.paper } else { &tuned.robust };
+    let lead = tuned.lead.unwrap();
+    let leads: Vec<f64> = found.folds.iter().zip(&preset.folds).map(|(a, b)| a - b).collect();
+    assert!((lead.mean - leads.iter().sum::<f64>() / 4.0).abs() < 1e-12, "{lead:?}");
+    assert!(lead.counts_from >= 27.0 * lead.error - 1e-12, "{lead:?}");
+    assert_eq!(lead.counts(), tuned.best == *found, "{lead:?}");
+    let expected = Params { cover_loss: Params::robust().cover_loss, ..tuned.chosen.params.clone() };
+    if tuned.chosen.params.max_extreme_vectors.is_none() {
+        let expected = Params { strangers: tuned.params.strangers, ..expected };
+        assert_eq!(tuned.params, expected, "the fit chooses its cover as others do");
+    }
+}
+
+#[test]
+fn the_rule_is_that_of_training_unless_another_is_asked_for() {
+    assert_eq!(TuneOptions::default().delta, Delta::MaxFalseUnknown(0.05));
+    assert_eq!(Delta::usual(Objective::Oscr), Delta::DEFAULT);
+    assert_eq!(Delta::usual(Objective::F1), Delta::BestF1);
 }
 
 #[test]

@@ -51,7 +51,7 @@ impl Rejection {
     pub(crate) const TAKES: &str = "a probability, support with a number, or one of false_unknown, false_unknown_per_class, false_known with a share";
 
     /// Its share or probability.
-    pub fn value(self) -> f64 {
+    pub const fn value(self) -> f64 {
         match self {
             Rejection::Probability(value)
             | Rejection::Support(value)

@@ -2,6 +2,7 @@
 
 mod arguments;
 mod calibration;
+mod columns;
 mod commands;
 mod failure;
 mod files;

@@ -138,6 +138,7 @@ pub use evmachine_forest::ForestArrays;
 pub use heldout::calibration::{CalibrationInfo, PValueSteps};
 pub use heldout::prior::Prior;
 pub use input::class_name::{self, ClassNameError};
+pub use input::columns::{ColumnDoubt, ColumnKind, doubtful_columns};
 pub use input::fill::{Fill, fill};
 pub use input::fingerprint::{EncoderDoubt, Trait};
 pub use input::labels::{self, Labels, UNKNOWN};

@@ -12,6 +12,7 @@ use evmachine_console::large::ScratchArguments;
 use evmachine_console::origin::Located;
 use evmachine_console::text::counted;
 
+use crate::columns;
 use crate::files;
 use crate::fill::FillArguments;
 use crate::model;
@@ -77,6 +78,7 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
     let store = arguments.scratch.store(console, &arguments.output);
     let mut data = columns.read_large(console, &arguments.data, None, Some(&store))?;
     arguments.unknown.check(&data.origin, &data.labels)?;
+    columns::tell_doubtful(console, &data.features, &data.schema);
     let ignored = match &arguments.ignore_data[..] {
         [] => None,
         paths => Some(columns.read_strangers(console, paths, &data)?),

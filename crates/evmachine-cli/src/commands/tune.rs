@@ -147,6 +147,7 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
         options.unknowns = Some(columns.read_unlabelled(console, from_ref(path), None)?.features);
     }
     arguments.unknown.check(&data.origin, &data.labels)?;
+    crate::columns::tell_doubtful(console, &data.features, &data.schema);
     let bar = console.bar(Some(1), "tuning");
     let tuned = tune_with(&console.quiet_run(), &data.features, &data.labels, &options, &mut |at| {
         bar.set_length(at.total as u64);

@@ -268,3 +268,29 @@ fn with_a_gap(table: &str) -> String {
     lines[2] = cells.join(",");
     lines.join("\n") + "\n"
 }
+
+/// Learned as a feature, a number of the row pulls rows together that were written one after the other.
+#[test]
+fn columns_that_identify_rows_are_warned_of() {
+    use std::fmt::Write as _;
+
+    let place = Place::new();
+    let mut csv = String::from("number,ticket,same,x,class\n");
+    for row in 0..60 {
+        let ticket = 7 + row * 37 % 61;
+        let _ = writeln!(csv, "{row},{ticket},1.5,{}.{},{}", row % 2 * 5, row * 7 % 10, ["a", "b"][row % 2]);
+    }
+    place.write("rows.csv", csv);
+    let train = ["train", "rows.csv", "--label", "class", "-o", "m.safetensors"];
+    let told = String::from_utf8(place.run(&train).stderr).unwrap();
+    for line in [
+        "column number rises or falls with every row, as a row number or a time does; leave it out with --drop",
+        "column ticket has a different whole number in each row, as an identifier has; leave it out with --drop",
+        "column same has one value in all rows; nothing can be learned from that",
+    ] {
+        assert!(told.contains(line), "{line}: {told}");
+    }
+    let clean = [&train[..], &["--drop", "number", "--drop", "ticket"]].concat();
+    let told = String::from_utf8(place.run(&clean).stderr).unwrap();
+    assert!(!told.contains("leave it out"), "{told}");
+}

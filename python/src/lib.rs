@@ -40,7 +40,7 @@ mod _native {
     #[pymodule_export]
     use super::drift::Drift;
     #[pymodule_export]
-    use super::edit::{deny, edit, ignore};
+    use super::edit::{check_label, deny, edit, ignore};
     #[pymodule_export]
     use super::fill::{filled, learn_fill};
     #[pymodule_export]

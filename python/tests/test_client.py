@@ -106,9 +106,9 @@ def test_groups_are_answered_undone_and_learned(client):
     first, second = client.suggest(2)
     assert first.sample in first.group and first.neighbors[0].distance > 0
     with pytest.raises(ServerError) as refused:
-        client.label(first, "Zeta")
-    assert refused.value.status == 409 and "known" in refused.value.problem
-    event = client.label(first, "Zeta", strike=first.group[-1:], new_class=True)
+        client.label(first, "a")
+    assert refused.value.status == 409 and refused.value.problem["known"] == ["A"]
+    event = client.label(first, "Zeta", strike=first.group[-1:])
     assert client.status()["labelled"]["Zeta"] == len(first.group) - 1
     with pytest.raises(ServerError, match="were answered meanwhile") as late:
         client.ignore(first)

@@ -141,7 +141,7 @@ pub use input::class_name::{self, ClassNameError};
 pub use input::fill::{Fill, fill};
 pub use input::fingerprint::{EncoderDoubt, Trait};
 pub use input::labels::{self, Labels, UNKNOWN};
-pub use input::similar::{similar, slip_of};
+pub use input::similar::{SlipError, refuse_slip, similar};
 pub use json::finite;
 pub use machine::Machine;
 pub use machine::class::{ClassInfo, ExtremeVector};

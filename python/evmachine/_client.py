@@ -446,8 +446,7 @@ class Client(ServedReview):
         ------
         dict
         """
-        query = {"class" if name == "best" else name: value for name, value in wanted.items()}
-        query = {name: str(value).lower() if isinstance(value, bool) else value for name, value in query.items()}
+        query = {name: str(value).lower() if isinstance(value, bool) else value for name, value in wanted.items()}
         last = 0
         while found := self._get("/v1/samples", **query, state=state, count=count, after=last)["samples"]:
             yield from found

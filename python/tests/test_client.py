@@ -183,8 +183,9 @@ def test_samples_are_found_by_what_is_known_of_them(client):
     assert all("client-4" in one["id"] and "of a" in one["text"] for one in named)
     unknown = list(client.samples(known=False, most_support=-0.5, count=100))
     assert unknown and all(not one["known"] and one["support"] <= -0.5 for one in unknown)
-    best = unknown[0]["class"]
-    assert {one["class"] for one in client.samples(best=best)} == {best}
+    best = unknown[0]["best"]
+    found = [(one["best"], one["class"]) for one in client.samples(best=best, known=False)]
+    assert found and set(found) == {(best, None)}
 
 
 def test_a_sample_is_looked_at_closely(client):

@@ -22,7 +22,8 @@ __all__ = [
     "Store",
     "Task",
     "VERSION",
-    "bad_value",
+    "bad_row",
+    "broken_rule",
     "check",
     "decide_tracks",
     "check_label",
@@ -41,6 +42,7 @@ __all__ = [
     "ignore",
     "label_key",
     "label_of_double",
+    "label_is_missing",
     "label_of_single",
     "learn_fill",
     "oscr_curve",
@@ -57,7 +59,23 @@ __all__ = [
 
 VERSION: Final[str]
 
-def bad_value(features: _Matrix) -> tuple[int, int, str] | None: ...
+def bad_row(features: _Matrix, directed: bool, may_lack: bool) -> tuple[int, int | None, str] | None: ...
+def decide(model: Model, features: _Matrix, means: _Means, progress: _Progress = None) -> _Decisions: ...
+def discover(
+    model: Model, features: _Matrix, rate: float, means: _Means, progress: _Progress = None
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_], str | None]: ...
+def share_unknown(
+    model: Model, features: _Matrix, means: _Means, progress: _Progress = None
+) -> tuple[float, float] | None: ...
+def class_supports(model: Model, features: _Matrix, means: _Means, progress: _Progress = None) -> _Numbers: ...
+def p_values(model: Model, features: _Matrix, means: _Means, progress: _Progress = None) -> npt.NDArray[np.float64]: ...
+def probability_known(
+    model: Model, features: _Matrix, prior: float, means: _Means, progress: _Progress = None
+) -> npt.NDArray[np.float64]: ...
+def scores(model: Model, features: _Matrix, means: _Means, progress: _Progress = None) -> npt.NDArray[np.float64]: ...
+def distribution(
+    model: Model, features: _Matrix, if_known: bool, means: _Means, progress: _Progress = None
+) -> npt.NDArray[np.float64]: ...
 def check(params: str) -> None: ...
 def decide_tracks(
     model: Model,
@@ -101,6 +119,7 @@ def label_of_single(value: float) -> str: ...
 def learn_fill(rule: str, features: _Matrix) -> npt.NDArray[np.float32]: ...
 def oscr_curve(
     truth: npt.NDArray[np.int64],
+def label_is_missing(text: str) -> bool: ...
     best: npt.NDArray[np.int64],
     score: npt.NDArray[np.float64],
     accepted: npt.NDArray[np.bool_],

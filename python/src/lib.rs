@@ -32,7 +32,11 @@ mod watch;
 #[pyo3::pymodule]
 mod _native {
     #[pymodule_export]
-    use super::arrays::bad_value;
+    use super::answers::{
+        class_supports, decide, discover, distribution, p_values, probability_known, scores, share_unknown,
+    };
+    #[pymodule_export]
+    use super::arrays::bad_row;
     #[pymodule_export]
     use super::curves::{evaluate, oscr_curve};
     #[pymodule_export]
@@ -44,7 +48,7 @@ mod _native {
     #[pymodule_export]
     use super::fill::{filled, learn_fill};
     #[pymodule_export]
-    use super::labels::{label_key, label_of_double, label_of_single};
+    use super::labels::{label_is_missing, label_key, label_of_double, label_of_single};
     #[pymodule_export]
     use super::model::Model;
     #[pymodule_export]

@@ -161,7 +161,7 @@ impl Model {
         let fitted = watch::run(py, &means, progress.as_ref(), |run, _| {
             let run = cluster.as_ref().map_or(*run, |cluster| run.device(cluster));
             match &ignored {
-                Some(ignored) => Evm::fit_ignoring(&run, &params, &data, &labels, ignored),
+                Some(ignored) => Evm::fit_ignoring_with(&run, &params, &data, &labels, ignored),
                 None => Evm::fit_with(&run, &params, &data, &labels),
             }
         })?;

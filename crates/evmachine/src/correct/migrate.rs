@@ -180,7 +180,7 @@ impl Evm {
         let (known, strangers) = (rows(Part::Known), rows(Part::Ignored));
         let (features, ignored) = (new.features.select(&known), new.features.select(&strangers));
         let params = self.machine.params.clone();
-        let fitted = Self::fit_ignoring(run, params, &features, &labels, &ignored);
+        let fitted = Self::fit_ignoring_with(run, params, &features, &labels, &ignored);
         // Rows are those of the new vectors.
         let (mut model, _) = fitted.map_err(|error| match error {
             FitError::Run(RunError::Features(error)) => error.map_row(|row| known[row]).into(),

@@ -157,7 +157,7 @@ pub use model::format::{FORMAT_VERSION, FormatError};
 pub use model::origin::{NamesError, RowNames, RowOrigin};
 pub use model::witnesses::WitnessInfo;
 pub use params::cover::Cover;
-pub use params::list::{Kind, Parameter};
+pub use params::parameter::{Kind, Parameter};
 pub use params::preset::Preset;
 pub use params::range::Range;
 pub use params::rejection::Rejection;

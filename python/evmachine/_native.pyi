@@ -139,6 +139,7 @@ def suspects(
     names: Sequence[str],
     params: str,
     means: _Means,
+def broken_rule(name: str, variant: str, value: float) -> str | None: ...
     progress: _Progress = None,
 ) -> list[tuple[int, int, float, tuple[int, float] | None, float, float, str, tuple[int, int, int] | None, str]]: ...
 def tune(

@@ -52,7 +52,7 @@ mod _native {
     #[pymodule_export]
     use super::model::Model;
     #[pymodule_export]
-    use super::parameters::{check, parameters, params_of_toml, preset, recall};
+    use super::parameters::{broken_rule, check, parameters, params_of_toml, preset, recall};
     #[pymodule_export]
     use super::pool::Pool;
     #[pymodule_export]

@@ -125,7 +125,7 @@ class UnknownPool:
         """
         rows = self.estimator._check_queries(X)
         if only_unknown:
-            _, accepted, *_ = self.estimator._model.decide(rows, _parameters.means(self.estimator))
+            _, accepted, *_ = _native.decide(self.estimator._model, rows, _parameters.means(self.estimator))
             rows = rows[~accepted]
         return self._pool.add(np.ascontiguousarray(rows))
 

@@ -4,6 +4,7 @@
 
 #![allow(clippy::needless_pass_by_value, reason = "what Python hands over comes by value")]
 
+mod answers;
 mod arrays;
 mod cluster;
 mod curves;

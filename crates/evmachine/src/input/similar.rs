@@ -34,8 +34,8 @@ pub struct SlipError {
 }
 
 /// Refuses a name that is none of `classes` and looks like a typing error for one of them: the same but for case or
-/// one letter (two from five letters on); two letters that changed places count as one. Names that differ in digits
-/// alone are numbered, and no typing errors.
+/// one letter (two from five letters on); two letters that changed places count as one. Numbers, and names that differ
+/// in digits alone, are no typing errors.
 ///
 /// Every front end asks this before a name that a person typed founds a class, unless the person says that it is one.
 ///
@@ -48,6 +48,9 @@ pub struct SlipError {
 /// assert!(refuse_slip("person_17", classes).is_ok());
 /// ```
 pub fn refuse_slip<'a>(name: &str, classes: impl IntoIterator<Item = &'a str>) -> Result<(), SlipError> {
+    if name.trim().parse::<f64>().is_ok_and(f64::is_finite) {
+        return Ok(());
+    }
     let without_digits = |text: &str| text.replace(|letter: char| letter.is_numeric(), "");
     let lower = name.to_lowercase();
     let letters = lower.chars().count();
@@ -105,6 +108,8 @@ mod tests {
             ("person_17", &["person_16", "person_1"][..]),
             ("credit", &["credit_card"]),
             ("11", &["10", "1"]),
+            ("-5", &["65", "5"]),
+            ("1.5", &["15"]),
             ("B", &["A"]),
             ("cat", &["cat", "car"]),
             ("True", &["true", "tree"]),

@@ -317,8 +317,8 @@ class Client(ServedReview):
         strike : iterable of int, default=()
             Members that do not belong to the group; they wait on.
         new_class : bool, default=False
-            Whether the class may be a new one. Without it, a name that no class has is refused, and
-            ``ServerError.problem["known"]`` has those that are like it.
+            Found the class, although its name is close to that of another. Without it such a name is rejected, because
+            it may be a typing error, and ``ServerError.problem["known"]`` has the names that are close to it.
         replace : bool, default=False
             Whether answers that the samples have are replaced.
 
@@ -446,8 +446,7 @@ class Client(ServedReview):
         ------
         dict
         """
-        query = {"class" if name == "best" else name: value for name, value in wanted.items()}
-        query = {name: str(value).lower() if isinstance(value, bool) else value for name, value in query.items()}
+        query = {name: str(value).lower() if isinstance(value, bool) else value for name, value in wanted.items()}
         last = 0
         while found := self._get("/v1/samples", **query, state=state, count=count, after=last)["samples"]:
             yield from found

@@ -125,7 +125,9 @@ class Corrections(ModelFiles):
             "into",
         )
 
-    def relabel(self, label: Any, *, rows: _Rows = None, ids: Any = None, batch: _Batch = None) -> EditReport:
+    def relabel(
+        self, label: Any, *, rows: _Rows = None, ids: Any = None, batch: _Batch = None, new_class: bool = False
+    ) -> EditReport:
         """Give rows another class, one that is there or a new one. Ignored samples may be among them.
 
         Parameters
@@ -139,13 +141,19 @@ class Corrections(ModelFiles):
             Ids that ``fit`` or ``partial_fit`` was given. All rows with the id are meant.
         batch : str, int or None, default=None
             The batch that rows and ids are looked for in, by name or by number from 1. By itself, all of its rows.
+        new_class : bool, default=False
+            Found the class, although its name is close to that of another. Without it such a label is rejected, because
+            it may be a typing error.
 
         Returns
         -------
         EditReport
         """
         return self._edit(
-            lambda fitted: {"edit": "relabel", "rows": _rows.find(fitted.model, rows, ids, batch)}, label, "class"
+            lambda fitted: {"edit": "relabel", "rows": _rows.find(fitted.model, rows, ids, batch)},
+            label,
+            "class",
+            founds=bool(new_class),
         )
 
     def unlearn(self, *, rows: _Rows = None, ids: Any = None, batch: _Batch = None) -> EditReport:
@@ -262,9 +270,18 @@ class Corrections(ModelFiles):
         )
 
     def _edit(
-        self, edit: Callable[[Fitted], dict[str, Any]], label: Any = None, entry: str = "", *, stacklevel: int = 1
+        self,
+        edit: Callable[[Fitted], dict[str, Any]],
+        label: Any = None,
+        entry: str = "",
+        *,
+        founds: bool = True,
+        stacklevel: int = 1,
     ) -> EditReport:
-        """Makes the correction that ``edit`` says; ``entry`` of it is the class of ``label``, which may be new."""
+        """Makes the correction that ``edit`` says; ``entry`` of it is the class of ``label``, which may be new.
+
+        Unless the label ``founds`` a class, it may not look like a typing error for another.
+        """
         with self._changing():
             fitted = self._fitted()
             said, classes = edit(fitted), fitted.classes
@@ -276,6 +293,8 @@ class Corrections(ModelFiles):
                         "with ignore_rows"
                     )
                 (said[entry],) = _labels.names_for(fitted.model, new)
+                if not founds:
+                    _native.check_label(fitted.model, said[entry], [])
             with Progress(self.verbose) as progress:
                 model, text = _native.edit(fitted.model, json.dumps(said), _parameters.means(self), progress.callback)
             return self._adopt_edit(model, text, classes, stacklevel + 1)

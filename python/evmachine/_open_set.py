@@ -133,7 +133,7 @@ class OpenSetClassifier(AnswersTracks, OneAtATime, ClassifierMixin, BaseEstimato
         """As ``_decide``, and the support as it was compared with the threshold, and what it was decided with."""
         checked, fitted = self._check_queries(X), self._fitted()
         with Progress(self.verbose) as progress:
-            best, *others = fitted.model.decide(checked, means(self), progress.callback)
+            best, *others = _native.decide(fitted.model, checked, means(self), progress.callback)
         return fitted.positions()[best], *others, fitted
 
     def predict(self, X: npt.ArrayLike, *, fdr: float | None = None, encoder: str | None = None) -> npt.NDArray[Any]:
@@ -168,7 +168,7 @@ class OpenSetClassifier(AnswersTracks, OneAtATime, ClassifierMixin, BaseEstimato
         else:
             checked, fitted = self._check_queries(X), self._fitted()
             with Progress(self.verbose) as progress:
-                found, unknown, doubt = fitted.model.discover(checked, fdr, means(self), progress.callback)
+                found, unknown, doubt = _native.discover(fitted.model, checked, fdr, means(self), progress.callback)
             best, accepted = fitted.positions()[found], ~unknown
             if doubt is not None:
                 warnings.warn(doubt, FallbackWarning, stacklevel=2)
@@ -191,7 +191,7 @@ class OpenSetClassifier(AnswersTracks, OneAtATime, ClassifierMixin, BaseEstimato
         """
         checked, model = self._check_queries(X), self._native_model()
         with Progress(self.verbose) as progress:
-            found = model.share_unknown(checked, means(self), progress.callback)
+            found = _native.share_unknown(model, checked, means(self), progress.callback)
         if found is None:
             raise ValueError("there are no queries to estimate a share from")
         return found
@@ -236,7 +236,7 @@ class OpenSetClassifier(AnswersTracks, OneAtATime, ClassifierMixin, BaseEstimato
     def _distribution(self, X: npt.ArrayLike, if_known: bool) -> npt.NDArray[np.float64]:
         checked, fitted = self._check_queries(X), self._fitted()
         with Progress(self.verbose) as progress:
-            rows = fitted.model.distribution(checked, if_known, means(self), progress.callback)
+            rows = _native.distribution(fitted.model, checked, if_known, means(self), progress.callback)
         return _inputs.like(X, fitted.by_class(rows))
 
     def predict_known_proba(self, X: npt.ArrayLike, prior: float = 0.5) -> npt.NDArray[np.float64]:
@@ -257,7 +257,7 @@ class OpenSetClassifier(AnswersTracks, OneAtATime, ClassifierMixin, BaseEstimato
         """
         checked, model = self._check_queries(X), self._native_model()
         with Progress(self.verbose) as progress:
-            found = model.probability_known(checked, prior, means(self), progress.callback)
+            found = _native.probability_known(model, checked, prior, means(self), progress.callback)
         return _inputs.like(X, found)
 
     def p_values(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
@@ -273,7 +273,7 @@ class OpenSetClassifier(AnswersTracks, OneAtATime, ClassifierMixin, BaseEstimato
         """
         checked, model = self._check_queries(X), self._native_model()
         with Progress(self.verbose) as progress:
-            found = model.p_values(checked, means(self), progress.callback)
+            found = _native.p_values(model, checked, means(self), progress.callback)
         return _inputs.like(X, found)
 
     def class_scores(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
@@ -293,7 +293,7 @@ class OpenSetClassifier(AnswersTracks, OneAtATime, ClassifierMixin, BaseEstimato
         """
         checked, fitted = self._check_queries(X), self._fitted()
         with Progress(self.verbose) as progress:
-            rows = fitted.model.scores(checked, means(self), progress.callback)
+            rows = _native.scores(fitted.model, checked, means(self), progress.callback)
         return _inputs.like(X, fitted.by_class(rows))
 
     def psi(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
@@ -330,7 +330,7 @@ class OpenSetClassifier(AnswersTracks, OneAtATime, ClassifierMixin, BaseEstimato
         """
         checked, fitted = self._check_queries(X), self._fitted()
         with Progress(self.verbose) as progress:
-            rows = fitted.model.class_supports(checked, means(self), progress.callback)
+            rows = _native.class_supports(fitted.model, checked, means(self), progress.callback)
         return _inputs.like(X, fitted.by_class(rows))
 
     def score_samples(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:

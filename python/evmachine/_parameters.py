@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from numbers import Integral, Real
 from typing import Any
+
+import numpy as np
 
 from evmachine import _native
 
@@ -22,15 +24,28 @@ REJECTION = ("rejection_threshold", "max_false_known", "max_false_unknown", "per
 
 
 def number(name: str, value: Any) -> Any:
-    """Plain Python numbers of numpy's; a float that is no number is refused by name."""
+    """Plain Python numbers of numpy's; a float that is not finite, which JSON cannot say, is rejected by name."""
     if isinstance(value, (bool, str)) or value is None:
         return value
     if isinstance(value, Integral):
         return int(value)
     if isinstance(value, Real):
         if not math.isfinite(value):
-            raise ValueError(f"{name} = {value}: must be a finite number")
+            within(name, float(value), name)
         return float(value)
+    return value
+
+
+def within(own: str, value: Any, name: str, variant: str = "") -> Any:
+    """``value`` of the parameter ``own``, if it is in the library's range for ``variant`` of ``name``."""
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    try:
+        checked = float(value) if is_number else math.nan
+    except OverflowError:
+        checked = math.inf
+    rule = _native.broken_rule(name, variant, checked)
+    if rule is not None:
+        raise ValueError(f"{own} = {value!r}: {rule}")
     return value
 
 
@@ -44,12 +59,8 @@ _TAKES: dict[str, str] = {entry["name"]: entry["takes"] for entry in json.loads(
 def _size(name: str, value: Any) -> Any:
     whole, share = _SIZES[name]
     value = number(name, value)
-    if isinstance(value, bool) or (isinstance(value, str) and value != "auto"):
-        raise ValueError(f"{name} = {value!r}: must be {_TAKES[name]}")
-    if isinstance(value, int):
-        if value < 1:
-            raise ValueError(f"{name} = {value}: must be at least 1")
-        return {whole: value}
+    if isinstance(value, int) and not isinstance(value, bool):
+        return {whole: within(name, value, name, whole)}
     if isinstance(value, float):
         return {share: value}
     if isinstance(value, Mapping):
@@ -65,21 +76,17 @@ def rejection(values: Mapping[str, Any]) -> Any:
             continue
         if name == "rejection_threshold":
             return {key: number(name, entry) for key, entry in value.items()} if isinstance(value, Mapping) else value
-        if isinstance(value, (bool, str)) or not 0.0 <= value <= 1.0:
-            raise ValueError(f"{name} = {value!r}: must be between 0 and 1")
+        share = "false_unknown_per_class" if values.get("per_class", False) else "false_unknown"
         if name == "max_false_known":
-            return {"false_known": value}
-        return {"false_unknown_per_class" if values.get("per_class", False) else "false_unknown": value}
+            share = "false_known"
+        return {share: within(name, value, "rejection_threshold", share)}
     raise ValueError("one of rejection_threshold, max_false_unknown and max_false_known must be a number")
 
 
 def _search(values: Mapping[str, Any]) -> Any:
     """The search as the library has it."""
     search, recall = values.get("search", "exact"), number("recall", values.get("recall", _RECALL))
-    if search not in ("exact", "approximate"):
-        raise ValueError(f"search = {search!r}: must be exact or approximate")
-    if isinstance(recall, (bool, str)) or recall is None or not 0.0 < recall < 1.0:
-        raise ValueError(f"recall = {recall!r}: must be above 0 and below 1")
+    within("recall", recall, "search", "recall")
     return {"approximate": recall} if search == "approximate" else search
 
 
@@ -92,6 +99,7 @@ def to_json(values: Mapping[str, Any]) -> str:
     }
     if any(name in values for name in SEARCH):
         search = _search(values)
+        # What is exact is not written.
         if search != "exact":
             out["search"] = search
     if "strangers" in out:
@@ -102,15 +110,12 @@ def to_json(values: Mapping[str, Any]) -> str:
         return json.dumps(out)
     except TypeError:
         wrong = next(name for name, value in out.items() if not _is_json(value))
-        raise ValueError(f"{wrong} = {out[wrong]!r}: must be a number or a name") from None
+        raise ValueError(f"{wrong} = {out[wrong]!r}: must be {_TAKES[wrong]}") from None
 
 
-def _pair(name: str, value: Any) -> list[Any]:
-    try:
-        first, second = value
-    except (TypeError, ValueError):
-        raise ValueError(f"{name} = {value!r}: must be two numbers") from None
-    return [number(name, first), number(name, second)]
+def _pair(name: str, value: Any) -> Any:
+    is_sequence = isinstance(value, (Sequence, np.ndarray)) and not isinstance(value, str)
+    return [number(name, entry) for entry in value] if is_sequence else number(name, value)
 
 
 def _is_json(value: Any) -> bool:

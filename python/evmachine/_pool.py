@@ -125,7 +125,7 @@ class UnknownPool:
         """
         rows = self.estimator._check_queries(X)
         if only_unknown:
-            _, accepted, *_ = self.estimator._model.decide(rows, _parameters.means(self.estimator))
+            _, accepted, *_ = _native.decide(self.estimator._model, rows, _parameters.means(self.estimator))
             rows = rows[~accepted]
         return self._pool.add(np.ascontiguousarray(rows))
 
@@ -152,7 +152,7 @@ class UnknownPool:
         rows = self._pool.suggest(self.estimator._model, strategy, random_state, n, means)
         return [Suggestion(*row) for row in rows]
 
-    def label(self, samples: int | Iterable[int], label: Any) -> None:
+    def label(self, samples: int | Iterable[int], label: Any, *, new_class: bool = False) -> None:
         """Give samples a class. A later label replaces an earlier one.
 
         Parameters
@@ -161,9 +161,16 @@ class UnknownPool:
             Their numbers.
         label
             Of the type that the classes of the model have.
+        new_class : bool, default=False
+            Found the class, although its name is close to that of another. Without it such a label is rejected, because
+            it may be a typing error.
         """
         numbers, label = _numbers(samples), self._of_one_type(label)
-        self._pool.label(numbers, _labels.text(label))
+        name = _labels.text(label)
+        if not new_class:
+            given = [_labels.text(other) for other in dict.fromkeys(self._labels.values())]
+            _native.check_label(self.estimator._model, name, given)
+        self._pool.label(numbers, name)
         self._labels.update(dict.fromkeys(numbers, label))
 
     def _of_one_type(self, label: Any) -> Any:

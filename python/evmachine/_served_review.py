@@ -136,7 +136,7 @@ class ServedReview(ServedVersions):
             Their ``source``, as :meth:`class_rows` has it.
         to : str
         new_class : bool, default=False
-            Whether the class may be a new one: the rows are then split off.
+            Found the class, although its name is close to that of another.
 
         Returns
         -------
@@ -191,6 +191,7 @@ class ServedReview(ServedVersions):
         name : str or None
             The class; None if they are of none.
         new_class : bool, default=False
+            Found the class, although its name is close to that of another.
 
         Returns
         -------

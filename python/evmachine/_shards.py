@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -92,12 +92,8 @@ def read_file(path: str, labels: str | None, rule: Rule) -> Shard | Refused:
 
 def read_table(source: str, table: Any, rule: Rule) -> Shard | Refused:
     """A table of Arrow with a column of labels."""
-    if rule.label is None:
-        return Refused(f"{source}: which column holds the labels? Say label='...' of {', '.join(table.column_names)}")
-    if rule.label not in table.column_names:
-        return Refused(f"{source}: there is no column {rule.label!r} of labels; it has {', '.join(table.column_names)}")
     try:
-        labels = table.column(rule.label)
+        labels = table.column(_label_column(table.column_names, rule))
         # Numbers keep their type; whatever may be missing comes as it is.
         whole = labels.null_count == 0 and str(labels.type).startswith(("int", "uint", "float", "double", "bool"))
         return _checked(source, _features(table, rule), labels.to_numpy() if whole else labels.to_pylist(), rule)
@@ -107,10 +103,8 @@ def read_table(source: str, table: Any, rule: Rule) -> Shard | Refused:
 
 def read_columns(source: str, columns: Mapping[str, Any], rule: Rule) -> Shard | Refused:
     """Columns as arrays, one of them of labels."""
-    if rule.label is None or rule.label not in columns:
-        return Refused(f"{source}: which column holds the labels? Say label='...' of {', '.join(columns)}")
-    labels = columns[rule.label]
     try:
+        labels = columns[_label_column(columns, rule)]
         values, names = columns_of(columns, rule.features, rule.label)
         return _checked(source, values, labels, rule, names)
     except ValueError as error:
@@ -121,17 +115,14 @@ def columns_of(
     columns: Mapping[str, Any], features: Sequence[str] | None, label: str | None
 ) -> tuple[npt.NDArray[Any], list[str]]:
     """The features among columns as a matrix, and the names of its columns; one may hold vectors."""
-    wanted = list(features) if features is not None else [name for name in columns if name != label]
-    missing = [name for name in wanted if name not in columns]
-    if missing:
-        raise ValueError(f"there is no column {missing[0]!r}; it has {', '.join(columns)}")
+    wanted = _feature_columns(columns, features, (label,))
     if len(wanted) == 1:
         found = np.asarray(_inputs.matrix(columns[wanted[0]]))
         if found.ndim == 2:
             return found, [f"{wanted[0]}_{position}" for position in range(found.shape[1])]
     for name in wanted:
         if columns[name].ndim != 1 or columns[name].dtype.kind not in "biuf":
-            raise ValueError(f"column {name!r} does not hold numbers; leave it out with features=[...]")
+            raise _no_numbers(name, columns[name].dtype)
     return np.column_stack([columns[name] for name in wanted]), wanted
 
 
@@ -170,17 +161,36 @@ def _features(table: Any, rule: Rule) -> Any:
     """The columns of features, with nulls as NaN."""
     # The index of a data frame of pandas comes as columns.
     indexes = (table.schema.pandas_metadata or {}).get("index_columns", [])
-    names = rule.features or [name for name in table.column_names if name != rule.label and name not in indexes]
-    missing = [name for name in names if name not in table.column_names]
-    if missing:
-        raise ValueError(f"there is no column {missing[0]!r}; it has {', '.join(table.column_names)}")
-    found = _inputs.matrix(table.select(names))
+    found = _inputs.matrix(table.select(_feature_columns(table.column_names, rule.features, (rule.label, *indexes))))
     if not hasattr(found, "column_names"):
         return found
     for name, kind in zip(found.column_names, found.schema.types, strict=True):
         if not str(kind).startswith(("int", "uint", "float", "double", "halffloat", "bool")):
-            raise ValueError(f"column {name!r} holds {kind}, not numbers; leave it out with features=[...]")
+            raise _no_numbers(name, kind)
     return found
+
+
+def _label_column(columns: Iterable[str], rule: Rule) -> str:
+    """The column of labels, which must be one of ``columns``."""
+    if rule.label is None:
+        raise ValueError(f"which column holds the labels? Say label='...' of {', '.join(columns)}")
+    if rule.label not in columns:
+        raise ValueError(f"there is no column {rule.label!r} of labels; it has {', '.join(columns)}")
+    return rule.label
+
+
+def _feature_columns(columns: Iterable[str], features: Sequence[str] | None, others: Sequence[str | None]) -> list[str]:
+    """The columns of features, in order: those that were asked for, or all but ``others``."""
+    if features is None:
+        return [name for name in columns if name not in others]
+    missing = next((name for name in features if name not in columns), None)
+    if missing is not None:
+        raise ValueError(f"there is no column {missing!r}; it has {', '.join(columns)}")
+    return list(features)
+
+
+def _no_numbers(name: str, kind: Any) -> ValueError:
+    return ValueError(f"column {name!r} holds {kind}, not numbers; leave it out with features=[...]")
 
 
 def _checked(source: str, values: Any, labels: Any, rule: Rule, names: list[str] | None = None) -> Shard | Refused:
@@ -211,24 +221,27 @@ def _checked(source: str, values: Any, labels: Any, rule: Rule, names: list[str]
 
 def _without_label(labels: Any) -> int | None:
     """The first row that has none."""
-    if getattr(getattr(labels, "dtype", None), "kind", "O") not in "Of":
+    if getattr(getattr(labels, "dtype", None), "kind", "O") not in "OfU":
         return None
-    return next((row for row, label in enumerate(labels) if label is None or label != label), None)
+    texts = {label for label in labels if isinstance(label, str)}
+    missing = {text for text in texts if _native.label_is_missing(text)}
+    for row, label in enumerate(labels):
+        if label in missing if isinstance(label, str) else label is None or label != label:
+            return row
+    return None
 
 
 def _bad_row(values: npt.NDArray[np.float32], names: Sequence[str] | None, rule: Rule) -> str | None:
     """The first row that a model does not take, and why."""
     # What an engine has received may lie at odd addresses.
     values = np.require(values, requirements=["C_CONTIGUOUS", "ALIGNED"])
-    found = _native.bad_value(np.where(np.isnan(values), np.float32(0), values) if rule.filled else values)
-    if found is not None:
-        row, column, words = found
-        return f"row {row + 1}, column {names[column] if names else column + 1}: {words}; leave the row out or mend it"
-    if rule.cosine:
-        zeros = np.flatnonzero(~values.any(axis=1))
-        if len(zeros):
-            return f"row {int(zeros[0]) + 1}: all features are zero, and such a row has no cosine distance to anything"
-    return None
+    found = _native.bad_row(values, rule.cosine, rule.filled)
+    if found is None:
+        return None
+    row, column, words = found
+    if column is None:
+        return f"row {row + 1} {words}"
+    return f"row {row + 1}, column {names[column] if names else column + 1}: {words}"
 
 
 def joined(shards: Sequence[Shard | Refused]) -> tuple[npt.NDArray[np.float32], npt.NDArray[Any], list[str] | None]:

@@ -246,12 +246,11 @@ class StoredPool(StoredVersions):
         person : str or None, default=None
             Who says so.
         new_class : bool, default=False
-            Found the class, although its name is close to that of another. Otherwise such a label is refused, because
-            it may be a slip of the hand.
+            Found the class, although its name is close to that of another. Without it such a label is rejected, because
+            it may be a typing error.
         """
         name = str(self._of_one_type(label))
-        if not new_class:
-            self._store.refuse_slip(name)
+        self._store.check_label(name, bool(new_class))
         self._answer("label", samples, strike, person, name)
 
     def ignore(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from evmachine import metrics
+from evmachine import _native, metrics
 from evmachine._open_set import OpenSetClassifier
 from evmachine._parameters import means
 
@@ -91,7 +91,7 @@ def psi_contours(
     pad = 0.15 * np.maximum(high - low, 1e-6)
     sides = [np.linspace(low[i] - pad[i], high[i] + pad[i], resolution, dtype=np.float32) for i in (0, 1)]
     cells = np.column_stack([side.ravel() for side in np.meshgrid(*sides)])
-    decided = model.decide(np.ascontiguousarray(cells), means(estimator))
+    decided = _native.decide(model, np.ascontiguousarray(cells), means(estimator))
     _, accepted, psi, support, _ = (part.reshape(resolution, -1) for part in decided)
     levels = np.linspace(0.0, 1.0, 11)
     filled = ax.contourf(*sides, psi, levels=levels, cmap="Blues", vmax=1.8)

@@ -23,18 +23,26 @@ pub(crate) fn labels(codes: &PyReadonlyArray1<'_, i64>, names: &[String]) -> PyR
     Labels::new(rows.ok_or_else(|| failure::value("a label code has no name"))?).map_err(failure::value)
 }
 
-/// The first value that a model does not take: its row and column, and why.
+/// The first row that a model does not take, the column, if one is to blame, and the rest of the library's sentence. Rows are as
+/// cosine distances need them if `directed`, and NaN is filled in later if they `may_lack` values.
 #[pyfunction]
-pub(crate) fn bad_value(features: Matrix<'_>) -> PyResult<Option<(usize, usize, String)>> {
+pub(crate) fn bad_row(
+    features: Matrix<'_>,
+    directed: bool,
+    may_lack: bool,
+) -> PyResult<Option<(usize, Option<usize>, String)>> {
     let values = features.as_slice().map_err(failure::value)?;
-    match Features::new(values, features.shape()[1]) {
-        Err(FeatureError::NotFinite { row, column, value }) => {
-            Ok(Some((row, column, format!("{value} is not a finite 32-bit number"))))
-        }
-        Err(FeatureError::TooLarge { row, column, value, limit }) => {
-            Ok(Some((row, column, format!("|{value:e}| is above {limit:e}"))))
-        }
-        Err(other) => Err(failure::value(other)),
-        Ok(_) => Ok(None),
-    }
+    let rows = values.chunks_exact(features.shape()[1].max(1));
+    let mut bad = rows.enumerate().filter_map(|(row, values)| {
+        let error = Features::check_row(values, directed, may_lack).err()?;
+        let (column, place) = match error {
+            FeatureError::NotFinite { column, .. } | FeatureError::TooLarge { column, .. } => {
+                (Some(column), format!("row 0, column {column}: "))
+            }
+            _ => (None, "row 0 ".to_owned()),
+        };
+        let words = error.to_string();
+        Some((row, column, words.strip_prefix(&place).unwrap_or(&words).to_owned()))
+    });
+    Ok(bad.next())
 }

@@ -1,6 +1,6 @@
 //! Corrections: another model, and what was done as JSON.
 
-use evmachine::{Concern, Edit, EditError, EditReport, Evm};
+use evmachine::{Concern, Edit, EditError, EditReport, Evm, refuse_slip};
 use pyo3::prelude::*;
 use serde_json::Value;
 
@@ -16,6 +16,13 @@ fn report(before: &Evm, after: &Evm, report: &EditReport) -> PyResult<String> {
     let alone = after.is_alone() && !before.is_alone();
     value["alone"] = if alone { Concern::Alone.to_string().into() } else { Value::Null };
     serde_json::to_string(&value).map_err(failure::value)
+}
+
+/// Refuses a name that would found a class and looks like a typing error for one of the model, or for one of `labels`.
+#[pyfunction]
+pub(crate) fn check_label(model: &Model, name: &str, labels: Vec<String>) -> PyResult<()> {
+    let classes = model.evm.classes().map(|class| class.name);
+    refuse_slip(name, classes.chain(labels.iter().map(String::as_str))).map_err(|slip| failure::slip(&slip))
 }
 
 /// Makes a correction, given as the library has it in JSON.

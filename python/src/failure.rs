@@ -3,12 +3,17 @@
 use std::fmt::Display;
 use std::path::Path;
 
-use evmachine::FormatError;
+use evmachine::{FormatError, SlipError};
 use pyo3::PyErr;
 use pyo3::exceptions::{PyOSError, PyValueError};
 
 pub(crate) fn value(error: impl Display) -> PyErr {
     PyValueError::new_err(error.to_string())
+}
+
+/// A name that looks like a typing error, and what to do.
+pub(crate) fn slip(error: &SlipError) -> PyErr {
+    value(format!("{error} Name that class, or pass new_class=True if it is to be one"))
 }
 
 /// As [`format`], of a file that is named.

@@ -1,12 +1,18 @@
 //! Class names, by the library's rules.
 
-use evmachine::labels::{from_double, from_single, key};
+use evmachine::labels::{from_double, from_single, is_missing, key};
 use pyo3::prelude::*;
 
 /// What two names of one class have in common.
 #[pyfunction]
 pub(crate) fn label_key(name: &str) -> String {
     key(name).into_owned()
+}
+
+/// Whether a text that is read as a label stands for none.
+#[pyfunction]
+pub(crate) fn label_is_missing(text: &str) -> bool {
+    is_missing(text)
 }
 
 /// The name of a label that is a double.

@@ -4,6 +4,7 @@
 
 #![allow(clippy::needless_pass_by_value, reason = "what Python hands over comes by value")]
 
+mod answers;
 mod arrays;
 mod cluster;
 mod curves;
@@ -32,7 +33,11 @@ mod watch;
 #[pyo3::pymodule]
 mod _native {
     #[pymodule_export]
-    use super::arrays::bad_value;
+    use super::answers::{
+        class_supports, decide, discover, distribution, p_values, probability_known, scores, share_unknown,
+    };
+    #[pymodule_export]
+    use super::arrays::bad_row;
     #[pymodule_export]
     use super::curves::{evaluate, oscr_curve};
     #[pymodule_export]
@@ -40,15 +45,15 @@ mod _native {
     #[pymodule_export]
     use super::drift::Drift;
     #[pymodule_export]
-    use super::edit::{deny, edit, ignore};
+    use super::edit::{check_label, deny, edit, ignore};
     #[pymodule_export]
     use super::fill::{filled, learn_fill};
     #[pymodule_export]
-    use super::labels::{label_key, label_of_double, label_of_single};
+    use super::labels::{label_is_missing, label_key, label_of_double, label_of_single};
     #[pymodule_export]
     use super::model::Model;
     #[pymodule_export]
-    use super::parameters::{check, parameters, params_of_toml, preset, recall};
+    use super::parameters::{broken_rule, check, parameters, params_of_toml, preset, recall};
     #[pymodule_export]
     use super::pool::Pool;
     #[pymodule_export]

@@ -2,9 +2,7 @@
 
 use std::path::PathBuf;
 
-use evmachine::{
-    CalibrateError, ClassScore, Decision, Encoder, Evm, ExtremeVector, Params, Prior, Report, Run, TailMemory,
-};
+use evmachine::{Encoder, Evm, ExtremeVector, Params, Report, Run, TailMemory};
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
@@ -15,17 +13,6 @@ use crate::cluster::Cluster;
 use crate::device::Means;
 use crate::rows::{self, Names};
 use crate::{failure, parameters, watch};
-
-/// Best class, whether it was accepted, its psi, its support above the threshold, the support that is compared with the threshold.
-type Decisions<'py> = (
-    Bound<'py, PyArray1<i64>>,
-    Bound<'py, PyArray1<bool>>,
-    Bound<'py, PyArray1<f64>>,
-    Bound<'py, PyArray1<f64>>,
-    Bound<'py, PyArray1<f64>>,
-);
-/// Best class, whether it is called unknown, what to know if nothing can be found.
-type Discovered<'py> = (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<bool>>, Option<String>);
 
 /// A trained model.
 #[pyclass(frozen, module = "evmachine._native")]
@@ -49,59 +36,11 @@ fn report(report: &Report, params: &Params) -> PyResult<String> {
 }
 
 /// A position or row as numpy's own integers; there are fewer than 2^53 of them.
-fn number(value: u64) -> i64 {
+pub(crate) fn number(value: u64) -> i64 {
     value.cast_signed()
 }
 
-/// The best class of each decision.
-fn best(decisions: &[Decision]) -> Vec<i64> {
-    decisions.iter().map(|decision| number(decision.best() as u64)).collect()
-}
-
 impl Model {
-    fn rows_of<'py>(
-        &self,
-        py: Python<'py>,
-        features: &Matrix<'py>,
-        means: Means,
-        progress: Option<&Py<PyAny>>,
-        each: impl Fn(&[ClassScore]) -> Vec<f64> + Sync + Send,
-    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        let (queries, evm) = (arrays::features(features)?, &self.evm);
-        let rows = watch::run(py, &means, progress, |run, _| {
-            evm.map_queries(run, &queries, |_, scores| each(scores)).map(|rows| rows.concat())
-        })?
-        .map_err(failure::value)?;
-        rows.into_pyarray(py).reshape([queries.rows(), evm.classes().len()])
-    }
-
-    fn decisions(
-        &self,
-        py: Python<'_>,
-        features: &Matrix<'_>,
-        means: Means,
-        progress: Option<&Py<PyAny>>,
-    ) -> PyResult<Vec<Decision>> {
-        let (queries, evm) = (arrays::features(features)?, &self.evm);
-        watch::run(py, &means, progress, |run, _| evm.decide_with(run, &queries))?.map_err(failure::value)
-    }
-
-    /// A number for the decision on each query, which calibration alone can tell.
-    fn calibrated(
-        &self,
-        decisions: &[Decision],
-        each: impl Fn(&Decision) -> Option<f64>,
-    ) -> PyResult<Vec<f64>> {
-        if self.evm.calibration().is_none() {
-            return Err(failure::value(CalibrateError::NotCalibrated));
-        }
-        Ok(decisions.iter().filter_map(each).collect())
-    }
-
-    fn p_values_of(&self, decisions: &[Decision]) -> PyResult<Vec<f64>> {
-        self.calibrated(decisions, Decision::p_value)
-    }
-
     /// Another model, made of a copy of this one.
     fn changed<E: std::fmt::Display + Send>(
         &self,
@@ -161,7 +100,7 @@ impl Model {
         let fitted = watch::run(py, &means, progress.as_ref(), |run, _| {
             let run = cluster.as_ref().map_or(*run, |cluster| run.device(cluster));
             match &ignored {
-                Some(ignored) => Evm::fit_ignoring(&run, &params, &data, &labels, ignored),
+                Some(ignored) => Evm::fit_ignoring_with(&run, &params, &data, &labels, ignored),
                 None => Evm::fit_with(&run, &params, &data, &labels),
             }
         })?;
@@ -266,131 +205,6 @@ impl Model {
     ) -> PyResult<Self> {
         let data = arrays::features(&features)?;
         self.changed(py, means, progress.as_ref(), |run, evm| evm.calibrate_unknowns_with(run, &data))
-    }
-
-    #[pyo3(signature = (features, means, progress=None))]
-    fn decide<'py>(
-        &self,
-        py: Python<'py>,
-        features: Matrix<'py>,
-        means: Means,
-        progress: Option<Py<PyAny>>,
-    ) -> PyResult<Decisions<'py>> {
-        let decisions = self.decisions(py, &features, means, progress.as_ref())?;
-        let accepted: Vec<bool> = decisions.iter().map(|decision| decision.class().is_some()).collect();
-        let column =
-            |value: fn(&Decision) -> f64| decisions.iter().map(value).collect::<Vec<f64>>().into_pyarray(py);
-        Ok((
-            best(&decisions).into_pyarray(py),
-            accepted.into_pyarray(py),
-            column(Decision::psi),
-            column(Decision::support),
-            column(|decision| decision.score().support),
-        ))
-    }
-
-    /// Calls rows of a batch unknown, so that of those at most a share `rate` is known, on average over batches.
-    #[pyo3(signature = (features, rate, means, progress=None))]
-    fn discover<'py>(
-        &self,
-        py: Python<'py>,
-        features: Matrix<'py>,
-        rate: f64,
-        means: Means,
-        progress: Option<Py<PyAny>>,
-    ) -> PyResult<Discovered<'py>> {
-        let decisions = self.decisions(py, &features, means, progress.as_ref())?;
-        let found = self.evm.discover(&self.p_values_of(&decisions)?, rate).map_err(failure::value)?;
-        let doubt = found.doubt();
-        Ok((best(&decisions).into_pyarray(py), found.unknown.into_pyarray(py), doubt))
-    }
-
-    /// The share of unknown queries in a batch, by an estimate, and its standard error; nothing without rows.
-    #[pyo3(signature = (features, means, progress=None))]
-    fn share_unknown(
-        &self,
-        py: Python<'_>,
-        features: Matrix<'_>,
-        means: Means,
-        progress: Option<Py<PyAny>>,
-    ) -> PyResult<Option<(f64, f64)>> {
-        let decisions = self.decisions(py, &features, means, progress.as_ref())?;
-        let found = self.evm.share_unknown(&self.p_values_of(&decisions)?).map_err(failure::value)?;
-        Ok(found.map(|unknown| (unknown.share, unknown.error)))
-    }
-
-    /// The share of known queries that score no higher than each of these.
-    #[pyo3(signature = (features, means, progress=None))]
-    fn p_values<'py>(
-        &self,
-        py: Python<'py>,
-        features: Matrix<'py>,
-        means: Means,
-        progress: Option<Py<PyAny>>,
-    ) -> PyResult<Bound<'py, PyArray1<f64>>> {
-        let decisions = self.decisions(py, &features, means, progress.as_ref())?;
-        Ok(self.p_values_of(&decisions)?.into_pyarray(py))
-    }
-
-    /// P(known), `prior` being the share of known queries to be expected.
-    #[pyo3(signature = (features, prior, means, progress=None))]
-    fn probability_known<'py>(
-        &self,
-        py: Python<'py>,
-        features: Matrix<'py>,
-        prior: f64,
-        means: Means,
-        progress: Option<Py<PyAny>>,
-    ) -> PyResult<Bound<'py, PyArray1<f64>>> {
-        let decisions = self.decisions(py, &features, means, progress.as_ref())?;
-        let prior = Prior::new(prior).map_err(failure::value)?;
-        let each = |decision: &Decision| self.evm.probability_known(decision.score(), prior);
-        Ok(self.calibrated(&decisions, each)?.into_pyarray(py))
-    }
-
-    /// The support of every class above the threshold: (rows, classes). The sign of the largest is the decision.
-    #[pyo3(signature = (features, means, progress=None))]
-    fn class_supports<'py>(
-        &self,
-        py: Python<'py>,
-        features: Matrix<'py>,
-        means: Means,
-        progress: Option<Py<PyAny>>,
-    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        self.rows_of(py, &features, means, progress.as_ref(), |scores| self.evm.supports_of(scores))
-    }
-
-    /// Psi of every class: (rows, classes).
-    #[pyo3(signature = (features, means, progress=None))]
-    fn scores<'py>(
-        &self,
-        py: Python<'py>,
-        features: Matrix<'py>,
-        means: Means,
-        progress: Option<Py<PyAny>>,
-    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        let each = |scores: &[ClassScore]| scores.iter().map(ClassScore::psi).collect();
-        self.rows_of(py, &features, means, progress.as_ref(), each)
-    }
-
-    /// P(class), or P(class | known), of every class; each row sums to 1.
-    #[pyo3(signature = (features, if_known, means, progress=None))]
-    fn distribution<'py>(
-        &self,
-        py: Python<'py>,
-        features: Matrix<'py>,
-        if_known: bool,
-        means: Means,
-        progress: Option<Py<PyAny>>,
-    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        let each = |scores: &[ClassScore]| {
-            if if_known {
-                self.evm.distribution_if_known(scores)
-            } else {
-                self.evm.distribution(scores, Prior::EVEN)
-            }
-        };
-        self.rows_of(py, &features, means, progress.as_ref(), each)
     }
 
     fn save(&self, path: PathBuf) -> PyResult<()> {

@@ -1,6 +1,6 @@
 //! Parameters as JSON, by the names that the library gives them.
 
-use evmachine::{Params, Preset, Search};
+use evmachine::{Parameter, Params, Preset, Search};
 use pyo3::prelude::*;
 use serde_json::json;
 
@@ -39,6 +39,15 @@ pub(crate) fn preset(name: &str, given: &str) -> PyResult<String> {
 #[pyfunction]
 pub(crate) fn check(params: &str) -> PyResult<()> {
     read(params)?.check().map(|_| ()).map_err(failure::value)
+}
+
+/// The rule of the library that a number breaks as a value of a parameter, or of a variant of it; nothing if it breaks none.
+#[pyfunction]
+pub(crate) fn broken_rule(name: &str, variant: &str, value: f64) -> Option<String> {
+    match Parameter::named(name) {
+        Some(parameter) => parameter.broken_rule(variant, value),
+        None => (!value.is_finite()).then(|| "must be a finite number".to_owned()),
+    }
 }
 
 /// The library's list of parameters, as JSON: name, symbol, unit, what it takes and does, and its value in the presets.

@@ -130,14 +130,10 @@ impl Store {
         answered.map_err(raised)
     }
 
-    /// Refuses a name that would found a class and is close to one that is known.
-    fn refuse_slip(&self, name: &str) -> PyResult<()> {
-        let mut pool = self.lock();
-        let live = pool.live().map_err(raised)?;
-        pool.refuse_slip(&live, name).map_err(|error| match error {
-            StoreError::Slip { .. } => {
-                failure::value(format!("{error} Name that class, or pass new_class=True if it is to be one"))
-            }
+    /// Refuses a name that no class may have, or that would found a class and is close to one that is known.
+    fn check_label(&self, name: &str, new_class: bool) -> PyResult<()> {
+        self.lock().check_label(name, new_class).map_err(|error| match error {
+            StoreError::Slip(slip) => failure::slip(&slip),
             other => raised(other),
         })
     }

@@ -106,9 +106,9 @@ def test_groups_are_answered_undone_and_learned(client):
     first, second = client.suggest(2)
     assert first.sample in first.group and first.neighbors[0].distance > 0
     with pytest.raises(ServerError) as refused:
-        client.label(first, "Zeta")
-    assert refused.value.status == 409 and "known" in refused.value.problem
-    event = client.label(first, "Zeta", strike=first.group[-1:], new_class=True)
+        client.label(first, "a")
+    assert refused.value.status == 409 and refused.value.problem["known"] == ["A"]
+    event = client.label(first, "Zeta", strike=first.group[-1:])
     assert client.status()["labelled"]["Zeta"] == len(first.group) - 1
     with pytest.raises(ServerError, match="were answered meanwhile") as late:
         client.ignore(first)
@@ -183,8 +183,9 @@ def test_samples_are_found_by_what_is_known_of_them(client):
     assert all("client-4" in one["id"] and "of a" in one["text"] for one in named)
     unknown = list(client.samples(known=False, most_support=-0.5, count=100))
     assert unknown and all(not one["known"] and one["support"] <= -0.5 for one in unknown)
-    best = unknown[0]["class"]
-    assert {one["class"] for one in client.samples(best=best)} == {best}
+    best = unknown[0]["best"]
+    found = [(one["best"], one["class"]) for one in client.samples(best=best, known=False)]
+    assert found and set(found) == {(best, None)}
 
 
 def test_a_sample_is_looked_at_closely(client):

@@ -73,6 +73,12 @@ def test_classes_are_merged_split_and_renamed_as_if_they_had_been_so(machine, fe
     assert parts(machine) == before
 
 
+def test_a_label_that_may_be_a_typing_error_is_asked_about(machine):
+    with pytest.raises(ValueError, match="is A meant. Name that class, or pass new_class=True"):
+        machine.relabel("a", rows=1)
+    assert machine.relabel("a", rows=1, new_class=True).new_classes == ["a"]
+
+
 def test_rows_set_aside_come_back_even_if_their_class_has_ended(few, tmp_path):
     X, y = few
     numbers = np.array([ord(label) for label in y], dtype=np.int16)

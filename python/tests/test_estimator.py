@@ -340,12 +340,12 @@ def test_far_out_the_nearest_class_is_still_named(few):
         ({"metric": "chebyshev"}, 'metric = "chebyshev": must be euclidean, cosine or manhattan'),
         ({"tail_size": 0}, "tail_size = 0: must be at least 1"),
         ({"tail_size": 1.5}, "tail_size = 1.5: must be above 0 and at most 1"),
-        ({"tail_size": "many"}, "tail_size = 'many': must be an int, a float or \"auto\""),
+        ({"tail_size": "many"}, 'tail_size = "many": must be an int, a float or "auto"'),
         ({"tail_size": True}, "tail_size = True"),
         ({"tail_size": [1]}, "tail_size"),
         ({"tail_model": "weibul"}, 'tail_model = "weibul": must be weibull, libmr or gumbel'),
         ({"pooling": 1.5}, "pooling = 1.5: must be between 0 and 1"),
-        ({"pooling": float("nan")}, "pooling = nan: must be a finite number"),
+        ({"pooling": float("nan")}, "pooling = nan: must be between 0 and 1"),
         ({"pooling": "much"}, 'pooling = "much": must be a number'),
         ({"pooling": object()}, "pooling"),
         ({"n_fused": -1}, "n_fused = -1: must be an int that is not negative"),
@@ -354,7 +354,7 @@ def test_far_out_the_nearest_class_is_still_named(few):
         ({"reduction": 3}, "reduction = 3: must be set_cover or weighted_max_k"),
         ({"max_extreme_vectors": 0}, "max_extreme_vectors = 0"),
         ({"max_extreme_vectors": {"all": 3}}, 'max_extreme_vectors = {"all": 3}: must be an int, a float'),
-        ({"max_extreme_vectors": "few"}, "max_extreme_vectors = 'few': must be an int, a float"),
+        ({"max_extreme_vectors": "few"}, 'max_extreme_vectors = "few": must be an int, a float'),
         ({"reduction": "weighted_max_k"}, "max_extreme_vectors = none: must be set"),
         ({"background": -1.0}, "background = -1: must be between 0 and 10"),
         ({"background": 1.0, "tail_model": "gumbel"}, "background = 1: applies to the tail model Weibull alone"),
@@ -514,7 +514,7 @@ def test_a_search_need_not_be_exact():
     again = ExtremeValueMachine(preset="plain", **_parameters.from_json(machine._model.params))
     assert (again.search, again.recall) == ("approximate", 0.95)
     for wrong, message in [
-        ({"search": "near"}, "search = 'near': must be exact or approximate"),
+        ({"search": "near"}, 'search = "near": must be exact, or approximate with a recall'),
         ({"search": "approximate", "recall": 1}, "recall = 1: must be above 0 and below 1"),
         ({"recall": 0.0}, "recall = 0.0: must be above 0 and below 1"),
     ]:

@@ -42,6 +42,18 @@ def test_the_loop_learns_new_classes(machine, novel):
     assert (machine.predict(X) == y).mean() > (before == y).mean() + 0.3
 
 
+def test_a_label_that_may_be_a_typing_error_is_asked_about(machine, novel):
+    pool = UnknownPool(machine)
+    first, second, *_ = pool.add(novel[0])
+    pool.label(first, "heron")
+    for slip, known in [("a", "A"), ("Heron", "heron"), ("hreon", "heron")]:
+        with pytest.raises(ValueError, match=f"is {known} meant. Name that class, or pass new_class=True"):
+            pool.label(second, slip)
+    pool.label(second, "heron")
+    pool.label(second, "Heron", new_class=True)
+    assert pool.samples()[2][:2] == ["heron", "Heron"]
+
+
 def test_every_strategy_suggests_each_sample_once(machine, novel):
     pool = UnknownPool(machine)
     added = pool.add(novel[0], only_unknown=False)

@@ -83,7 +83,7 @@ def test_a_bad_row_in_the_fortieth_file_is_named(few, tmp_path):
     with pytest.raises(ValueError, match=r"part-00\.npy: an NPY file has no labels"):
         evmachine.ray.fit(paths)
     np.save(paths[0], np.zeros_like(np.load(paths[0])))
-    with pytest.raises(ValueError, match=r"part-00\.npy, row 1: all features are zero"):
+    with pytest.raises(ValueError, match=r"part-00\.npy, row 1 is all zeros and has no cosine distance"):
         evmachine.ray.fit(paths, labels=labels, metric="cosine")
     with pytest.raises(ValueError, match=r"nowhere\.npy"):
         evmachine.ray.fit([tmp_path / "nowhere.npy"], labels=labels[:1])

@@ -96,6 +96,7 @@ fn layered() -> Result<(), String> {
     let root = root()?;
     layers::check(&root)?;
     api::methods(&root)?;
+    api::check_forms(&root)?;
     roads::check(&root)?;
     package::check(&root)?;
     prose::check(&root)?;

@@ -1,5 +1,6 @@
 //! Errors of crates that this program alone uses, as what ends it.
 
+use evmachine::SlipError;
 use evmachine_console::failure::{Failure, Kind};
 use evmachine_console::hint::Hint;
 use evmachine_eval::TuneError;
@@ -38,6 +39,13 @@ impl Ends for TuneError {
     }
 }
 
+impl Ends for SlipError {
+    fn failure(self) -> Failure {
+        Failure::new(Kind::Usage, self.to_string())
+            .hint(Hint::flags(&["new-class"], "name that class, or add --new-class if it is to be one"))
+    }
+}
+
 impl Ends for StoreError {
     fn failure(self) -> Failure {
         let of_kind = |kind: Kind| Failure::new(kind, self.to_string());
@@ -56,8 +64,7 @@ impl Ends for StoreError {
             StoreError::NotAPool { .. } => {
                 of_kind(Kind::Usage).hint("`evmachine pool init POOL MODEL` makes one")
             }
-            StoreError::Slip { .. } => of_kind(Kind::Usage)
-                .hint(Hint::flags(&["new-class"], "name that class, or add --new-class if it is to be one")),
+            StoreError::Slip(error) => error.failure(),
             StoreError::NothingToLearn => of_kind(Kind::Usage)
                 .hint("`evmachine pool next POOL` shows what waits, `evmachine pool label` names it"),
             StoreError::NoSample { .. }

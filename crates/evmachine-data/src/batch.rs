@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use evmachine::labels::is_missing;
 use evmachine::{FeatureError, Features};
 
 use crate::error::DataError;
@@ -157,7 +158,7 @@ impl Collector {
         let label = own_label.map(Cow::Owned).or(text.label);
         let id = own_id.map(Cow::Owned).or(text.id);
         if let Some(labels) = &mut self.batch.labels {
-            match label.filter(|label| !label.trim().is_empty()) {
+            match label.filter(|label| !is_missing(label)) {
                 Some(label) => labels.push(label.into_owned()),
                 None => return self.refuse(text.line, RowProblem::MissingLabel),
             }
@@ -173,16 +174,8 @@ impl Collector {
 
     /// What is wrong with the features of a row.
     fn judge(&self, row: &[f32], original: impl Fn(usize) -> f64) -> Option<RowProblem> {
-        let incomplete = self.missing == Missing::Keep && row.iter().any(|value| value.is_nan());
-        let there: Cow<'_, [f32]> = if incomplete {
-            row.iter().map(|&value| if value.is_nan() { 0.0 } else { value }).collect()
-        } else {
-            row.into()
-        };
-        match Features::new(&there[..], row.len()) {
-            Ok(_) if self.directed && !incomplete && row.iter().all(|&value| value == 0.0) => {
-                Some(RowProblem::ZeroVector)
-            }
+        match Features::check_row(row, self.directed, self.missing == Missing::Keep) {
+            Err(FeatureError::ZeroVector { .. }) => Some(RowProblem::ZeroVector),
             Err(FeatureError::NotFinite { column, .. }) => {
                 let (column, value) = (self.name(column), original(column));
                 Some(if value.is_finite() {

@@ -97,6 +97,26 @@ impl<'a> Features<'a> {
         Ok(Self { values, columns, largest: Some(largest) })
     }
 
+    /// Checks one row on its way to a model, as every reader of rows does; the error calls it row 0. If it must be `directed`, as cosine
+    /// distances need, it may not be all zeros. If it `may_lack` values, NaN stands for one that is filled in later.
+    ///
+    /// ```
+    /// use evmachine::{FeatureError, Features};
+    ///
+    /// assert_eq!(Features::check_row(&[0.0, f32::NAN], true, true), Ok(()));
+    /// assert_eq!(Features::check_row(&[0.0, 0.0], true, true), Err(FeatureError::ZeroVector { row: 0 }));
+    /// assert!(Features::check_row(&[0.0, f32::NAN], false, false).is_err());
+    /// ```
+    pub fn check_row(row: &[f32], directed: bool, may_lack: bool) -> Result<(), FeatureError> {
+        if let Some(column) = row.iter().position(|&value| is_bad(value) && !(may_lack && value.is_nan())) {
+            return Err(bad_value(0, column, row[column]));
+        }
+        if directed && !row.is_empty() && row.iter().all(|&value| value == 0.0) {
+            return Err(FeatureError::ZeroVector { row: 0 });
+        }
+        Ok(())
+    }
+
     /// Values that were checked already.
     pub fn checked(values: Vec<f32>, columns: usize) -> Features<'static> {
         Features { values: Values::Own(Cow::Owned(values)), columns: columns.max(1), largest: None }
@@ -269,9 +289,16 @@ fn largest_magnitude(values: &[f32]) -> f32 {
 }
 
 fn first_bad_value(values: &[f32], columns: usize) -> FeatureError {
-    let bad = |value: &f32| value.is_nan() || value.abs() > LARGEST;
-    let index = values.iter().position(bad).expect("the largest magnitude is of some value");
-    let (row, column, value) = (index / columns, index % columns, values[index]);
+    let index = values.iter().position(|&value| is_bad(value));
+    let index = index.expect("the largest magnitude is of some value");
+    bad_value(index / columns, index % columns, values[index])
+}
+
+fn is_bad(value: f32) -> bool {
+    value.is_nan() || value.abs() > LARGEST
+}
+
+fn bad_value(row: usize, column: usize, value: f32) -> FeatureError {
     if value.is_finite() {
         FeatureError::TooLarge { row, column, value, limit: LARGEST }
     } else {

@@ -10,7 +10,7 @@
 //! | exchange | half of the distances between a batch and the model | `executors/tournament.rs` |
 //! | cells | most of the distances, where a recall is asked for: rows meet what lies near | `executors/cells.rs` |
 //! | device | the processor: another device does it, and fits as well | `executors/device.rs` |
-//! | blocks | memory: rows and what they have found lie on a disk | `executors/stored.rs` |
+//! | blocks | memory: rows and what they have found lie on a disk | `executors/blocks.rs`, fits `executors/stored.rs` |
 //!
 //! A tail is sorted, and a distance depends on its pair alone; so tails are the same, bit for bit, for every executor, tile and
 //! number of threads, but for cells, which find the share that was asked for. Another device rounds distances in its own way, and gives the same tails whenever it is asked again.

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use evmachine::{
     ClassNameError, EditError, FeatureError, FitError, FormatError, NamesError, PoolError, RunError,
+    SlipError,
 };
 
 use crate::answers::AnsweredAlready;
@@ -86,13 +87,8 @@ pub enum StoreError {
         path: PathBuf,
     },
     /// A name that would found a class, and is close to one that is known.
-    #[error("{name:?} is no class yet; is {} meant?", .known.join(" or "))]
-    Slip {
-        /// The name.
-        name: String,
-        /// Classes and labels that are close to it, the nearest first.
-        known: Vec<String>,
-    },
+    #[error(transparent)]
+    Slip(#[from] SlipError),
     /// No sample of that number.
     #[error("the pool has no sample {sample}")]
     NoSample {

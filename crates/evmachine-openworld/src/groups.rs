@@ -76,9 +76,11 @@ pub struct Member {
     pub picture_hash: Option<String>,
     /// Distance to the exemplar.
     pub distance: f64,
-    /// The class it was decided to be nearest to.
-    pub class: String,
-    /// Whether that class is known to be its own.
+    /// The class, when it was last decided; `None` is unknown.
+    pub class: Option<String>,
+    /// The class of the highest support then.
+    pub best: String,
+    /// Whether that class was supported enough to be known.
     pub known: bool,
 }
 
@@ -274,6 +276,7 @@ fn read_group(
                  JOIN contents USING (number) WHERE group_number = ? AND state = 'waiting' \
                  ORDER BY distance, number LIMIT ?";
     let member = |row: &Row<'_>| {
+        let (best, known): (String, bool) = (row.get(6)?, row.get(7)?);
         Ok(Member {
             sample: row.get(0)?,
             id: row.get(1)?,
@@ -281,8 +284,9 @@ fn read_group(
             link: row.get(3)?,
             picture: row.get(4)?,
             distance: row.get(5)?,
-            class: row.get(6)?,
-            known: row.get(7)?,
+            class: known.then(|| best.clone()),
+            best,
+            known,
             picture_hash: row.get(8)?,
         })
     };

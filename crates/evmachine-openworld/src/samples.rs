@@ -110,8 +110,10 @@ pub struct Sample {
     /// What the answers come to.
     #[serde(flatten)]
     pub state: State,
-    /// The best class, when it was last decided.
-    pub class: String,
+    /// The class, when it was last decided; `None` is unknown.
+    pub class: Option<String>,
+    /// The class of the highest support then.
+    pub best: String,
     /// How far that class lay above the threshold, which is what decides: known at 0 and above. `None` of samples that were decided
     /// before the pool kept it.
     pub support: Option<f64>,
@@ -278,15 +280,17 @@ pub(crate) fn read(row: &Row<'_>) -> Result<Sample, rusqlite::Error> {
         (Some(media_type), Some(bytes)) => Some(Picture { media_type, bytes }),
         _ => None,
     };
+    let (best, known): (String, bool) = (row.get("class")?, row.get("known")?);
     Ok(Sample {
         number: row.get("number")?,
         id: row.get("client_id")?,
         added: row.get("added")?,
         state: state.ok_or(rusqlite::Error::InvalidQuery)?,
-        class: row.get("class")?,
+        class: known.then(|| best.clone()),
+        best,
         support: row.get("support")?,
         psi: row.get::<_, f64>("ln_probability")?.exp(),
-        known: row.get("known")?,
+        known,
         model: row.get("model")?,
         group: row.get("group_number")?,
         text: row.get("text")?,

@@ -15,8 +15,8 @@ pub struct SampleFilter {
     pub state: Option<String>,
     /// The class that people gave them.
     pub label: Option<String>,
-    /// The best class, when they were last decided.
-    pub class: Option<String>,
+    /// The class of the highest support, when they were last decided.
+    pub best: Option<String>,
     /// Whether that class was supported enough to be known.
     pub known: Option<bool>,
     /// What their owner calls them, or a part of it, in small letters or capitals.
@@ -69,7 +69,7 @@ impl SampleFilter {
         let given = [
             ("state = ?", self.state.as_ref().map(own)),
             ("label = ?", self.label.as_ref().map(own)),
-            ("class = ?", self.class.as_ref().map(own)),
+            ("class = ?", self.best.as_ref().map(own)),
             ("known = ?", self.known.map(Value::from)),
             ("client_id LIKE ? ESCAPE '\\'", self.id.as_ref().map(part)),
             ("text LIKE ? ESCAPE '\\'", self.text.as_ref().map(part)),

@@ -36,8 +36,7 @@ export function answer({ verb, label, isNew, samples, group, field, apply, rever
       failed?.(error);
       if (error.status !== 409 && error.status !== 422) return false;
       if (label === undefined) return false;
-      const similar = error.body.known?.length ? ` Similar: ${error.body.known.join(", ")}.` : "";
-      field.refill(label, `${error.message}${similar}`);
+      field.refill(label, error.message);
       return true;
     },
   });

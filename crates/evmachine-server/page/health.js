@@ -51,7 +51,7 @@ function stranger(closest) {
   return fact(
     "Closest stranger",
     make("p", { class: "large" }, `sample ${closest.sample}`),
-    make("p", {}, `is almost ${closest.class}: its support is ${support(closest.support)}, and 0 would be known.`),
+    make("p", {}, `is almost ${closest.best}: its support is ${support(closest.support)}, and 0 would be known.`),
     button("Why?", () => explain({ sample: closest.sample })),
   );
 }

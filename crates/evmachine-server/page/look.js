@@ -46,7 +46,7 @@ export function look(member, tick) {
 }
 
 function facts(member) {
-  const decided = member.known ? member.class : `unknown, nearest to ${member.class}`;
+  const decided = member.class ?? `unknown, best class ${member.best}`;
   const lines = [["Decided", Number.isFinite(member.support) ? `${decided} (support ${support(member.support)})` : decided]];
   if (member.state) lines.push(["Answer", member.label ? `named ${member.label}` : member.state]);
   if (member.added) lines.push(["Came", moment(member.added)]);

@@ -22,7 +22,7 @@ const FIELDS = [
   { name: "state", words: "Answer", options: [["", "any"], ["waiting", "waits"], ["labelled", "named"], ["ignored", "ignored"], ["discarded", "discarded"]] },
   { name: "label", words: "Named", type: "text" },
   { name: "known", words: "Decision", options: [["", "any"], ["true", "known"], ["false", "unknown"]] },
-  { name: "class", words: "Best class", type: "text" },
+  { name: "best", words: "Best class", type: "text" },
   { name: "least_support", words: "Support from", type: "number" },
   { name: "most_support", words: "Support to", type: "number" },
   { name: "since", words: "Came from", type: "datetime-local" },
@@ -95,7 +95,7 @@ export function searchView(place) {
 
   function itemOf(sample) {
     const said = sample.label ?? (sample.state === "waiting" ? null : sample.state);
-    return { ...sample, sample: sample.number, note: said ?? `${sample.known ? sample.class : "unknown"} ${support(sample.support)}` };
+    return { ...sample, sample: sample.number, note: said ?? `${sample.class ?? "unknown"} ${support(sample.support)}` };
   }
 
   async function run() {

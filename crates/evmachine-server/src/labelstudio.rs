@@ -8,7 +8,7 @@ use axum::{Extension, Json};
 use evmachine_openworld::{Answer, NewSample, StoreError, Target};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use utoipa::ToSchema;
+use utoipa::{IntoParams, ToSchema};
 
 use crate::extract;
 use crate::guard::Caller;
@@ -180,6 +180,16 @@ pub(crate) struct Taken {
     event: Option<i64>,
 }
 
+/// How the names of a project are taken.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Names {
+    /// Whether a name may be a class that is not there yet and whose name is close to that of another.
+    #[serde(default)]
+    new_class: bool,
+}
+
 /// The one choice of an annotation.
 fn choice(annotation: &Value) -> Option<&str> {
     let results = annotation.get("result")?.as_array()?;
@@ -190,17 +200,20 @@ fn choice(annotation: &Value) -> Option<&str> {
 
 /// Take what was annotated in Label Studio
 ///
-/// An annotation that was created or updated names its task; the name may be a new class. All else changes nothing.
+/// An annotation that was created or updated names its task. The name may be a new class; if it looks like a typing error for
+/// another, it needs `?new_class=true` at the end of the webhook's address. All else changes nothing.
 #[utoipa::path(
     post,
     path = "/labelstudio/webhook",
     tag = "label studio",
+    params(Names),
     request_body = Happening,
     responses((status = 200, body = Taken), (status = "4XX", body = Problem))
 )]
 pub(crate) async fn webhook(
     State(service): State<Arc<Service>>,
     Extension(caller): Extension<Caller>,
+    extract::Query(Names { new_class }): extract::Query<Names>,
     extract::Json(Happening { action, task, annotation }): extract::Json<Happening>,
 ) -> Result<Json<Taken>, Problem> {
     let label = annotation.as_ref().and_then(choice).map(str::to_owned);
@@ -214,7 +227,7 @@ pub(crate) async fn webhook(
     let label = service
         .writer
         .call(move |pool| {
-            pool.check_name(&label)?;
+            pool.check_label(&label, new_class)?;
             Ok(label)
         })
         .await?;

@@ -176,6 +176,10 @@ impl From<StoreError> for Problem {
                 let answered = serde_json::to_value(answered).unwrap_or_default();
                 Self::conflict(detail).with("answered", answered)
             }
+            Error::Slip(slip) => {
+                let advice = "name that class, or send \"new_class\": true if it is to be one";
+                Self::conflict(format!("{detail} {advice}")).with("known", slip.known)
+            }
             Error::NoSample { .. }
             | Error::NoGroup { .. }
             | Error::NoEvent { .. }

@@ -4,6 +4,7 @@ pub(crate) mod beta;
 pub(crate) mod calibration;
 pub(crate) mod conformal;
 pub(crate) mod prior;
+pub(crate) mod quantile;
 pub(crate) mod sample;
 
 use std::sync::Arc;

@@ -111,10 +111,9 @@ fn tails_are_the_smallest_of_all_distances_for_every_plan_and_level() {
                     tail
                 };
                 let against = [Against { columns: columns.as_ref(), own: &own }];
-                for plan in PLANS.into_iter().filter(|plan| is_possible(*plan, &metric, d)) {
-                    let run = Run::new().forced(plan);
+                let check = |run: &Run<'_>, plan: (Executor, Bounds)| {
                     let rows = Rows::new(&points, &all, &classes).among_themselves();
-                    let problem = Problem::new((&run, Stage::Tails), &metric, rows, &against, &sizes);
+                    let problem = Problem::new((run, Stage::Tails), &metric, rows, &against, &sizes);
                     assert_eq!((problem.plan().executor, problem.plan().bounds), plan);
                     let found =
                         problem.tails(|row, tail, (): &mut ()| (row, tail.to_vec())).expect("not stopped");
@@ -123,7 +122,16 @@ fn tails_are_the_smallest_of_all_distances_for_every_plan_and_level() {
                         let what = format!("{metric:?} {d} {plan:?} {} row {row}", level::name(level));
                         assert_eq!(found[row].1, expected(at, classes[row]), "{what}");
                     }
+                };
+                for plan in PLANS.into_iter().filter(|plan| is_possible(*plan, &metric, d)) {
+                    check(&Run::new().forced(plan), plan);
                 }
+                // From a disk, where what is found in few dimensions would take too much of it.
+                let above = tempfile::tempdir().expect("a folder");
+                let scratch = ScratchFolder::open(above.path().join("scratch")).expect("a folder");
+                let blocks = Executor::Blocks { count: 3, once: d > 10 };
+                check(&Run::new().memory(0).scratch(&scratch), (blocks, Bounds::Open));
+                check(&Run::new().memory(0).scratch(&scratch), (blocks, Bounds::Open));
             });
         }
     }

@@ -1,7 +1,8 @@
-//! Every choice a user can make: their types. `list` has what is said of each, `rules` what must hold.
+//! Every choice a user can make: their types. `list` has what is said of each by a `parameter`, `rules` what must hold.
 
 pub(crate) mod cover;
 pub(crate) mod list;
+pub(crate) mod parameter;
 pub(crate) mod preset;
 pub(crate) mod range;
 pub(crate) mod rejection;

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::slice::from_ref;
 
 use clap::{Args, Subcommand};
-use evmachine::{Edit, EditReport, Evm};
+use evmachine::{Edit, EditReport, Evm, refuse_slip};
 use evmachine_console::console::{Console, print};
 use evmachine_console::data::DataArguments;
 use evmachine_console::failure::Failure;
@@ -14,6 +14,7 @@ use evmachine_console::text::counted;
 use evmachine_data::ColumnRef;
 
 use self::not::NotArguments;
+use crate::failure::OrFail;
 use crate::model;
 use crate::rows::RowArguments;
 use crate::unknown;
@@ -81,6 +82,9 @@ enum Correction {
         files: FileArguments,
         /// Their class from now on.
         class: String,
+        /// Found the class, although its name is close to that of another.
+        #[arg(long)]
+        new_class: bool,
         #[command(flatten)]
         rows: RowArguments,
         #[command(flatten)]
@@ -271,6 +275,9 @@ impl Correction {
         // A class of that name that is there already was wanted.
         if let Some(name) = self.named().filter(|name| evm.class_index(name).is_none()) {
             unknown::refuse(name)?;
+        }
+        if let Self::Relabel { class, new_class: false, .. } = self {
+            refuse_slip(class, evm.classes().map(|class| class.name)).or_fail()?;
         }
         let edit = match self {
             Self::Not(not) => return not.edited(console, evm),

@@ -94,11 +94,14 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
         None,
     )?;
     let (mut evm, report) = columns.attempt(console, &mut data, |data| match &ignored {
-        Some(ignored) => Evm::fit_ignoring(&run, &params, &data.features, &data.labels, &ignored.features)
-            .map_err(|error| match error {
-                FitError::Ignored { error } => Located::Other(ignored.failure(error)),
-                other => other.into(),
-            }),
+        Some(ignored) => {
+            Evm::fit_ignoring_with(&run, &params, &data.features, &data.labels, &ignored.features).map_err(
+                |error| match error {
+                    FitError::Ignored { error } => Located::Other(ignored.failure(error)),
+                    other => other.into(),
+                },
+            )
+        }
         None => Evm::fit_with(&run, &params, &data.features, &data.labels).map_err(Located::from),
     })?;
     drop(progress);

@@ -55,6 +55,16 @@ fn explanations_and_rows_name_rows_as_in_the_file_and_by_id() {
 }
 
 #[test]
+fn a_class_that_may_be_a_typing_error_is_asked_about() {
+    let place = trained();
+    let relabel = ["edit", "relabel", "model", "hihg", "--row", "4", "-o", "corrected"];
+    let error = place.fails(2, &relabel);
+    assert!(error.contains("\"hihg\" is no class yet; is high meant?"), "{error}");
+    assert!(error.contains("--new-class") && !place.path("corrected").exists(), "{error}");
+    place.ok(&[&relabel[..], &["--new-class"]].concat());
+}
+
+#[test]
 fn rows_that_were_left_out_do_not_move_the_numbers_of_others() {
     let place = Place::new();
     place.write("data.csv", DATA.replace("a2,low,0.1", "a2,low,none"));

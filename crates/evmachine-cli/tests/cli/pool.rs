@@ -163,6 +163,7 @@ fn errors_of_pools_are_as_approved() {
     fails(2, &["pool", "label", "pool", "C"]);
     fails(2, &["pool", "label", "pool", "C", "--group", "999"]);
     fails(2, &["pool", "label", "pool", "", "--samples", "1"]);
+    fails(2, &["pool", "label", "pool", "a", "--samples", "1"]);
     fails(2, &["pool", "discard", "pool", "--samples", "1,9999"]);
     fails(2, &["pool", "undo", "pool"]);
     fails(2, &["pool", "update", "pool"]);
@@ -170,6 +171,7 @@ fn errors_of_pools_are_as_approved() {
     fails(2, &["pool", "promote", "pool", "xyz"]);
     fails(3, &["pool", "add", "pool", "known.csv", "--label", "class", "--drop", "f0"]);
     insta::assert_snapshot!("pool_errors", said.concat());
+    place.ok(&["pool", "label", "pool", "a", "--samples", "1", "--new-class"]);
     std::fs::write(place.path("pool/models").join("left.safetensors"), "x").unwrap();
     let found = place.ok(&["pool", "check", "pool"]);
     assert_eq!(found, "models/left.safetensors: no version of that name; it may be removed\n");

@@ -1,5 +1,6 @@
 //! What finds tails, each in its own way, behind one signature.
 
+mod blocks;
 pub(super) mod cells;
 pub(super) mod device;
 mod near;
@@ -18,15 +19,15 @@ pub fn execute<W: Default, R: Send>(
     problem: &Problem<'_>,
     finish: impl Fn(usize, &[f32], &mut W) -> R + Sync,
 ) -> Result<Vec<R>, RunError> {
-    if !matches!(plan.executor, Executor::Device | Executor::Cells) {
+    if !matches!(plan.executor, Executor::Device | Executor::Cells | Executor::Blocks { .. }) {
         problem.against.iter().for_each(|against| against.columns.prepare());
     }
     match plan.executor {
-        // Blocks are fitted one by one; whoever wants tails as they are streams them.
-        Executor::Stream | Executor::Blocks { .. } => stream::execute(plan, problem, finish),
+        Executor::Stream => stream::execute(plan, problem, finish),
         Executor::Tournament { .. } => tournament::execute(plan, problem, finish),
         Executor::Near => near::execute(plan, problem, finish),
         Executor::Exchange => tournament::exchange(plan, problem, finish),
+        Executor::Blocks { .. } => blocks::execute(plan, problem, finish),
         Executor::Cells => Near::whole(problem)?.tails(finish),
         Executor::Device => match device::execute(problem, &finish)? {
             Some(found) => Ok(found),

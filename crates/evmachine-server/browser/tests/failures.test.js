@@ -31,7 +31,7 @@ test("an answer that does not get through comes back to its place", async () => 
 
 test("a name that the server does not know comes back to the field", async () => {
   const { page } = await openPage(here.browser, here.server.address);
-  const problem = { status: 409, title: "Conflict", detail: '"Qu" is no class yet', known: ["Queue"] };
+  const problem = { status: 409, title: "Conflict", detail: '"Qu" is no class yet; is Queue meant?', known: ["Queue"] };
   await page.route("**/v1/labels", (route) =>
     route.fulfill({ status: 409, contentType: "application/problem+json", body: JSON.stringify(problem) }),
   );
@@ -40,7 +40,7 @@ test("a name that the server does not know comes back to the field", async () =>
   await page.keyboard.press("1");
   // Where it is far it takes a second stroke.
   if (await page.locator(".suggestions button").first().evaluate((one) => one.classList.contains("far"))) await page.keyboard.press("1");
-  await page.getByText('"Qu" is no class yet Similar: Queue.').waitFor();
+  await page.getByText('"Qu" is no class yet; is Queue meant?').waitFor();
   const name = await page.locator(".suggestions .name").first().textContent();
   assert.equal(await page.locator(".answer [role=combobox]").inputValue(), name);
   await page.close();

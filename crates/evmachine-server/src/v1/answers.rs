@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::{Extension, Json};
-use evmachine::{Evm, similar};
 use evmachine_openworld::{Answer, EventId, GroupId, Pool, SampleId, StoreError, Target};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -36,7 +35,7 @@ pub(crate) struct Meant {
 pub(crate) struct Named {
     /// The class: at most 256 characters, none of them a control character, and not `unknown`.
     label: String,
-    /// Whether it may be one that is not there yet.
+    /// Whether it may be one that is not there yet and whose name is close to that of another.
     #[serde(default)]
     new_class: bool,
     /// The samples. Unless all of them wait, nothing is done, and the answer is 409.
@@ -105,18 +104,6 @@ async fn answer(
     Ok(Json(Noted { event, samples }))
 }
 
-/// Refuses a name that is neither a class nor a label, as a slip of the hand would make it.
-pub(crate) fn check_class(pool: &Pool, model: &Evm, label: &str) -> Result<Option<Problem>, StoreError> {
-    if !pool.is_new_class(model, label)? {
-        return Ok(None);
-    }
-    let labels = pool.labels()?;
-    let classes = model.classes().map(|class| class.name).chain(labels.keys().map(String::as_str));
-    let known: Vec<String> = similar(label, classes).into_iter().map(str::to_owned).collect();
-    let detail = format!("{label:?} is no class yet; send \"new_class\": true if it is to be one");
-    Ok(Some(Problem::conflict(detail).with("known", known)))
-}
-
 /// Name samples
 #[utoipa::path(
     post,
@@ -133,18 +120,13 @@ pub(crate) async fn label(
     let Named { label, new_class, samples, group, replace, person } = named;
     let chosen = Chosen { samples, group, replace };
     let person = caller.person(person)?;
-    let live = service.live.get();
-    let noted = service
+    let (event, samples) = service
         .writer
         .call(move |pool| {
-            pool.check_name(&label)?;
-            if !new_class && let Some(problem) = check_class(pool, &live.model, &label)? {
-                return Ok(Err(problem));
-            }
-            chosen.answer(pool, Answer::Label(&label), person.as_deref()).map(Ok)
+            pool.check_label(&label, new_class)?;
+            chosen.answer(pool, Answer::Label(&label), person.as_deref())
         })
         .await?;
-    let (event, samples) = noted?;
     Ok(Json(Noted { event, samples }))
 }
 

@@ -182,7 +182,7 @@ pub(crate) struct ToMove {
     rows: Vec<u64>,
     /// Their class from now on.
     to: String,
-    /// Whether it may be one that is not there yet: the rows are then split off.
+    /// Whether it may be one that is not there yet and whose name is close to that of another.
     #[serde(default)]
     new_class: bool,
     /// Who says so, where the server asks for no key; with a key it is the owner.
@@ -286,14 +286,10 @@ pub(crate) async fn move_rows(
     extract::Json(ToMove { rows, to, new_class, person }): extract::Json<ToMove>,
 ) -> Result<Json<Edited>, Problem> {
     let person = caller.person(person)?;
-    check_name(&to)?;
     if rows.is_empty() {
         return Err(Problem::unsuitable("name at least one row, by its `source`"));
     }
-    if !new_class && service.live.get().model.class_index(&to).is_none() {
-        let detail = format!("{to:?} is no class yet; send \"new_class\": true if it is to be one");
-        return Err(Problem::conflict(detail));
-    }
+    let to = service.writer.call(move |pool| pool.check_label(&to, new_class).map(|()| to)).await?;
     let words = format!("{} rows moved to {to}", rows.len());
     make(&service, Edit::Relabel { rows, class: to }, Vec::new(), words, person).await
 }

@@ -62,8 +62,10 @@ struct OneMember {
     picture: Option<String>,
     /// Distance to the exemplar.
     distance: f64,
-    /// The class that it is nearest to.
-    class: String,
+    /// The class; null is unknown.
+    class: Option<String>,
+    /// The class of the highest support.
+    best: String,
     known: bool,
 }
 
@@ -83,6 +85,7 @@ impl From<Group> for OneGroup {
             picture: member.picture_hash.map(|hash| picture_address(member.sample, &hash)),
             distance: member.distance,
             class: member.class,
+            best: member.best,
             known: member.known,
         });
         Self {

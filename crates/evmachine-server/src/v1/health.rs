@@ -33,7 +33,7 @@ pub(crate) struct Health {
 #[derive(Debug, Serialize, ToSchema)]
 struct Stranger {
     sample: SampleId,
-    class: String,
+    best: String,
     /// How far that class lies above the threshold; null where it was decided by an earlier program.
     support: Option<f64>,
     psi: f64,
@@ -104,7 +104,7 @@ pub(crate) async fn health(State(service): State<Arc<Service>>) -> Result<Json<H
     Ok(Json(Health {
         closest_stranger: stranger.map(|sample| Stranger {
             sample: sample.number,
-            class: sample.class,
+            best: sample.best,
             support: sample.support.map(finite),
             psi: sample.psi,
         }),

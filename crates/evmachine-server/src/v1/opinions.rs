@@ -12,7 +12,6 @@ use crate::extract;
 use crate::guard::Caller;
 use crate::problem::Problem;
 use crate::service::Service;
-use crate::v1::answers::check_class;
 use crate::v1::samples::{OneSample, picture_address};
 
 /// Samples that are given at once.
@@ -103,7 +102,7 @@ pub(crate) struct NewOpinion {
     samples: Vec<SampleId>,
     /// The class; null where they are of none.
     label: Option<String>,
-    /// Whether it may be one that is not there yet.
+    /// Whether it may be one that is not there yet and whose name is close to that of another.
     #[serde(default)]
     new_class: bool,
     /// Who says so, where the server asks for no key; with a key it is the owner.
@@ -124,21 +123,17 @@ pub(crate) async fn give(
     extract::Json(NewOpinion { samples, label, new_class, person }): extract::Json<NewOpinion>,
 ) -> Result<Json<NotedOpinion>, Problem> {
     let person = caller.person(person)?;
-    let live = service.live.get();
-    let noted = service
+    let event = service
         .writer
         .call(move |pool| {
-            if let Some(label) = &label
-                && !new_class
-                && let Some(problem) = check_class(pool, &live.model, label)?
-            {
-                return Ok(Err(problem));
+            if let Some(label) = &label {
+                pool.check_label(label, new_class)?;
             }
             let opinion = label.as_deref().map_or(Opinion::Stranger, Opinion::Class);
-            pool.give_opinion(&samples, opinion, person.as_deref()).map(Ok)
+            pool.give_opinion(&samples, opinion, person.as_deref())
         })
         .await?;
-    Ok(Json(NotedOpinion { event: noted? }))
+    Ok(Json(NotedOpinion { event }))
 }
 
 /// A sample that two people see differently.

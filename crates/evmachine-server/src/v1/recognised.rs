@@ -87,7 +87,7 @@ pub(crate) async fn samples(
 ) -> Result<Json<RecognisedSamples>, Problem> {
     let filter = SampleFilter {
         state: Some("waiting".to_owned()),
-        class: Some(class),
+        best: Some(class),
         known: Some(true),
         ..SampleFilter::default()
     };

@@ -31,8 +31,10 @@ pub(crate) struct OneSample {
     added: i64,
     state: SampleState,
     label: Option<String>,
-    /// The class that it is nearest to.
-    class: String,
+    /// The class; null is unknown.
+    class: Option<String>,
+    /// The class of the highest support.
+    best: String,
     /// How far that class lies above the threshold: known at 0 and above. Null where it was decided by an earlier program.
     support: Option<f64>,
     /// Psi of that class, the paper's probability.
@@ -84,6 +86,7 @@ impl From<Sample> for OneSample {
             state,
             label,
             class: sample.class,
+            best: sample.best,
             support: sample.support.map(finite),
             psi: sample.psi,
             known: sample.known,
@@ -233,8 +236,8 @@ pub(crate) struct Which {
     state: Option<SampleState>,
     /// Those that people named so.
     label: Option<String>,
-    /// Those whose best class this is.
-    class: Option<String>,
+    /// Those whose best class this is, known or not.
+    best: Option<String>,
     /// Those that are known, or are not.
     known: Option<bool>,
     /// Those whose id has this in it, in small letters or capitals.
@@ -264,7 +267,7 @@ impl Which {
         SampleFilter {
             state: self.state.map(|state| state.name().to_owned()),
             label: self.label.clone(),
-            class: self.class.clone(),
+            best: self.best.clone(),
             known: self.known,
             id: self.id.clone(),
             text: self.text.clone(),

@@ -61,9 +61,9 @@ fn classes_are_renamed_merged_split_and_removed() {
     client.post("/v1/classes/remove", &json!({ "class": "b" })).problem(409);
     undo(&merged["event"]);
     let rows = sources(client, "a")[..8].to_vec();
-    client.post("/v1/classes/move", &json!({ "rows": rows, "to": "part" })).problem(409);
-    let split =
-        client.post("/v1/classes/move", &json!({ "rows": rows, "to": "part", "new_class": true })).ok();
+    let slip = client.post("/v1/classes/move", &json!({ "rows": rows, "to": "B" })).problem(409);
+    assert_eq!(slip["known"], json!(["b"]));
+    let split = client.post("/v1/classes/move", &json!({ "rows": rows, "to": "part" })).ok();
     assert_eq!(names(client), ["a", "b", "part"]);
     assert_eq!((sources(client, "part").len(), sources(client, "a").len()), (8, 12));
     undo(&split["event"]);

@@ -123,8 +123,16 @@ fn label_studio_gets_predictions_and_gives_names() {
     assert_eq!(found["results"][0]["result"], choice);
     assert_eq!(found["results"][1]["result"], json!([]), "what is unknown is left to the person");
     assert_eq!(client.get("/v1/samples/1").ok()["id"], "label studio task 4");
-    let annotation = json!({ "result": [{ "type": "choices", "value": { "choices": ["new"] } }] });
-    let created = json!({ "action": "ANNOTATION_CREATED", "task": tasks[1], "annotation": annotation });
+    let webhook = |name: &str| {
+        let annotation = json!({ "result": [{ "type": "choices", "value": { "choices": [name] } }] });
+        json!({ "action": "ANNOTATION_CREATED", "task": tasks[1], "annotation": annotation })
+    };
+    let slip = client.post("/labelstudio/webhook", &webhook("A")).problem(409);
+    assert_eq!(slip["known"], json!(["a"]));
+    assert_eq!(client.get("/v1/samples/1").ok()["state"], "waiting");
+    assert!(client.post("/labelstudio/webhook?new_class=true", &webhook("A")).ok()["event"].is_i64());
+    assert_eq!(client.get("/v1/samples/1").ok()["label"], "A");
+    let created = webhook("new");
     assert!(client.post("/labelstudio/webhook", &created).ok()["event"].is_i64());
     let sample = client.get("/v1/samples/1").ok();
     assert_eq!((&sample["state"], &sample["label"]), (&json!("labelled"), &json!("new")));

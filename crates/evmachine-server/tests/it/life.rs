@@ -42,9 +42,14 @@ fn unknowns_come_in_are_named_and_learned() {
 
     let (first, second) = (&queue[0], &queue[1]);
     let problem =
-        client.post("/v1/labels", &json!({ "samples": first["samples"], "label": "top" })).problem(409);
-    assert_eq!(problem["known"], json!([]));
-    let named = json!({ "samples": first["samples"], "group": first["number"], "label": "top", "new_class": true, "person": "anna" });
+        client.post("/v1/labels", &json!({ "samples": first["samples"], "label": "A" })).problem(409);
+    assert_eq!(problem["known"], json!(["a"]));
+    assert_eq!(
+        problem["detail"],
+        "\"A\" is no class yet; is a meant? name that class, or send \"new_class\": true if it is to be one"
+    );
+    let named =
+        json!({ "samples": first["samples"], "group": first["number"], "label": "top", "person": "anna" });
     let noted = client.post("/v1/labels", &named).ok();
     assert_eq!(noted["samples"], first["size"]);
     client.post("/v1/ignore", &json!({ "samples": second["samples"] })).ok();
@@ -154,6 +159,7 @@ fn strays_are_ticked_out_and_answers_undone() {
     client.post("/v1/labels", &json!({ "label": "", "new_class": true, "samples": [1] })).problem(422);
     let near = client.post("/v1/labels", &json!({ "label": "aa", "samples": [1] })).problem(409);
     assert_eq!(near["known"], json!(["a"]));
+    client.post("/v1/labels", &json!({ "label": "aa", "new_class": true, "samples": [1] })).ok();
     running.stop();
 }
 

@@ -38,7 +38,8 @@ fn a_second_opinion_is_somebody_elses_and_changes_nothing() {
         "{shown}"
     );
     anna.post("/v1/opinions", &json!({ "samples": [1], "label": "top" })).problem(409);
-    boris.post("/v1/opinions", &json!({ "samples": [1], "label": "tpo" })).problem(409);
+    let slip = boris.post("/v1/opinions", &json!({ "samples": [1], "label": "tpo" })).problem(409);
+    assert_eq!(slip["known"], json!(["top"]));
     boris.post("/v1/opinions", &json!({ "samples": [1], "label": "top" })).ok();
     let other = boris.post("/v1/opinions", &json!({ "samples": [2], "label": "a" })).ok()["event"].clone();
     boris.post("/v1/opinions", &json!({ "samples": [3] })).ok();

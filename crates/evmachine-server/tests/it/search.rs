@@ -31,10 +31,16 @@ fn samples_are_found_by_what_is_known_of_them() {
     assert_eq!(found(client, "state=labelled"), [1, 2]);
     assert_eq!(found(client, "label=a"), [1, 2]);
     assert_eq!(found(client, "known=true"), [25, 26]);
-    assert_eq!(found(client, "known=true&class=b"), [26]);
+    assert_eq!(found(client, "known=true&best=b"), [26]);
     assert_eq!(found(client, "id=CAMERA-1"), (11..=20).collect::<Vec<i64>>());
     assert_eq!(found(client, "text=row_2%20"), [3], "an underscore is an underscore");
     assert_eq!(found(client, "text=2%25&state=waiting"), [8, 13, 18, 23], "and a percent sign itself");
+    let decided = |number: i64| {
+        let sample = client.get(&format!("/v1/samples/{number}")).ok();
+        json!([sample["class"], sample["best"], sample["known"]])
+    };
+    assert_eq!((decided(10)[0].clone(), decided(26)), (json!(null), json!(["b", "b", true])));
+    assert!(["a", "b"].contains(&decided(10)[1].as_str().unwrap()));
     let sample = client.get("/v1/samples/10").ok();
     let (support, added) = (&sample["support"], sample["added"].as_i64().unwrap());
     assert!(found(client, &format!("least_support={support}&most_support={support}")).contains(&10));
@@ -52,7 +58,7 @@ fn samples_are_found_by_what_is_known_of_them() {
         client.get("/v1/samples/numbers?count=3").ok(),
         json!({ "samples": [1, 2, 3], "matching": 26 })
     );
-    for bad in ["state=none", "known=perhaps", "colour=red", "least_support=low"] {
+    for bad in ["state=none", "known=perhaps", "colour=red", "class=a", "least_support=low"] {
         client.get(&format!("/v1/samples?{bad}")).problem(422);
     }
 }

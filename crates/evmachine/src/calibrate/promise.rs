@@ -6,8 +6,9 @@ use serde::Serialize;
 
 use crate::error::percent;
 use crate::heldout::beta::Beta;
-use crate::heldout::calibration::{self, Calibration};
+use crate::heldout::calibration::Calibration;
 use crate::heldout::conformal::{FOLDED, mistakes_allowed, rows_needed};
+use crate::heldout::quantile;
 use crate::heldout::sample::Role;
 use crate::model::Evm;
 use crate::params::rejection::{DELTA, Rejection};
@@ -123,7 +124,7 @@ impl Evm {
             let too_few = |class: &u32| {
                 let own = scores.answered(*class);
                 let told = if confidence == 0.0 { 1 } else { self.rows_that_tell_as_one() };
-                calibration::effective(&own) / told < needed
+                quantile::effective(&own) / told < needed
             };
             promise.classes_without = (0..self.machine.classes.len() as u32).filter(too_few).count();
             promise.rows_needed = (promise.classes_without > 0).then_some(needed);

@@ -75,7 +75,7 @@ impl Evm {
     /// the model holds and that have a new vector.
     ///
     /// ```
-    /// # use evmachine::{Evm, Features, Labels, NewVectors, Params, RowNames, Run};
+    /// # use evmachine::{Evm, Features, Labels, NewVectors, Params, RowNames};
     /// # let features = Features::new(vec![0.0, 0.1, 0.2, 5.0, 5.1, 5.2], 1)?;
     /// # let labels = Labels::new(["low", "low", "low", "high", "high", "high"])?;
     /// let all = Params { cover_threshold: 1.0, ..Params::paper() };
@@ -84,11 +84,16 @@ impl Evm {
     /// evm.name_rows(0, 6, RowNames { ids: Some(ids.clone()), ..RowNames::default() })?;
     /// let wider = Features::new(features.values().iter().flat_map(|&x| [2.0 * x, -x]).collect::<Vec<f32>>(), 2)?;
     /// let new = NewVectors { ids: &ids, features: &wider, encoder: None };
-    /// let (migrated, report) = evm.migrated_with(&Run::new(), &new)?;
+    /// let (migrated, report) = evm.migrated(&new)?;
     /// assert_eq!((migrated.dimensions(), report.rows, report.missing.len()), (2, 6, 0));
     /// assert_eq!(migrated.sources_with_id("e"), evm.sources_with_id("e"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    pub fn migrated(&self, new: &NewVectors<'_>) -> Result<(Self, MigrationReport), FitError> {
+        self.migrated_with(&Run::new(), new)
+    }
+
+    /// As [`migrated`](Self::migrated), watched and sized by `run`.
     pub fn migrated_with(
         &self,
         run: &Run<'_>,
@@ -180,7 +185,7 @@ impl Evm {
         let (known, strangers) = (rows(Part::Known), rows(Part::Ignored));
         let (features, ignored) = (new.features.select(&known), new.features.select(&strangers));
         let params = self.machine.params.clone();
-        let fitted = Self::fit_ignoring(run, params, &features, &labels, &ignored);
+        let fitted = Self::fit_ignoring_with(run, params, &features, &labels, &ignored);
         // Rows are those of the new vectors.
         let (mut model, _) = fitted.map_err(|error| match error {
             FitError::Run(RunError::Features(error)) => error.map_row(|row| known[row]).into(),

@@ -69,7 +69,7 @@ mod tests {
     fn kept(run: &Run<'_>, params: &Params, ignored: &[f32]) -> Vec<u64> {
         let (features, labels) = flipped();
         let ignored = Features::new(ignored.to_vec(), 1).unwrap();
-        let (evm, _) = Evm::fit_ignoring(run, params, &features, &labels, &ignored).unwrap();
+        let (evm, _) = Evm::fit_ignoring_with(run, params, &features, &labels, &ignored).unwrap();
         evm.extreme_vectors().map(|vector| vector.source).collect()
     }
 

@@ -49,6 +49,11 @@ pub fn are_same(one: &str, other: &str) -> bool {
     one == other || key(one) == key(other)
 }
 
+/// Whether a text that is read as a label stands for none: nothing, or white space alone.
+pub fn is_missing(text: &str) -> bool {
+    text.trim().is_empty()
+}
+
 fn integer_part(name: &str) -> Option<&str> {
     let (integer, fraction) = name.split_once('.').unwrap_or((name, "0"));
     let digits = integer.strip_prefix('-').unwrap_or(integer);

@@ -1,6 +1,10 @@
-//! Names that somebody may have meant.
+//! Names that somebody may have meant, and the guard against classes that a typing error would found.
 
-/// At most so many are offered.
+use thiserror::Error;
+
+use super::labels::are_same;
+
+/// At most this number of names is offered.
 const OFFERED: usize = 5;
 
 /// Those of `names` that begin like `name`, or differ from it by a letter or two; the nearest first, at most five.
@@ -10,33 +14,71 @@ const OFFERED: usize = 5;
 /// ```
 pub fn similar<'a>(name: &str, names: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
     let lower = name.to_lowercase();
-    let near = |other: &str| {
+    nearest(names, |other| {
         let other = other.to_lowercase();
         let steps = strsim::levenshtein(&lower, &other);
         let begins = !lower.is_empty() && (other.starts_with(&lower) || lower.starts_with(&other));
         (begins || (steps <= 2 && steps < lower.chars().count())).then_some(steps)
-    };
-    let mut found: Vec<(usize, &str)> =
-        names.into_iter().filter_map(|other| near(other).map(|steps| (steps, other))).collect();
-    found.sort_unstable();
-    found.dedup();
-    found.into_iter().take(OFFERED).map(|(_, other)| other).collect()
+    })
 }
 
-/// Those of `names` that `name` looks like a slip of: the same but for case, or but for one letter, two from five
-/// letters on. Names that differ in digits alone are numbered, and are not slips.
-pub fn slip_of<'a>(name: &str, names: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
+/// A name that would found a class, and looks like a typing error for one that is known.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{name:?} is no class yet; is {} meant?", .known.join(" or "))]
+#[non_exhaustive]
+pub struct SlipError {
+    /// The name.
+    pub name: String,
+    /// Classes that are close to it, the nearest first.
+    pub known: Vec<String>,
+}
+
+/// Refuses a name that is none of `classes` and looks like a typing error for one of them: the same but for case or
+/// one letter (two from five letters on); two letters that changed places count as one. Numbers, and names that differ
+/// in digits alone, are no typing errors.
+///
+/// Every front end asks this before a name that a person typed founds a class, unless the person says that it is one.
+///
+/// ```
+/// use evmachine::refuse_slip;
+///
+/// let classes = ["leaf", "person_16"];
+/// assert_eq!(refuse_slip("leef", classes).unwrap_err().known, ["leaf"]);
+/// assert!(refuse_slip("leaf", classes).is_ok());
+/// assert!(refuse_slip("person_17", classes).is_ok());
+/// ```
+pub fn refuse_slip<'a>(name: &str, classes: impl IntoIterator<Item = &'a str>) -> Result<(), SlipError> {
+    if name.trim().parse::<f64>().is_ok_and(f64::is_finite) {
+        return Ok(());
+    }
     let without_digits = |text: &str| text.replace(|letter: char| letter.is_numeric(), "");
     let lower = name.to_lowercase();
-    let most = if lower.chars().count() < 5 { 1 } else { 2 };
-    let is_slip = |other: &&str| {
-        let other = other.to_lowercase();
-        let numbered = lower != other && without_digits(&lower) == without_digits(&other);
-        !numbered && strsim::levenshtein(&lower, &other) <= most
-    };
-    let mut found = similar(name, names);
-    found.retain(is_slip);
-    found
+    let letters = lower.chars().count();
+    let most = if letters < 5 { 1 } else { 2 };
+    let mut is_class = false;
+    let known = nearest(classes, |class| {
+        is_class |= are_same(class, name);
+        let class = class.to_lowercase();
+        let numbered = lower != class && without_digits(&lower) == without_digits(&class);
+        let steps = strsim::osa_distance(&lower, &class);
+        (!numbered && steps <= most && steps < letters).then_some(steps)
+    });
+    if is_class || known.is_empty() {
+        return Ok(());
+    }
+    Err(SlipError { name: name.to_owned(), known: known.into_iter().map(str::to_owned).collect() })
+}
+
+/// The names that have a distance, the smallest first.
+fn nearest<'a>(
+    names: impl IntoIterator<Item = &'a str>,
+    mut distance: impl FnMut(&str) -> Option<usize>,
+) -> Vec<&'a str> {
+    let mut found: Vec<(usize, &str)> =
+        names.into_iter().filter_map(|name| distance(name).map(|steps| (steps, name))).collect();
+    found.sort_unstable();
+    found.dedup();
+    found.into_iter().take(OFFERED).map(|(_, name)| name).collect()
 }
 
 #[cfg(test)]
@@ -54,11 +96,31 @@ mod tests {
 
     #[test]
     fn numbered_names_and_longer_ones_are_no_slips() {
-        assert_eq!(slip_of("leef", ["leaf", "leafs", "reef"]), ["leaf", "reef"]);
-        assert_eq!(slip_of("Leaf", ["leaf"]), ["leaf"]);
-        assert_eq!(slip_of("elefant", ["elephant"]), ["elephant"]);
-        assert!(slip_of("person_17", ["person_16", "person_1"]).is_empty());
-        assert!(slip_of("credit", ["credit_card"]).is_empty());
-        assert!(slip_of("11", ["10", "1"]).is_empty());
+        let known = |name: &str, classes: &[&str]| {
+            refuse_slip(name, classes.iter().copied()).map_or_else(|slip| slip.known, |()| Vec::new())
+        };
+        assert_eq!(known("leef", &["leaf", "leafs", "reef"]), ["leaf", "reef"]);
+        assert_eq!(known("Leaf", &["leaf"]), ["leaf"]);
+        assert_eq!(known("elefant", &["elephant"]), ["elephant"]);
+        assert_eq!(known("tpo", &["top"]), ["top"]);
+        assert_eq!(known("aa", &["a", "b"]), ["a"]);
+        for (name, classes) in [
+            ("person_17", &["person_16", "person_1"][..]),
+            ("credit", &["credit_card"]),
+            ("11", &["10", "1"]),
+            ("-5", &["65", "5"]),
+            ("1.5", &["15"]),
+            ("B", &["A"]),
+            ("cat", &["cat", "car"]),
+            ("True", &["true", "tree"]),
+        ] {
+            assert!(known(name, classes).is_empty(), "{name}");
+        }
+    }
+
+    #[test]
+    fn numbered_neighbours_do_not_hide_a_slip() {
+        let classes = ["item1", "item2", "item3", "item4", "item6", "itemx"];
+        assert_eq!(refuse_slip("item5", classes).unwrap_err().known, ["itemx"]);
     }
 }

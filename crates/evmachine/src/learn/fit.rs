@@ -56,9 +56,33 @@ impl Evm {
         training::fit(run, params.try_into()?, features, labels, None)
     }
 
-    /// As [`fit_with`](Self::fit_with), with samples that are no class ([`Evm::ignore`]). With them, one class is enough to
-    /// measure margins.
+    /// As [`fit`](Self::fit), with samples that are no class ([`Evm::ignore`]). With them, one class is enough to measure
+    /// margins.
+    ///
+    /// ```
+    /// use evmachine::{Evm, Features, Labels, Params};
+    ///
+    /// let features = Features::new(vec![0.0, 0.1, 0.2], 1)?;
+    /// let ignored = Features::new(vec![5.0, 5.1, 5.2], 1)?;
+    /// let (evm, _) = Evm::fit_ignoring(&Params::plain(), &features, &Labels::new(["low"; 3])?, &ignored)?;
+    /// assert_eq!(evm.decide(&Features::new(vec![5.1], 1)?)?[0].class(), None);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn fit_ignoring<P>(
+        params: P,
+        features: &Features<'_>,
+        labels: &Labels,
+        ignored: &Features<'_>,
+    ) -> Result<(Self, Report), FitError>
+    where
+        P: TryInto<CheckedParams>,
+        FitError: From<P::Error>,
+    {
+        Self::fit_ignoring_with(&Run::new(), params, features, labels, ignored)
+    }
+
+    /// As [`fit_ignoring`](Self::fit_ignoring), watched and sized by `run`.
+    pub fn fit_ignoring_with<P>(
         run: &Run<'_>,
         params: P,
         features: &Features<'_>,

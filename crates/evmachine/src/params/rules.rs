@@ -4,7 +4,6 @@ use std::ops::Deref;
 
 use serde::Serialize;
 
-use super::list::Kind;
 use super::{MOST_STRANGE, Params, ReduceWhen, Reduction, TailModel};
 use crate::error::ParamsError;
 
@@ -58,12 +57,7 @@ impl Params {
     pub fn check(&self) -> Result<CheckedParams, ParamsError> {
         for parameter in Params::LIST {
             let Some((variant, number)) = (parameter.number)(self) else { continue };
-            let range = parameter.ranges.iter().find(|(name, _)| *name == variant).map(|(_, range)| range);
-            if let Some(range) = range.filter(|range| !range.holds(number)) {
-                let mut rule = range.to_string();
-                if parameter.kind == Kind::AutoOrNumber {
-                    rule = rule.replacen("must be ", "must be \"auto\" or ", 1);
-                }
+            if let Some(rule) = parameter.broken_rule(variant, number) {
                 let mut error = ParamsError::new(parameter.name, number, rule);
                 error.variant = variant;
                 return Err(error);

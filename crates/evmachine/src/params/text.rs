@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::Params;
-use super::list::{Kind, Parameter};
+use super::parameter::{Kind, Parameter};
 use crate::error::ParamsError;
 use crate::input::similar::similar;
 

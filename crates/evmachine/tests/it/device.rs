@@ -88,9 +88,9 @@ fn what_a_device_finds_goes_the_way_of_what_the_processor_finds() {
             let (strangers, _) = drawn(9, 5, 77);
             let slow = Slow::default();
             let run = Run::new().device(&slow);
-            let mut here = Evm::fit_ignoring(&Run::new(), &params, &features, &labels, &strangers).unwrap().0;
+            let mut here = Evm::fit_ignoring(&params, &features, &labels, &strangers).unwrap().0;
             let (mut there, report) =
-                Evm::fit_ignoring(&run, &params, &features, &labels, &strangers).unwrap();
+                Evm::fit_ignoring_with(&run, &params, &features, &labels, &strangers).unwrap();
             assert_eq!(report.plans[0].to_string(), "160 rows of 5 dimensions, on the device");
             assert_alike(&here, &there);
             here.update(&more, &more_labels).unwrap();

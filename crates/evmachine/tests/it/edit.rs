@@ -158,7 +158,7 @@ proptest! {
         prop_assume!(rest.len() > 0);
         let strangers = set.features.select(&rows.iter().map(|&row| row as usize).collect::<Vec<_>>());
         let (mut together, _) =
-            Evm::fit_ignoring(&Run::new(), &params, &rest.features, &rest.labels, &strangers).unwrap();
+            Evm::fit_ignoring(&params, &rest.features, &rest.labels, &strangers).unwrap();
         let mut after = fitted(&rest, &params, asked);
         after.ignore(&strangers).unwrap();
         prop_assert!(together == after, "ignored at once or later");
@@ -191,7 +191,7 @@ proptest! {
         let d = set.features.columns();
         let strangers = Features::new((0..3 * d).map(|_| 1.0 + 8.0 * random.next()).collect::<Vec<f32>>(), d).unwrap();
         let (evm, _) =
-            Evm::fit_ignoring(&Run::new(), &params, &set.features, &set.labels, &strangers).unwrap();
+            Evm::fit_ignoring(&params, &set.features, &set.labels, &strangers).unwrap();
         for why in evm.explain(&set.features, 1).unwrap() {
             let stranger = why.ignored.unwrap();
             prop_assert!(!stranger.decides || stranger.distance == 0.0, "{why:?}");
@@ -286,7 +286,6 @@ fn a_query_nearest_to_an_ignored_sample_is_unknown_and_explained() {
     assert!(evm.decide(&features).unwrap().iter().filter(|known| known.class().is_some()).count() > 70);
 
     let (alone, report) = Evm::fit_ignoring(
-        &Run::new(),
         &Params::plain(),
         &features.select(&(0..40).collect::<Vec<_>>()),
         &Labels::new(vec!["a"; 40]).unwrap(),
@@ -308,8 +307,7 @@ fn what_is_ignored_is_unknown_whatever_held_out_rows_say() {
     let names = Labels::new(learned.iter().map(|&row| labels.name(row))).unwrap();
     let ignored = features.select(&ignored);
     for params in [Params::plain(), Params::robust()] {
-        let (evm, _) =
-            Evm::fit_ignoring(&Run::new(), &params, &features.select(&learned), &names, &ignored).unwrap();
+        let (evm, _) = Evm::fit_ignoring(&params, &features.select(&learned), &names, &ignored).unwrap();
         assert!(evm.calibration().is_some());
         assert!(evm.decide(&ignored).unwrap().iter().all(|decision| decision.class().is_none()));
         let far = Features::new(vec![1e6, 1e6], 2).unwrap();

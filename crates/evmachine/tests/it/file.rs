@@ -374,13 +374,14 @@ fn keys(value: &serde_json::Value) -> Vec<&String> {
 /// A reader of a version refuses names that it does not know, so what is written under its number has its names alone.
 #[test]
 fn every_version_is_written_with_the_names_it_had() {
-    let goldens: [&[u8]; 6] = [
+    let goldens: [&[u8]; 7] = [
         include_bytes!("../golden/model-1.safetensors"),
         include_bytes!("../golden/model-2.safetensors"),
         include_bytes!("../golden/model-3.safetensors"),
         include_bytes!("../golden/model-4.safetensors"),
         include_bytes!("../golden/model-5.safetensors"),
         include_bytes!("../golden/model-6.safetensors"),
+        include_bytes!("../golden/model-7.safetensors"),
     ];
     for (version, golden) in (1..).zip(goldens) {
         let (before, names) = header(golden);
@@ -426,6 +427,7 @@ fn every_version_is_written_with_the_names_it_had() {
     assert_eq!(set(Params { cover_risk: 0.5, ..paper() }), Some(5));
     assert_eq!(set(Params { search: Search::Approximate(0.9), ..paper() }), Some(5));
     assert_eq!(set(Params { forest_weight: Weight::Fixed(1.0), ..paper() }), Some(6));
+    assert_eq!(set(Params { cover_loss: 0.003, ..paper() }), Some(7));
 }
 
 /// A file of every released version of the format stays here and must keep loading.
@@ -494,4 +496,13 @@ fn files_of_every_version_keep_loading() {
         decisions.iter().map(|decision| decision.class().map(|class| evm.class_name(class))).collect();
     assert_eq!(said, [Some("dots"), Some("triangles"), None, None, None]);
     assert!((decisions[4].support() + 4.453_356_092_8).abs() < 1e-6, "{:?}", decisions[4]);
+
+    // With a cover loss.
+    let evm = Evm::from_bytes(include_bytes!("../golden/model-7.safetensors")).unwrap();
+    assert_eq!((evm.params().cover_loss, evm.extreme_vector_count()), (0.003, 180));
+    let decisions = evm.decide(&queries).unwrap();
+    let said: Vec<Option<&str>> =
+        decisions.iter().map(|decision| decision.class().map(|class| evm.class_name(class))).collect();
+    assert_eq!(said, [Some("dots"), Some("diamonds"), None, None, None]);
+    assert!((decisions[4].support() + 34.726_273_234_8).abs() < 1e-6, "{:?}", decisions[4]);
 }

@@ -142,12 +142,12 @@ fn a_model_learned_from_a_disk_is_the_same() {
         let (more, names) = drawn(1_200, dimensions, 77 + number as u64);
         let names = Labels::new((0..names.len()).map(|row| format!("{}", row % 9))).unwrap();
         let (ignored, _) = drawn(30, dimensions, 99);
-        let (mut here, _) = Evm::fit_ignoring(&Run::new(), &params, &features, &labels, &ignored).unwrap();
+        let (mut here, _) = Evm::fit_ignoring(&params, &features, &labels, &ignored).unwrap();
         let path = above.path().join(number.to_string());
         let scratch = ScratchFolder::open(&path).unwrap();
         let run = Run::new().scratch(&scratch).memory(1 << 16);
         let there = shared(&scratch, &features);
-        let (mut model, report) = Evm::fit_ignoring(&run, &params, &there, &labels, &ignored).unwrap();
+        let (mut model, report) = Evm::fit_ignoring_with(&run, &params, &there, &labels, &ignored).unwrap();
         match report.plans[0].executor {
             Executor::Blocks { count: 3..=4, .. } => {}
             // Of points that share one curve a sample is measured, which fits the memory.

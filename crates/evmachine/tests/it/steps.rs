@@ -201,7 +201,7 @@ proptest! {
         let params = Params { metric, tail_size: TailSize::Count(25), ..Params::paper() };
         let workers = Workers::new(blocks, seed);
         let model = |run: &Run<'_>| {
-            let (mut model, _) = Evm::fit_ignoring(run, &params, &features, &labels, &ignored).unwrap();
+            let (mut model, _) = Evm::fit_ignoring_with(run, &params, &features, &labels, &ignored).unwrap();
             model.update_with(run, &more, &names).unwrap();
             model.to_bytes().unwrap()
         };

@@ -96,11 +96,7 @@ pub(crate) struct Discard {
 impl Label {
     pub(super) fn run(&self, console: &Console) -> Result<(), Failure> {
         unknown::refuse(&self.class)?;
-        if !self.new_class {
-            let mut pool = Pool::open(&self.pool).or_fail()?;
-            let live = pool.live().or_fail()?;
-            pool.refuse_slip(&live, &self.class).or_fail()?;
-        }
+        Pool::open(&self.pool).or_fail()?.check_label(&self.class, self.new_class).or_fail()?;
         let done = format!("labelled {}", self.class);
         let about = (&self.which, &self.except);
         answer(&self.pool, about, Answer::Label(&self.class), &self.person, &done, console)

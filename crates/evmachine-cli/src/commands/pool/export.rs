@@ -172,7 +172,7 @@ fn columns(samples: &[Sample], dimensions: usize, labelled: bool) -> Vec<ColumnV
             State::Labelled { label } => label.clone(),
             _ => String::new(),
         }),
-        text(|sample| sample.class.clone()),
+        text(|sample| sample.best.clone()),
         ColumnValues::Float(samples.iter().map(|sample| sample.support.unwrap_or(f64::NAN)).collect()),
         ColumnValues::Float(samples.iter().map(|sample| sample.psi).collect()),
         text(|sample| sample.model.clone()),

@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::moves::Place;
-use super::{EditReport, Editor, positions_at};
+use super::moves::{Place, positions_at};
+use super::{EditReport, Editor};
 use crate::error::EditError;
 use crate::model::Evm;
 use evmachine_engine::features::Features;

@@ -58,6 +58,10 @@ impl Ends for StoreError {
             }
             StoreError::Slip { .. } => of_kind(Kind::Usage)
                 .hint(Hint::flags(&["new-class"], "name that class, or add --new-class if it is to be one")),
+            StoreError::HeldBack { .. } => {
+                of_kind(Kind::Usage).hint("`evmachine pool enrolment POOL` lists them, each with its reason")
+            }
+            StoreError::Enrolment(_) => of_kind(Kind::Usage),
             StoreError::NothingToLearn => of_kind(Kind::Usage)
                 .hint("`evmachine pool next POOL` shows what waits, `evmachine pool label` names it"),
             StoreError::NoSample { .. }

@@ -165,8 +165,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     stream(&quality, "quality of 0.6")?;
     let founding = EnrolmentRule { least_samples: 5, least_occasions: 2, ..quality };
     stream(&founding, "and 5 samples of 2 days to found a class")?;
-    let moved = EnrolmentRule { most_moved: Some(0.02), ..founding.clone() };
-    stream(&moved, "and no class moves by more than 0.02 widths")?;
+    for most in [0.2, 0.1, 0.05, 0.02] {
+        let moved = EnrolmentRule { most_moved: Some(most), ..founding.clone() };
+        stream(&moved, &format!("and no class moves by more than {most} widths"))?;
+    }
     let quarantine = EnrolmentRule { quarantine: true, ..founding };
-    stream(&quarantine, "and a quarantine; a person names 40 rows of each day")
+    stream(&quarantine, "and no limit to that, but a quarantine; a person names 40 rows of each day")
 }

@@ -39,6 +39,10 @@ pub(crate) struct Named {
     /// Whether it may be one that is not there yet.
     #[serde(default)]
     new_class: bool,
+    /// Whether a program says so by itself, and no person: a rule may hold the samples back until a person names them
+    /// (`/v1/enrolment`).
+    #[serde(default)]
+    proposed: bool,
     /// The samples. Unless all of them wait, nothing is done, and the answer is 409.
     samples: Vec<SampleId>,
     /// The group that they were shown in, if any: those of its members that are not meant go on to wait in other groups.
@@ -130,7 +134,7 @@ pub(crate) async fn label(
     Extension(caller): Extension<Caller>,
     extract::Json(named): extract::Json<Named>,
 ) -> Result<Json<Noted>, Problem> {
-    let Named { label, new_class, samples, group, replace, person } = named;
+    let Named { label, new_class, proposed, samples, group, replace, person } = named;
     let chosen = Chosen { samples, group, replace };
     let person = caller.person(person)?;
     let live = service.live.get();
@@ -141,7 +145,8 @@ pub(crate) async fn label(
             if !new_class && let Some(problem) = check_class(pool, &live.model, &label)? {
                 return Ok(Err(problem));
             }
-            chosen.answer(pool, Answer::Label(&label), person.as_deref()).map(Ok)
+            let answer = if proposed { Answer::Propose(&label) } else { Answer::Label(&label) };
+            chosen.answer(pool, answer, person.as_deref()).map(Ok)
         })
         .await?;
     let (event, samples) = noted?;

@@ -31,6 +31,12 @@ pub(crate) struct OneSample {
     added: i64,
     state: SampleState,
     label: Option<String>,
+    /// Whether no person gave that label, but a program by itself.
+    proposed: bool,
+    quality: Option<f64>,
+    occasion: Option<String>,
+    /// When it was captured, in seconds from any start.
+    time: Option<f64>,
     /// The class that it is nearest to.
     class: String,
     /// How far that class lies above the threshold: known at 0 and above. Null where it was decided by an earlier program.
@@ -83,6 +89,10 @@ impl From<Sample> for OneSample {
             added: sample.added,
             state,
             label,
+            proposed: sample.proposed,
+            quality: sample.capture.quality,
+            occasion: sample.capture.occasion,
+            time: sample.capture.time,
             class: sample.class,
             support: sample.support.map(finite),
             psi: sample.psi,

@@ -31,7 +31,10 @@ class DataWarning(UserWarning):
 
 
 class EnrolmentWarning(UserWarning):
-    """An update of a pool held labelled samples back, as its :class:`Enrolment` asks for."""
+    """An update of a pool held labelled samples back, as its :class:`Enrolment` asks for.
+
+    ``held_back()`` lists them, each with its reason.
+    """
 
 
 class RetuneWarning(UserWarning):

@@ -61,7 +61,6 @@ impl Ends for StoreError {
             StoreError::HeldBack { .. } => {
                 of_kind(Kind::Usage).hint("`evmachine pool enrolment POOL` lists them, each with its reason")
             }
-            StoreError::Enrolment(_) => of_kind(Kind::Usage),
             StoreError::NothingToLearn => of_kind(Kind::Usage)
                 .hint("`evmachine pool next POOL` shows what waits, `evmachine pool label` names it"),
             StoreError::NoSample { .. }
@@ -80,6 +79,7 @@ impl Ends for StoreError {
             | StoreError::NoPrevious
             | StoreError::EmptyName
             | StoreError::ClassName(_)
+            | StoreError::Enrolment(_)
             | StoreError::AnsweredAlready { .. }
             | StoreError::RearrangedSince { .. }
             | StoreError::Exists { .. } => of_kind(Kind::Usage),

@@ -83,7 +83,9 @@ struct LearnedSamples {
 impl LearnedSamples {
     fn of(samples: Vec<Sample>) -> Self {
         let mut learned = Self::default();
-        samples.into_iter().for_each(|sample| learned.push(sample));
+        for sample in samples {
+            learned.push(sample);
+        }
         learned
     }
 

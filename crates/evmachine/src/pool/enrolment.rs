@@ -221,7 +221,9 @@ impl EnrolmentRule {
             match (model.class_index(name), self.most_moved) {
                 (None, _) => {
                     let reason = self.too_few(rows.iter().map(|&row| candidates[row].capture));
-                    rows.iter().for_each(|&row| held[row] = reason);
+                    for row in rows {
+                        held[row] = reason;
+                    }
                 }
                 (Some(class), Some(most)) => {
                     let width = match width {
@@ -252,17 +254,14 @@ impl EnrolmentRule {
 
     /// Separate occasions that samples come from.
     fn occasions(&self, captures: &[&Capture]) -> usize {
-        let known = match self.occasion_gap {
-            Some(gap) => {
-                let mut times: Vec<f64> = captures.iter().filter_map(|capture| capture.time).collect();
-                times.sort_by(f64::total_cmp);
-                let gaps = times.windows(2).filter(|pair| pair[1] - pair[0] > gap).count();
-                gaps + usize::from(!times.is_empty())
-            }
-            None => {
-                let names = captures.iter().filter_map(|capture| capture.occasion.as_deref());
-                names.collect::<BTreeSet<&str>>().len()
-            }
+        let known = if let Some(gap) = self.occasion_gap {
+            let mut times: Vec<f64> = captures.iter().filter_map(|capture| capture.time).collect();
+            times.sort_by(f64::total_cmp);
+            let gaps = times.windows(2).filter(|pair| pair[1] - pair[0] > gap).count();
+            gaps + usize::from(!times.is_empty())
+        } else {
+            let names = captures.iter().filter_map(|capture| capture.occasion.as_deref());
+            names.collect::<BTreeSet<&str>>().len()
         };
         known.max(usize::from(!captures.is_empty()))
     }

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from evmachine._cv import ExtremeValueMachineCV
     from evmachine._drift import DriftAlarm, DriftCause, DriftMonitor, DriftReport, DriftWatch
     from evmachine._edits import EditReport
+    from evmachine._enrolment import Enrolment, HeldBack
     from evmachine._estimator import ExtremeValueMachine
     from evmachine._explanation import (
         Answer,
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
     from evmachine._stored_pool import Group, Neighbor, StoredPool
     from evmachine._suspects import Suspect, suspects
     from evmachine._tracks import TrackAnswer
-    from evmachine._warnings import DataWarning, FallbackWarning, PrecisionWarning, RetuneWarning
+    from evmachine._warnings import DataWarning, EnrolmentWarning, FallbackWarning, PrecisionWarning, RetuneWarning
 
 __all__ = [
     "Answer",
@@ -60,11 +61,14 @@ __all__ = [
     "DriftReport",
     "DriftWatch",
     "EditReport",
+    "Enrolment",
+    "EnrolmentWarning",
     "Explanation",
     "ExtremeValueMachine",
     "ExtremeValueMachineCV",
     "FallbackWarning",
     "Group",
+    "HeldBack",
     "HeldRow",
     "IgnoredNearby",
     "Learned",
@@ -102,11 +106,14 @@ _HOMES = {
     "DriftReport": "_drift",
     "DriftWatch": "_drift",
     "EditReport": "_edits",
+    "Enrolment": "_enrolment",
+    "EnrolmentWarning": "_warnings",
     "Explanation": "_explanation",
     "ExtremeValueMachine": "_estimator",
     "ExtremeValueMachineCV": "_cv",
     "FallbackWarning": "_warnings",
     "Group": "_stored_pool",
+    "HeldBack": "_enrolment",
     "HeldRow": "_rows",
     "IgnoredNearby": "_explanation",
     "Learned": "_served",

@@ -58,6 +58,9 @@ class Client(ServedReview):
         texts: Sequence[str | None] | None = None,
         links: Sequence[str | None] | None = None,
         pictures: Sequence[tuple[str, bytes] | None] | None = None,
+        qualities: Sequence[float | None] | None = None,
+        occasions: Sequence[str | None] | None = None,
+        times: Sequence[float | None] | None = None,
         keep: str = "unknown",
     ) -> list[ServedAnswer]:
         """Decide for each row. What is unknown waits on the server for a person.
@@ -71,6 +74,8 @@ class Client(ServedReview):
             What to show of the rows, and where the originals are.
         pictures : sequence of (media type, bytes), default=None
             Small pictures to show, such as ``("image/png", content)``, of at most 256 KiB.
+        qualities, occasions, times : sequence, default=None
+            How good each row is, of which occasion, and when it was captured, in seconds; :meth:`set_enrolment` asks.
         keep : {"unknown", "all", "none"}, default="unknown"
             Which rows are taken into the pool.
 
@@ -80,7 +85,8 @@ class Client(ServedReview):
         """
         rows = rows_of(X)
         shown = None if pictures is None else [None if one is None else picture_of(*one) for one in pictures]
-        columns = {"ids": ids, "texts": texts, "links": links, "pictures": shown}
+        columns: dict[str, Sequence[Any] | None] = {"ids": ids, "texts": texts, "links": links, "pictures": shown}
+        columns |= {"qualities": qualities, "occasions": occasions, "times": times}
         details = {name: list(column) for name, column in columns.items() if column is not None}
         for name, column in details.items():
             if len(column) != len(rows):
@@ -303,6 +309,7 @@ class Client(ServedReview):
         strike: Iterable[int] = (),
         new_class: bool = False,
         replace: bool = False,
+        proposed: bool = False,
     ) -> int:
         """Give samples a class.
 
@@ -321,14 +328,17 @@ class Client(ServedReview):
             it may be a typing error, and ``ServerError.problem["known"]`` has the names that are close to it.
         replace : bool, default=False
             Whether answers that the samples have are replaced.
+        proposed : bool, default=False
+            Whether the system says so by itself, and no person: :meth:`set_enrolment` may hold such samples back until
+            a person labels them.
 
         Returns
         -------
         int
             The event, which :meth:`undo` takes.
         """
-        name = _labels.text(label)
-        return self._say("labels", samples, strike, label=name, new_class=bool(new_class), replace=bool(replace))
+        asked = {"new_class": bool(new_class), "replace": bool(replace), "proposed": bool(proposed)}
+        return self._say("labels", samples, strike, label=_labels.text(label), **asked)
 
     def ignore(self, samples: int | Iterable[int] | Group, *, strike: Iterable[int] = (), replace: bool = False) -> int:
         """Say that samples are strangers and are to stay strangers.

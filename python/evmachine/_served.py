@@ -26,10 +26,13 @@ class ServedAnswer(Answer):
         The number of the decision, for :meth:`Client.explain` and :meth:`Client.set_aside`.
     sample : int or None
         The number of the sample, if it was taken into the pool.
+    held_back : dict or None
+        Why the rule of the pool did not take it in, if it did not: "reason" and its numbers.
     """
 
     decision: int
     sample: int | None
+    held_back: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -97,6 +100,7 @@ def answer_of(found: dict[str, Any]) -> ServedAnswer:
         psi=found["psi"],
         decision=found["decision"],
         sample=found["sample"],
+        held_back=found.get("held_back"),
     )
 
 

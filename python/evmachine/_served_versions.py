@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import time
 import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from evmachine import _enrolment
+from evmachine._enrolment import Enrolment, HeldBack
 from evmachine._http import Connections
 from evmachine._served import Learned, learned_of
 from evmachine._stored_versions import PathLike
@@ -54,6 +57,35 @@ class ServedVersions:
 
     def _get(self, path: str, **query: Any) -> dict[str, Any]:
         return self._connections.json("GET", path, query)
+
+    def enrolment(self) -> Enrolment:
+        """Say what samples must be before they found or extend a class.
+
+        Returns
+        -------
+        Enrolment
+        """
+        return Enrolment(**self._get("/v1/enrolment")["rule"])
+
+    def set_enrolment(self, enrolment: Enrolment | None) -> None:
+        """Set what samples must be before they found or extend a class; what was learned before stays.
+
+        Parameters
+        ----------
+        enrolment : Enrolment or None
+            ``None`` asks for nothing.
+        """
+        self._connections.json("PUT", "/v1/enrolment", body=json.loads(_enrolment.as_json(enrolment)))
+
+    def held_back(self) -> list[HeldBack]:
+        """List the labelled samples that an update would not learn now, and why.
+
+        Returns
+        -------
+        list of HeldBack
+        """
+        found = self._get("/v1/enrolment")["held_back"]
+        return [_enrolment.held(one["sample"], one["class"], one) for one in found]
 
     def _ask(self, path: str, **body: Any) -> dict[str, Any]:
         return self._connections.json("POST", path, body=body)

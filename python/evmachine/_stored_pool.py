@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from evmachine import _labels, _native
+from evmachine import _enrolment, _labels, _native
+from evmachine._enrolment import Enrolment
 from evmachine._pool import Suggestion, _numbers
 from evmachine._stored_versions import PathLike, StoredVersions, label_type
 
@@ -79,6 +80,13 @@ class StoredPool(StoredVersions):
         The fitted model of a new pool. Where the pool is there already, it becomes the live version.
     path : path-like
         The folder; made if it is not there.
+    enrolment : Enrolment or None, default=None
+        What samples must be before they found or extend a class, kept with the pool; the rule that it has unless given.
+
+    Attributes
+    ----------
+    left_out_ : list of dict
+        The rows that the last :meth:`add` did not take in because of their quality: "row", "reason" and its numbers.
 
     Examples
     --------
@@ -100,7 +108,13 @@ class StoredPool(StoredVersions):
     ['unknown']
     """
 
-    def __init__(self, estimator: ExtremeValueMachine | None = None, *, path: PathLike | None = None) -> None:
+    def __init__(
+        self,
+        estimator: ExtremeValueMachine | None = None,
+        *,
+        path: PathLike | None = None,
+        enrolment: Enrolment | None = None,
+    ) -> None:
         if path is None:
             raise ValueError("a pool on disk needs a path")
         self.path = Path(path)
@@ -110,6 +124,9 @@ class StoredPool(StoredVersions):
             raise ValueError(f"{self.path} holds no pool yet; give an estimator to make one with")
         else:
             self._store = _native.Store.create(self.path, estimator._fitted_model("a pool"))
+        if enrolment is not None:
+            self.enrolment = enrolment
+        self.left_out_ = []
         self._follow(estimator)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -118,6 +135,7 @@ class StoredPool(StoredVersions):
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.path = state["path"]
         self._store = _native.Store.open(self.path)
+        self.left_out_ = []
         self._follow(state["estimator"])
 
     def __len__(self) -> int:
@@ -140,6 +158,9 @@ class StoredPool(StoredVersions):
         texts: Sequence[str | None] | None = None,
         links: Sequence[str | None] | None = None,
         pictures: Sequence[tuple[str, bytes] | None] | None = None,
+        qualities: Sequence[float | None] | None = None,
+        occasions: Sequence[str | None] | None = None,
+        times: Sequence[float | None] | None = None,
     ) -> list[int]:
         """Add the rows that the live version calls unknown.
 
@@ -154,6 +175,12 @@ class StoredPool(StoredVersions):
             What to show of the rows, and where the originals are.
         pictures : sequence of (media type, bytes), default=None
             Small pictures to show, such as ``("image/png", content)``, of at most 256 KiB.
+        qualities : sequence of float, default=None
+            The quality of each row: more is better. ``enrolment`` asks for it.
+        occasions : sequence of str, default=None
+            The occasion of each row, such as a session or a day.
+        times : sequence of float, default=None
+            The time of each row, in seconds from any start; the time at which it comes unless given.
 
         Returns
         -------
@@ -165,11 +192,12 @@ class StoredPool(StoredVersions):
         for name, column in zip(("ids", "texts", "links", "pictures"), columns, strict=True):
             if column is not None and len(column) != len(rows):
                 raise ValueError(f"{len(column)} {name} for {len(rows)} rows")
-        details: list[Any] = []
-        if any(column is not None for column in columns):
-            filled = [[None] * len(rows) if column is None else column for column in columns]
-            details = list(zip(*filled, strict=True))
+        captured = _enrolment.captured(len(rows), qualities, occasions, times)
+        filled = [[None] * len(rows) if column is None else column for column in columns]
+        details: list[Any] = list(zip(*filled, captured, strict=True))
         found = self._store.add(np.ascontiguousarray(rows), details, only_unknown, self._means())
+        reasons = [(row, reason) for row, (_, reason) in enumerate(found) if reason is not None]
+        self.left_out_ = [{"row": row, **json.loads(reason)} for row, reason in reasons]
         return [number for number, _ in found if number is not None]
 
     def suggest(  # type: ignore[override]
@@ -232,6 +260,7 @@ class StoredPool(StoredVersions):
         strike: Iterable[int] = (),
         person: str | None = None,
         new_class: bool = False,
+        proposed: bool = False,
     ) -> None:
         """Give samples a class. A later answer replaces an earlier one, until it was learned.
 
@@ -248,10 +277,13 @@ class StoredPool(StoredVersions):
         new_class : bool, default=False
             Found the class, although its name is close to that of another. Without it such a label is rejected, because
             it may be a typing error.
+        proposed : bool, default=False
+            Whether the system says so by itself, and no person: ``enrolment`` may hold such samples back until a person
+            labels them.
         """
         name = str(self._of_one_type(label))
         self._store.check_label(name, bool(new_class))
-        self._answer("label", samples, strike, person, name)
+        self._answer("propose" if proposed else "label", samples, strike, person, name)
 
     def ignore(
         self, samples: int | Iterable[int] | Group, *, strike: Iterable[int] = (), person: str | None = None

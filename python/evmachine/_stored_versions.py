@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from evmachine import _labels, _native, _parameters
+from evmachine import _enrolment, _labels, _native, _parameters
+from evmachine._enrolment import Enrolment, HeldBack
 from evmachine._pool import UnknownPool
 from evmachine._progress import Progress
 
@@ -46,6 +47,25 @@ class StoredVersions(UnknownPool):
         self.estimator = estimator
         return estimator
 
+    @property
+    def enrolment(self) -> Enrolment:
+        """What samples must be before they found or extend a class; kept with the pool, for all who use it."""
+        return _enrolment.of_json(self._store.enrolment())
+
+    @enrolment.setter
+    def enrolment(self, rule: Enrolment | None) -> None:
+        self._store.set_enrolment(_enrolment.as_json(rule))
+
+    def held_back(self) -> list[HeldBack]:
+        """List the labelled samples that ``enrolment`` holds back from an update now, and why.
+
+        Returns
+        -------
+        list of HeldBack
+        """
+        kind, found = label_type(self.estimator), json.loads(self._store.held_back(self._means()))
+        return [_enrolment.held(one["sample"], kind(one["class"]), one) for one in found]
+
     def _means(self) -> tuple[int, str]:
         return _parameters.means(self.estimator)
 
@@ -79,14 +99,17 @@ class StoredVersions(UnknownPool):
         Returns
         -------
         ExtremeValueMachine
-            The estimator of the pool, with that version. Where there is nothing to learn, all is as it was.
+            The estimator of the pool, with that version. Where there is nothing to learn, all is as it was; what
+            ``enrolment`` holds back stays, with a warning.
         """
         status = self.status()
         if status["to_learn"] or status["to_ignore"]:
             with Progress(self.estimator.verbose) as progress:
-                _, report = self._store.update(person, self._means(), progress.callback)
+                report = self._store.update(person, self._means(), progress.callback)
             self._follow(self.estimator)
-            self.estimator.report_ = json.loads(report) or self.estimator.report_
+            if report is not None:
+                self.estimator.report_ = json.loads(report) or self.estimator.report_
+            _enrolment.warn(self.held_back())
         return self.estimator
 
     def promote(self, version: str, *, person: str | None = None) -> ExtremeValueMachine:

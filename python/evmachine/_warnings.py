@@ -30,6 +30,13 @@ class DataWarning(UserWarning):
     """
 
 
+class EnrolmentWarning(UserWarning):
+    """An update of a pool held labelled samples back, as its :class:`Enrolment` asks for.
+
+    ``held_back()`` lists them, each with its reason.
+    """
+
+
 class RetuneWarning(UserWarning):
     """A model has changed so much by updates that its parameters should be chosen anew.
 

@@ -1,5 +1,9 @@
-"""Out-of-scope detection on sentence embeddings (a part of CLINC150): what an assistant should not answer."""
+"""Out-of-scope detection on sentence embeddings (a part of CLINC150): what an assistant should not answer.
 
+Usage: out_of_scope.py [PICTURE.png]
+"""
+
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -43,6 +47,28 @@ print(f"{np.mean(said[~in_scope] == 'out of scope'):.0%} out of scope are reject
 for row in np.flatnonzero(~in_scope)[:6]:
     reason = machine.explain(queries[row : row + 1], n_classes=1)[0]
     print(f"  {str(texts[row])!r}: {reason.label} (best: {reason.best})")
+
+asked = ~in_scope
+asked[1 : len(test) : 2] = True  # out of scope, and the half of the others that set no threshold
+rejected = np.mean(said[asked & in_scope] == "out of scope")
+accepted = np.mean(said[asked & ~in_scope] != "out of scope")
+print(f"false rejects {rejected:.1%}, false accepts {accepted:.1%}")
+
+if len(sys.argv) > 1:
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    support = machine.score_samples(queries)
+    bins = np.linspace(*np.quantile(support, [0.005, 0.995]), 50)
+    plt.hist(support[asked & in_scope], bins, alpha=0.6, density=True, label=f"in scope, {rejected:.1%} rejected")
+    plt.hist(support[~in_scope], bins, alpha=0.6, density=True, label=f"out of scope, {accepted:.1%} accepted")
+    plt.axvline(0, color="black", linewidth=0.8)
+    plt.xlabel("support (0 is the threshold)")
+    plt.ylabel("density")
+    plt.legend()
+    plt.savefig(sys.argv[1])
 
 assert report["auroc"] > 0.95 and np.mean(said[~in_scope] == "out of scope") > 0.8
 assert after < before and after < 0.1

@@ -11,6 +11,7 @@ mod curves;
 mod device;
 mod drift;
 mod edit;
+mod enrolment;
 mod failure;
 mod fill;
 mod labels;
@@ -46,6 +47,8 @@ mod _native {
     use super::drift::Drift;
     #[pymodule_export]
     use super::edit::{check_label, deny, edit, ignore};
+    #[pymodule_export]
+    use super::enrolment::{doubt_quality, examine};
     #[pymodule_export]
     use super::fill::{filled, learn_fill};
     #[pymodule_export]

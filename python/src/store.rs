@@ -14,14 +14,15 @@ use pyo3::types::PyBytes;
 
 use crate::arrays::{self, Matrix};
 use crate::device::Means;
+use crate::enrolment::{self, Captured, capture};
 use crate::model::Model;
 use crate::{failure, watch};
 
 /// Number, vector, label of each sample.
 type Samples<'py> = (Vec<SampleId>, Bound<'py, PyArray2<f32>>, Vec<Option<String>>);
 
-/// What may come with a row: id, text, link, and media type and bytes of a picture.
-type Detail = (Option<String>, Option<String>, Option<String>, Option<(String, Vec<u8>)>);
+/// What may come with a row: id, text, link, media type and bytes of a picture, and how it was captured.
+type Detail = (Option<String>, Option<String>, Option<String>, Option<(String, Vec<u8>)>, Captured);
 
 /// Samples, answers and model versions in a folder.
 #[pyclass(frozen, module = "evmachine._native")]
@@ -68,7 +69,7 @@ impl Store {
         Self::new(Pool::restore(&backup, &path))
     }
 
-    /// The number of each row, and whether it was added; nothing for one that is known.
+    /// The number of each row, or why the rule of the pool left it out, as JSON; nothing for one that is known.
     #[pyo3(signature = (samples, details, only_unknown, means))]
     fn add(
         &self,
@@ -77,11 +78,12 @@ impl Store {
         details: Vec<Detail>,
         only_unknown: bool,
         means: Means,
-    ) -> PyResult<Vec<(Option<SampleId>, bool)>> {
+    ) -> PyResult<Vec<(Option<SampleId>, Option<String>)>> {
         let features = arrays::features(&samples)?;
         let details: Vec<NewSample> = details
             .into_iter()
-            .map(|(id, text, link, picture)| NewSample {
+            .map(|(id, text, link, picture, captured)| NewSample {
+                capture: capture(captured),
                 id,
                 text,
                 link,
@@ -90,8 +92,11 @@ impl Store {
             .collect();
         let which = if only_unknown { Which::Unknown } else { Which::All };
         let added = watch::run(py, &means, None, |run, _| self.lock().add(run, &features, &details, which))?;
-        let row = |outcome: Outcome| (outcome.sample(), matches!(outcome, Outcome::Added(_)));
-        Ok(added.map_err(raised)?.into_iter().map(row).collect())
+        let row = |outcome: Outcome| {
+            let reason = if let Outcome::HeldBack(reason) = &outcome { Some(json(reason)?) } else { None };
+            Ok((outcome.sample(), reason))
+        };
+        added.map_err(raised)?.into_iter().map(row).collect()
     }
 
     /// Groups, as JSON.
@@ -116,6 +121,7 @@ impl Store {
     ) -> PyResult<(EventId, usize)> {
         let answer = match kind {
             "label" => Answer::Label(label),
+            "propose" => Answer::Propose(label),
             "ignore" => Answer::Ignore,
             "discard" => Answer::Discard,
             "reopen" => Answer::Reopen,
@@ -143,7 +149,22 @@ impl Store {
         self.lock().undo(event, person).map_err(raised)
     }
 
-    /// The version that was made, and as JSON the report of what was learned, null where nothing was labelled.
+    /// The rule by which samples are held back, as JSON.
+    fn enrolment(&self) -> PyResult<String> {
+        json(&self.lock().enrolment().map_err(raised)?)
+    }
+
+    fn set_enrolment(&self, rule: &str) -> PyResult<()> {
+        self.lock().set_enrolment(&enrolment::read(rule)?).map_err(raised)
+    }
+
+    /// Labelled samples that an update would hold back, as JSON.
+    fn held_back(&self, py: Python<'_>, means: Means) -> PyResult<String> {
+        let held = watch::run(py, &means, None, |run, _| self.lock().held_back(run))?;
+        json(&held.map_err(raised)?)
+    }
+
+    /// As JSON the report of what was learned, null where nothing was labelled; none where all is held back.
     #[pyo3(signature = (person, means, progress = None))]
     fn update(
         &self,
@@ -151,10 +172,12 @@ impl Store {
         person: Option<&str>,
         means: Means,
         progress: Option<Py<PyAny>>,
-    ) -> PyResult<(String, String)> {
+    ) -> PyResult<Option<String>> {
         let learned = watch::run(py, &means, progress.as_ref(), |run, _| self.lock().update(run, person))?;
-        let learned = learned.map_err(raised)?;
-        Ok((learned.version, json(&learned.report)?))
+        match learned {
+            Err(StoreError::HeldBack { .. }) => Ok(None),
+            learned => json(&learned.map_err(raised)?.report).map(Some),
+        }
     }
 
     #[pyo3(signature = (version, person))]

@@ -5,7 +5,7 @@ import pickle
 import numpy as np
 import pytest
 
-from evmachine import ExtremeValueMachine, StoredPool, UnknownPool
+from evmachine import Enrolment, EnrolmentWarning, ExtremeValueMachine, StoredPool, UnknownPool
 
 
 @pytest.fixture
@@ -196,3 +196,39 @@ def test_numbers_as_labels_on_disk(few, tmp_path):
     assert pool.samples()[2] == [7] * 6
     assert pool.update().predict(X[:6] + 30).tolist() == [7] * 6
     assert UnknownPool(path=tmp_path / "pool").estimator.predict(X[:6] + 30).tolist() == [7] * 6
+
+
+@pytest.mark.parametrize("on_disk", [False, True])
+def test_a_rule_holds_samples_back_and_says_why(machine, novel, tmp_path, on_disk):
+    X = novel[0][machine.predict(novel[0]) == "unknown"][:8]
+    rule = Enrolment(least_quality=0.5, least_samples=3, least_occasions=2, quarantine=True)
+    pool = UnknownPool(machine, path=tmp_path / "pool" if on_disk else None, enrolment=rule)
+    assert pool.enrolment == rule
+    qualities = [0.9, 0.9, 0.9, 0.9, 0.9, 0.9, 0.1, None]
+    days = ["monday"] * 3 + ["tuesday"] * 5
+    numbers = pool.add(X, qualities=qualities, occasions=days)
+    assert len(numbers) == 6
+    assert [(one["row"], one["reason"]) for one in pool.left_out_] == [(6, "low_quality"), (7, "no_quality")]
+    new = {"new_class": True} if on_disk else {}
+    pool.label(numbers[:3], "new", **new)
+    pool.label(numbers[3:4], "new", proposed=True)
+    held = pool.held_back()
+    assert [one.reason for one in held] == ["few_occasions"] * 3 + ["quarantined"]
+    assert (held[0].sample, held[0].label, held[0].numbers) == (numbers[0], "new", {"occasions": 1, "least": 2})
+    with pytest.warns(EnrolmentWarning, match="4 samples are held back: 3 few_occasions, 1 quarantined"):
+        pool.update()
+    assert "new" not in machine.classes_.tolist()
+    pool.label(numbers[3], "new")
+    pool.label(numbers[4], "other", **new)
+    with pytest.warns(EnrolmentWarning, match="1 sample is held back: 1 few_samples"):
+        updated = pool.update()
+    assert "new" in updated.classes_.tolist() and "other" not in updated.classes_.tolist()
+    if not on_disk:
+        pool = pickle.loads(pickle.dumps(pool))
+    assert [(one.sample, one.reason) for one in pool.held_back()] == [(numbers[4], "few_samples")]
+    pool.enrolment = None
+    assert "other" in pool.update().classes_.tolist()
+    with pytest.raises(ValueError, match=r"most_moved = -1: must be above 0"):
+        pool.enrolment = Enrolment(most_moved=-1.0)
+    with pytest.raises(ValueError, match="2 qualities for 8 rows"):
+        pool.add(X, qualities=[0.1, 0.2])

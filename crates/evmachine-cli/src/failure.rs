@@ -65,6 +65,9 @@ impl Ends for StoreError {
                 of_kind(Kind::Usage).hint("`evmachine pool init POOL MODEL` makes one")
             }
             StoreError::Slip(error) => error.failure(),
+            StoreError::HeldBack { .. } => {
+                of_kind(Kind::Usage).hint("`evmachine pool enrolment POOL` lists them, each with its reason")
+            }
             StoreError::NothingToLearn => of_kind(Kind::Usage)
                 .hint("`evmachine pool next POOL` shows what waits, `evmachine pool label` names it"),
             StoreError::NoSample { .. }
@@ -83,6 +86,7 @@ impl Ends for StoreError {
             | StoreError::NoPrevious
             | StoreError::EmptyName
             | StoreError::ClassName(_)
+            | StoreError::Enrolment(_)
             | StoreError::AnsweredAlready { .. }
             | StoreError::RearrangedSince { .. }
             | StoreError::Exists { .. } => of_kind(Kind::Usage),

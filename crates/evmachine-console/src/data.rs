@@ -61,6 +61,10 @@ pub struct DataArguments {
     #[arg(long, value_name = "NAME")]
     pub encoder: Option<Encoder>,
 
+    /// Columns that are kept as text, and are no features.
+    #[arg(skip)]
+    pub kept: Vec<ColumnRef>,
+
     /// Whether rows must have a direction, as the cosine asks.
     #[arg(skip)]
     pub directed: bool,
@@ -144,6 +148,7 @@ impl DataArguments {
         ReadOptions {
             label: self.label.clone(),
             id: self.id.clone(),
+            kept: self.kept.clone(),
             features: self.features.clone(),
             expected: evm.map_or(&self.expected[..], Evm::feature_names).to_vec(),
             drop: self.drop.clone(),

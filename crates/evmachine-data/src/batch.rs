@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use evmachine::labels::is_missing;
 use evmachine::{FeatureError, Features};
 
+use crate::columns::Plan;
 use crate::error::DataError;
 use crate::labels::LabelStream;
 use crate::options::{Missing, ReadOptions};
@@ -28,6 +29,8 @@ pub struct Batch {
     pub labels: Option<Vec<String>>,
     /// The identifiers, when they were asked for; a missing one is empty.
     pub ids: Option<Vec<String>>,
+    /// The columns that were to be kept, in the order asked for; what is missing is empty.
+    pub kept: Vec<Vec<String>>,
     /// The number of each row in its file, from 1; it has gaps where bad rows were skipped.
     pub row_numbers: Vec<u64>,
 }
@@ -41,7 +44,7 @@ impl Batch {
     pub fn remove(&mut self, row: usize) {
         self.features.drain(row * self.columns..(row + 1) * self.columns);
         self.row_numbers.remove(row);
-        for texts in self.labels.iter_mut().chain(&mut self.ids) {
+        for texts in self.labels.iter_mut().chain(&mut self.ids).chain(&mut self.kept) {
             texts.remove(row);
         }
         self.rows -= 1;
@@ -55,6 +58,7 @@ pub(crate) struct RowText<'a> {
     pub(crate) line: Option<u64>,
     pub(crate) label: Option<Cow<'a, str>>,
     pub(crate) id: Option<Cow<'a, str>>,
+    pub(crate) kept: Vec<Option<Cow<'a, str>>>,
 }
 
 /// Gathers the rows a format reads into batches.
@@ -80,6 +84,14 @@ pub(crate) struct Collector {
 pub(crate) struct WantedTexts {
     pub(crate) labels: bool,
     pub(crate) ids: bool,
+    pub(crate) kept: usize,
+}
+
+impl WantedTexts {
+    /// Those of the columns of a file.
+    pub(crate) fn of(plan: &Plan) -> Self {
+        Self { labels: plan.label.is_some(), ids: plan.id.is_some(), kept: plan.kept.len() }
+    }
 }
 
 impl Collector {
@@ -89,6 +101,7 @@ impl Collector {
             columns: names.len(),
             labels: wanted.labels.then(Vec::new),
             ids: wanted.ids.then(Vec::new),
+            kept: vec![Vec::new(); wanted.kept],
             ..Batch::default()
         };
         Self {
@@ -166,6 +179,9 @@ impl Collector {
         if let Some(ids) = &mut self.batch.ids {
             ids.push(id.unwrap_or_default().into_owned());
         }
+        for (column, text) in self.batch.kept.iter_mut().zip(text.kept) {
+            column.push(text.unwrap_or_default().into_owned());
+        }
         self.batch.row_numbers.push(self.rows);
         self.batch.rows += 1;
         self.any_good = true;
@@ -228,6 +244,7 @@ impl Collector {
             features: Vec::with_capacity(self.batch.features.len()),
             labels: self.batch.labels.as_ref().map(|labels| Vec::with_capacity(labels.len())),
             ids: self.batch.ids.as_ref().map(|ids| Vec::with_capacity(ids.len())),
+            kept: vec![Vec::new(); self.batch.kept.len()],
             row_numbers: Vec::with_capacity(self.batch.rows),
             ..Batch::default()
         };

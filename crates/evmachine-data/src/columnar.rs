@@ -43,7 +43,8 @@ impl Layout {
             None => Plan::by_name(file, &names, &indexes, options)?,
         };
         let kind = |column: usize| schema.field(column).data_type();
-        for (column, purpose) in [(plan.label, "label"), (plan.id, "id")] {
+        let kept = plan.kept.iter().map(|&column| (Some(column), "column to keep"));
+        for (column, purpose) in [(plan.label, "label"), (plan.id, "id")].into_iter().chain(kept) {
             if let Some(column) = column.filter(|&column| !is_printable(kind(column))) {
                 return Err(DataError::UnprintableColumn {
                     file: file.to_owned(),
@@ -75,7 +76,8 @@ impl Layout {
                 other: names[other].clone(),
             });
         }
-        let mut needed: Vec<usize> = plan.features.iter().copied().chain(plan.label).chain(plan.id).collect();
+        let others = plan.label.into_iter().chain(plan.id).chain(plan.kept.iter().copied());
+        let mut needed: Vec<usize> = plan.features.iter().copied().chain(others).collect();
         needed.sort_unstable();
         let classes = plan.label.filter(|&column| kind(column).is_integer());
         let classes = classes.and_then(|column| class_names(schema, &names[column]));
@@ -96,12 +98,13 @@ impl Layout {
         total: Option<u64>,
     ) -> Result<Opened, DataError> {
         let mut schema = Schema::from_plan(format, &self.names, &self.plan);
-        let wanted = WantedTexts { labels: self.plan.label.is_some(), ids: self.plan.id.is_some() };
+        let wanted = WantedTexts::of(&self.plan);
         let position = |column: usize| self.needed.partition_point(|&needed| needed < column);
         let mut rows = TableRows {
             features: self.plan.features.iter().map(|&column| position(column)).collect(),
             label: self.plan.label.map(position),
             id: self.plan.id.map(position),
+            kept: self.plan.kept.iter().map(|&column| position(column)).collect(),
             vectors: None,
             classes: self.classes,
             current: None,
@@ -264,6 +267,7 @@ struct TableRows {
     features: Vec<usize>,
     label: Option<usize>,
     id: Option<usize>,
+    kept: Vec<usize>,
     vectors: Option<Vectors>,
     classes: Option<Vec<String>>,
     /// What is left of the present record batch.
@@ -309,10 +313,13 @@ impl TableRows {
         }
         let mut labels = labels.map(Vec::into_iter);
         let mut ids = text(self.id).map(Vec::into_iter);
+        let kept = self.kept.iter().map(|&column| texts(rows.column(column)).into_iter());
+        let mut kept: Vec<_> = kept.collect();
         let mut texts = move || {
             let label = labels.as_mut().and_then(Iterator::next).flatten();
             let id = ids.as_mut().and_then(Iterator::next).flatten();
-            RowText { line: None, label: label.map(Into::into), id: id.map(Into::into) }
+            let kept = kept.iter_mut().map(|column| column.next().flatten().map(Into::into)).collect();
+            RowText { line: None, label: label.map(Into::into), id: id.map(Into::into), kept }
         };
         match &self.vectors {
             None => self.deliver_scalars(rows, collector, &mut texts),

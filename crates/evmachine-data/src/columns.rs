@@ -13,6 +13,8 @@ pub(crate) const COLUMN_LIMIT: u64 = 1 << 20;
 const COMPARED_LENGTH: usize = 200;
 /// The most names that a mistyped one is compared with.
 const COMPARED: usize = 10_000;
+/// What columns are that are kept as text.
+const KEPT: &str = "a column to keep";
 
 /// Which column of a file serves which purpose, by numbers from 0.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,6 +22,8 @@ pub(crate) struct Plan {
     pub(crate) features: Vec<usize>,
     pub(crate) label: Option<usize>,
     pub(crate) id: Option<usize>,
+    /// Columns that are kept as text.
+    pub(crate) kept: Vec<usize>,
     /// Columns that would be features but for being the index of a data frame.
     pub(crate) indexes: Vec<usize>,
 }
@@ -55,13 +59,27 @@ impl Plan {
         if let Some(both) = label.filter(|_| label == id) {
             return Err(table.conflict(both, "the label", "the id"));
         }
+        let mut kept: Vec<usize> = Vec::with_capacity(options.kept.len());
+        for column in &options.kept {
+            let Some(column) = table.one(KEPT, Some(column))? else { continue };
+            for (other, purpose) in [(label, "the label"), (id, "the id")] {
+                if other == Some(column) {
+                    return Err(table.conflict(column, purpose, KEPT));
+                }
+            }
+            if kept.contains(&column) {
+                return Err(table.conflict(column, KEPT, "another one"));
+            }
+            kept.push(column);
+        }
         let mut dropped = vec![false; names.len()];
         for column in table.many(&options.drop)? {
             dropped[column] = true;
         }
         let mut taken = dropped.clone();
-        for (column, purpose) in [(label, "the label"), (id, "the id")] {
-            let Some(column) = column else { continue };
+        let named = [(label, "the label"), (id, "the id")].map(|(column, purpose)| Some((column?, purpose)));
+        let named = named.into_iter().flatten().chain(kept.iter().map(|&column| (column, KEPT)));
+        for (column, purpose) in named {
             if dropped[column] {
                 return Err(table.conflict(column, purpose, "one to drop"));
             }
@@ -84,6 +102,9 @@ impl Plan {
                     let purpose = if Some(column) == label { "the label" } else { "the id" };
                     return Err(table.conflict(column, purpose, "a feature"));
                 }
+                if kept.contains(&column) {
+                    return Err(table.conflict(column, KEPT, "a feature"));
+                }
                 if dropped[column] && !expected.is_empty() {
                     return Err(table.conflict(column, "one to drop", "a feature"));
                 }
@@ -97,7 +118,7 @@ impl Plan {
         if features.is_empty() {
             return Err(DataError::NoFeatures { file: file.to_owned() });
         }
-        Ok(Self { features, label, id, indexes })
+        Ok(Self { features, label, id, kept, indexes })
     }
 
     /// Whether the features are all columns of the file, in order.

@@ -35,7 +35,7 @@ impl Gathering {
 
     /// Adds the rows of a batch, whose columns are those of the batches before.
     pub fn add(&mut self, file: &str, batch: Batch) -> Result<(), DataError> {
-        let texts = batch.labels.iter().chain(&batch.ids).flatten();
+        let texts = batch.labels.iter().chain(&batch.ids).chain(&batch.kept).flatten();
         let text_bytes: u64 = texts.map(|text| TEXT_BYTES + text.len() as u64).sum();
         let needed = text_bytes + batch.rows as u64 * ROW_BYTES + 4 * batch.features.len() as u64;
         self.check(file, needed)?;
@@ -44,6 +44,7 @@ impl Gathering {
             (data.first_row, data.columns) = (batch.first_row, batch.columns);
             (data.labels, data.ids) =
                 (batch.labels.as_ref().map(|_| Vec::new()), batch.ids.as_ref().map(|_| Vec::new()));
+            data.kept = vec![Vec::new(); batch.kept.len()];
         }
         // Doubling may ask for more than there is where the rows themselves still fit.
         let values = batch.features.len();
@@ -58,6 +59,9 @@ impl Gathering {
             if let (Some(mine), Some(others)) = (mine, others) {
                 mine.extend(others);
             }
+        }
+        for (mine, others) in data.kept.iter_mut().zip(batch.kept) {
+            mine.extend(others);
         }
         self.bytes += needed;
         Ok(())

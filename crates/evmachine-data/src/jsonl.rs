@@ -36,11 +36,14 @@ pub(crate) fn open(mut source: Source, options: &ReadOptions) -> Result<Opened, 
     if let Some((name, width)) = &vector {
         schema.feature_names = (0..*width).map(|element| format!("{name}_{element}")).collect();
     }
-    let wanted = WantedTexts { labels: plan.label.is_some(), ids: plan.id.is_some() };
-    let needed = plan.features.iter().copied().chain(plan.label).chain(plan.id);
+    let wanted = WantedTexts::of(&plan);
+    let needed =
+        plan.features.iter().copied().chain(plan.label).chain(plan.id).chain(plan.kept.iter().copied());
     let slots: HashMap<String, usize> =
         needed.enumerate().map(|(slot, column)| (sample.names[column].clone(), slot)).collect();
     let names = plan.features.iter().map(|&column| sample.names[column].clone()).collect();
+    let kept = (slots.len() - plan.kept.len()..).zip(&plan.kept);
+    let kept = kept.map(|(slot, &column)| (slot, sample.names[column].clone())).collect();
     let rows = JsonRows {
         lines: Lines { reader: BufReader::with_capacity(BUFFER_BYTES, source.into_bytes()), number: 0 },
         line: Vec::new(),
@@ -51,6 +54,7 @@ pub(crate) fn open(mut source: Source, options: &ReadOptions) -> Result<Opened, 
         id: plan.id.map(|column| {
             (plan.features.len() + usize::from(plan.label.is_some()), sample.names[column].clone())
         }),
+        kept,
         vector,
     };
     Ok(Opened::new(schema, wanted, Box::new(rows)))
@@ -109,7 +113,8 @@ impl Sample {
     /// Refuses columns that are of no use in any row; returns the column of vectors, if that is what features come from, and
     /// their length.
     fn check(&self, file: &str, plan: &Plan) -> Result<Option<(String, usize)>, DataError> {
-        for (column, purpose) in [(plan.label, "label"), (plan.id, "id")] {
+        let kept = plan.kept.iter().map(|&column| (Some(column), "column to keep"));
+        for (column, purpose) in [(plan.label, "label"), (plan.id, "id")].into_iter().chain(kept) {
             let Some(column) = column else { continue };
             if let Some(cell) = self.cells(column).next()
                 && self.cells(column).all(|cell| cell.text().is_none())
@@ -179,7 +184,7 @@ impl<R: BufRead> Lines<R> {
 struct JsonRows {
     lines: Lines<BufReader<Bytes>>,
     line: Vec<u8>,
-    /// The cells of the present row: features, label, id.
+    /// The cells of the present row: features, label, id, kept.
     cells: Vec<Cell>,
     /// By the name of a member, its place among the cells.
     slots: HashMap<String, usize>,
@@ -187,6 +192,7 @@ struct JsonRows {
     names: Vec<String>,
     label: Option<(usize, String)>,
     id: Option<(usize, String)>,
+    kept: Vec<(usize, String)>,
     /// The column of vectors and their length.
     vector: Option<(String, usize)>,
 }
@@ -265,12 +271,15 @@ impl RowSource for JsonRows {
             if line.is_none() {
                 return Ok(false);
             }
-            let parsed = self
-                .parse(collector)
-                .and_then(|()| Ok((self.text(self.label.as_ref())?, self.text(self.id.as_ref())?)));
+            let parsed = self.parse(collector).and_then(|()| {
+                let kept = self.kept.iter().map(|column| self.text(Some(column)));
+                let kept: Result<Vec<_>, RowProblem> = kept.collect();
+                Ok((self.text(self.label.as_ref())?, self.text(self.id.as_ref())?, kept?))
+            });
             match parsed {
-                Ok((label, id)) => {
-                    let text = RowText { line, label: label.map(Into::into), id: id.map(Into::into) };
+                Ok((label, id, kept)) => {
+                    let kept = kept.into_iter().map(|text| text.map(Into::into)).collect();
+                    let text = RowText { line, label: label.map(Into::into), id: id.map(Into::into), kept };
                     collector.accept(text, |feature| self.original(feature))?;
                 }
                 Err(problem) => collector.reject(line, problem)?,

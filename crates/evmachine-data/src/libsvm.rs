@@ -42,6 +42,9 @@ pub(crate) fn open(source: Source, options: &ReadOptions) -> Result<Opened, Data
     if let Some(id) = &options.id {
         return Err(unsuitable(format!("the id column {id}"), "Leave it out, or use a format with columns"));
     }
+    if let Some(kept) = options.kept.first() {
+        return Err(unsuitable(format!("the column {kept}"), "Leave it out, or use a format with columns"));
+    }
     let mut file = source.into_file()?;
     let start = file.stream_position().map_err(|error| DataError::reading(&name, error))?;
     let mut lines = Lines::new(file);
@@ -67,7 +70,7 @@ pub(crate) fn open(source: Source, options: &ReadOptions) -> Result<Opened, Data
         last_seen: vec![0; columns],
         rows: 0,
     };
-    Ok(Opened::new(schema, WantedTexts { labels: true, ids: false }, Box::new(rows)))
+    Ok(Opened::new(schema, WantedTexts { labels: true, ids: false, kept: 0 }, Box::new(rows)))
 }
 
 /// The lines that hold a row.
@@ -174,7 +177,8 @@ impl RowSource for SparseRows {
             features.resize(start + self.width, 0.0);
             match row.parse(content, &mut features[start..]) {
                 Ok(label) => {
-                    let text = RowText { line: Some(line), label: Some(label.into()), id: None };
+                    let text =
+                        RowText { line: Some(line), label: Some(label.into()), id: None, kept: Vec::new() };
                     collector.accept(text, |feature| self.originals[feature])?;
                 }
                 Err(problem) => collector.reject(Some(line), problem)?,

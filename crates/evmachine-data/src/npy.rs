@@ -68,7 +68,7 @@ pub(crate) fn open_matrix(
     let names = numbered_names(width);
     let plan = Plan::resolve(&name.file, &names, options)?;
     let schema = Schema::from_plan(format, &names, &plan);
-    let wanted = WantedTexts { labels: plan.label.is_some(), ids: plan.id.is_some() };
+    let wanted = WantedTexts::of(&plan);
     let direct = plan.is_everything(width);
     let matrix =
         Matrix { name, element: header.element, rows, width, next: 0, data, plan, direct, block: Vec::new() };
@@ -171,7 +171,8 @@ impl RowSource for Matrix {
                 let text = |column: Option<usize>| {
                     column.and_then(|column| element.text(cell(column)).map(Into::into))
                 };
-                let text = RowText { line: None, label: text(self.plan.label), id: text(self.plan.id) };
+                let kept = self.plan.kept.iter().map(|&column| text(Some(column))).collect();
+                let text = RowText { line: None, label: text(self.plan.label), id: text(self.plan.id), kept };
                 collector.accept(text, |feature| element.number(cell(self.plan.features[feature])))?;
             }
         }

@@ -37,6 +37,16 @@ pub(crate) fn open(source: &Source, options: &ReadOptions) -> Result<Opened, Dat
         Some(ColumnRef::Name(name)) => Some(name.clone()),
         _ => None,
     };
+    if let Some(kept @ ColumnRef::Name(_)) =
+        options.kept.iter().find(|kept| matches!(kept, ColumnRef::Name(_)))
+    {
+        return Err(DataError::UnsuitableOption {
+            file: source.file.clone(),
+            option: format!("the column {kept}"),
+            format: Format::Npz,
+            advice: "Name a column of the matrix by its number, or use a format with columns".to_owned(),
+        });
+    }
     let (label, id) = (by_name(&options.label), by_name(&options.id));
     let inner = ReadOptions {
         label: options.label.clone().filter(|_| label.is_none()),

@@ -117,6 +117,9 @@ pub struct ReadOptions {
     pub label: Option<ColumnRef>,
     /// The column of row identifiers; in an NPZ file, a name is that of a one-dimensional array.
     pub id: Option<ColumnRef>,
+    /// Columns that are kept as text next to the features, such as a quality or a session. NPZ files take them by number alone, LIBSVM
+    /// files have none.
+    pub kept: Vec<ColumnRef>,
     /// The feature columns, in this order; all that remain when empty. In an NPZ file, a single name
     /// chooses the array.
     pub features: Vec<ColumnRef>,
@@ -152,6 +155,7 @@ impl Default for ReadOptions {
         Self {
             label: None,
             id: None,
+            kept: Vec::new(),
             features: Vec::new(),
             expected: Vec::new(),
             drop: Vec::new(),

@@ -44,7 +44,7 @@ pub(crate) fn open(mut source: Source, options: &ReadOptions, format: Format) ->
     if names.doubtful {
         schema.notices.push(Notice::DoubtfulHeader);
     }
-    let wanted = WantedTexts { labels: plan.label.is_some(), ids: plan.id.is_some() };
+    let wanted = WantedTexts::of(&plan);
     let mut records = Records::new(source.into_bytes(), separator, Extent::Whole);
     let mut record = ByteRecord::new();
     if names.in_file {
@@ -156,7 +156,14 @@ impl RowSource for Table {
                 return Ok(false);
             }
             let parsed = self.parse(collector).and_then(|()| {
-                Ok(RowText { line, label: self.text(self.plan.label)?, id: self.text(self.plan.id)? })
+                let kept: Result<Vec<_>, RowProblem> =
+                    self.plan.kept.iter().map(|&column| self.text(Some(column))).collect();
+                Ok(RowText {
+                    line,
+                    label: self.text(self.plan.label)?,
+                    id: self.text(self.plan.id)?,
+                    kept: kept?,
+                })
             });
             match parsed {
                 Ok(text) => {

@@ -15,6 +15,9 @@ use crate::samples::SampleId;
 pub enum Answer<'a> {
     /// They are of that class.
     Label(&'a str),
+    /// The system takes them to be of that class, by itself: a rule may ask that a person confirms it, by a label, before they are
+    /// learned ([`Pool::set_enrolment`]).
+    Propose(&'a str),
     /// They are strangers, and are to stay strangers.
     Ignore,
     /// They are of no use.
@@ -27,6 +30,7 @@ impl Answer<'_> {
     fn kind(self) -> EventKind {
         match self {
             Self::Label(_) => EventKind::Labelled,
+            Self::Propose(_) => EventKind::Proposed,
             Self::Ignore => EventKind::Ignored,
             Self::Discard => EventKind::Discarded,
             Self::Reopen => EventKind::Reopened,
@@ -98,13 +102,16 @@ impl Pool {
         person: Option<&str>,
     ) -> Result<(EventId, usize), StoreError> {
         let live = self.live()?;
-        if let Answer::Label(name) = answer {
+        let label = match answer {
+            Answer::Label(name) | Answer::Propose(name) => Some(name),
+            Answer::Ignore | Answer::Discard | Answer::Reopen => None,
+        };
+        if let Some(name) = label {
             self.check_name(name)?;
         }
         self.write(|write| {
             let (samples, left) = write.resolve(target)?;
             write.refuse_learned(&samples)?;
-            let label = if let Answer::Label(label) = answer { Some(label) } else { None };
             let event = NewEvent { label, ..NewEvent::new(answer.kind(), person) };
             let event = write.append(&event, &samples)?;
             write.follow_events(&samples)?;

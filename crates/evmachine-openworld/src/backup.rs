@@ -13,20 +13,25 @@ use crate::versions;
 
 /// Pages that are copied before others may write again.
 const PAGES: i32 = 1000;
+/// What the database of a copy is called until it is whole.
+const DRAFT: &str = "pool.sqlite.partial";
+
+/// Makes a pool of a draft whose versions are there.
+pub(crate) fn finish(folder: &Path, copy: Connection) -> Result<(), StoreError> {
+    let (draft, path) = (folder.join(DRAFT), folder.join("pool.sqlite"));
+    copy.close().map_err(|(_, error)| StoreError::database(folder, error))?;
+    sync_folder(&folder.join(versions::FOLDER))?;
+    fs::File::open(&draft).and_then(|file| file.sync_all()).map_err(StoreError::io(&draft))?;
+    fs::rename(&draft, &path).map_err(StoreError::io(&path))?;
+    sync_folder(folder)
+}
 
 impl Pool {
     /// Copies the pool, as it is at one moment, to a folder that is not there yet or is empty. The copy is a pool; one that was
     /// not finished is none.
     pub fn backup(&self, folder: &Path) -> Result<(), StoreError> {
-        refuse_occupied(folder)?;
-        let models = folder.join(versions::FOLDER);
-        fs::create_dir_all(&models).map_err(StoreError::io(&models))?;
-        let (draft, path) = (folder.join("pool.sqlite.partial"), folder.join("pool.sqlite"));
         let failed = |error| StoreError::database(folder, error);
-        let mut copy = Connection::open(&draft).map_err(failed)?;
-        let backup = Backup::new(self.database(), &mut copy).map_err(failed)?;
-        backup.run_to_completion(PAGES, Duration::from_millis(1), None).map_err(failed)?;
-        drop(backup);
+        let copy = self.draft(folder)?;
         // Versions that the copy names are on the disk already, and never change.
         let read = |row: &Row<'_>| row.get::<_, String>(0);
         let hashes: Result<Vec<String>, _> = copy
@@ -41,11 +46,20 @@ impl Pool {
             let to = versions::path(folder, &hash);
             evmachine_files::write(&to, &bytes).map_err(StoreError::io(&to))?;
         }
-        copy.close().map_err(|(_, error)| failed(error))?;
-        sync_folder(&models)?;
-        fs::File::open(&draft).and_then(|file| file.sync_all()).map_err(StoreError::io(&draft))?;
-        fs::rename(&draft, &path).map_err(StoreError::io(&path))?;
-        sync_folder(folder)
+        finish(folder, copy)
+    }
+
+    /// Begins a copy in a folder that is not there yet or is empty: the database alone, under a name by which it is no pool.
+    pub(crate) fn draft(&self, folder: &Path) -> Result<Connection, StoreError> {
+        refuse_occupied(folder)?;
+        let models = folder.join(versions::FOLDER);
+        fs::create_dir_all(&models).map_err(StoreError::io(&models))?;
+        let failed = |error| StoreError::database(folder, error);
+        let mut copy = Connection::open(folder.join(DRAFT)).map_err(failed)?;
+        let backup = Backup::new(self.database(), &mut copy).map_err(failed)?;
+        backup.run_to_completion(PAGES, Duration::from_millis(1), None).map_err(failed)?;
+        drop(backup);
+        Ok(copy)
     }
 
     /// Makes a pool of a backup, in a folder that is not there yet or is empty.

@@ -70,13 +70,14 @@ impl Write<'_> {
             findings.push(finding(format!("{table}, row {row:?}"), "names something that is not there"));
         }
         findings.extend(self.check_undone()?);
-        let rows: Vec<(SampleId, String, Option<String>, i64)> = self.list(
-            "SELECT number, state, label, ifnull(length(features), 0) FROM samples LEFT JOIN contents USING (number)",
+        let rows: Vec<(SampleId, String, Option<String>, i64, bool)> = self.list(
+            "SELECT number, state, label, ifnull(length(features), 0), proposed FROM samples LEFT JOIN contents USING (number)",
             [],
-            |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)),
+            |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?)),
         )?;
-        for (sample, state, label, bytes) in rows {
-            if State::from_columns(&state, label) != Some(self.state_by_events(sample)?) {
+        for (sample, state, label, bytes, proposed) in rows {
+            let found = State::from_columns(&state, label).map(|state| (state, proposed));
+            if found != Some(self.state_by_events(sample)?) {
                 findings
                     .push(finding(format!("sample {sample}"), "its state does not follow from the events"));
             }

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use evmachine::{
-    ClassNameError, EditError, FeatureError, FitError, FormatError, NamesError, PoolError, RunError,
-    SlipError,
+    ClassNameError, EditError, EnrolmentError, FeatureError, FitError, FormatError, HeldBack, HeldReason,
+    NamesError, PoolError, RunError, SlipError,
 };
 
 use crate::answers::AnsweredAlready;
@@ -220,6 +220,15 @@ pub enum StoreError {
     /// There is no version to go back to.
     #[error("there is no previous version")]
     NoPrevious,
+    /// A rule of enrolment, or a description of a row, that cannot be followed.
+    #[error(transparent)]
+    Enrolment(#[from] EnrolmentError),
+    /// The rule of the pool holds back all that was labelled.
+    #[error("nothing was learned: the rule of the pool holds all {} samples back ({})", held.len(), HeldReason::summary(held.iter().map(|held| &held.reason)))]
+    HeldBack {
+        /// The samples, and why.
+        held: Vec<HeldBack<SampleId>>,
+    },
     /// Nothing was labelled since the live version was made.
     #[error("nothing is labelled that the live version has not learned")]
     NothingToLearn,

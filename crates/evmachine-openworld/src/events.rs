@@ -23,6 +23,8 @@ pub type EventId = i64;
 pub enum EventKind {
     /// Samples got a label.
     Labelled,
+    /// The system gave samples a label by itself.
+    Proposed,
     /// Samples are to stay strangers.
     Ignored,
     /// Samples are of no use.
@@ -50,8 +52,9 @@ pub enum EventKind {
 }
 
 impl EventKind {
-    const ALL: [Self; 13] = [
+    const ALL: [Self; 14] = [
         Self::Labelled,
+        Self::Proposed,
         Self::Ignored,
         Self::Discarded,
         Self::Reopened,
@@ -69,6 +72,7 @@ impl EventKind {
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Labelled => "labelled",
+            Self::Proposed => "proposed",
             Self::Ignored => "ignored",
             Self::Discarded => "discarded",
             Self::Reopened => "reopened",
@@ -95,7 +99,7 @@ impl EventKind {
 
     /// Whether it says what samples are.
     fn answers(self) -> bool {
-        matches!(self, Self::Labelled | Self::Ignored | Self::Discarded | Self::Reopened)
+        matches!(self, Self::Labelled | Self::Proposed | Self::Ignored | Self::Discarded | Self::Reopened)
     }
 
     /// Whether it says only how samples lie in groups.
@@ -350,23 +354,28 @@ impl Write<'_> {
         Ok(())
     }
 
-    /// What the events say of a sample.
-    pub(crate) fn state_by_events(&self, sample: SampleId) -> Result<State, StoreError> {
+    /// What the events say of a sample, and whether it was the system that said so.
+    pub(crate) fn state_by_events(&self, sample: SampleId) -> Result<(State, bool), StoreError> {
         let query = "SELECT kind, events.label FROM event_samples JOIN events ON events.number = event \
-                     WHERE sample = ? AND kind IN ('labelled', 'ignored', 'discarded', 'reopened') \
+                     WHERE sample = ? AND kind IN ('labelled', 'proposed', 'ignored', 'discarded', 'reopened') \
                      AND event NOT IN (SELECT event FROM undone) ORDER BY event DESC LIMIT 1";
         let read = |row: &Row<'_>| {
             let kind = EventKind::read(&row.get::<_, String>(0)?)?;
-            let name = if kind == EventKind::Reopened { "waiting" } else { kind.name() };
-            State::from_columns(name, row.get(1)?).ok_or(rusqlite::Error::InvalidQuery)
+            let name = match kind {
+                EventKind::Reopened => "waiting",
+                EventKind::Proposed => "labelled",
+                other => other.name(),
+            };
+            let state = State::from_columns(name, row.get(1)?).ok_or(rusqlite::Error::InvalidQuery)?;
+            Ok((state, kind == EventKind::Proposed))
         };
-        Ok(self.find(query, [sample], read)?.unwrap_or(State::Waiting))
+        Ok(self.find(query, [sample], read)?.unwrap_or((State::Waiting, false)))
     }
 
     /// Who gave the answer to a sample that is in force.
     pub(crate) fn answered_by(&self, sample: SampleId) -> Result<Option<String>, StoreError> {
         let query = "SELECT person FROM event_samples JOIN events ON events.number = event \
-                     WHERE sample = ? AND kind IN ('labelled', 'ignored', 'discarded', 'reopened') \
+                     WHERE sample = ? AND kind IN ('labelled', 'proposed', 'ignored', 'discarded', 'reopened') \
                      AND event NOT IN (SELECT event FROM undone) ORDER BY event DESC LIMIT 1";
         Ok(self.find(query, [sample], |row| row.get(0))?.flatten())
     }
@@ -374,11 +383,11 @@ impl Write<'_> {
     /// Brings the states of samples, and the counts of their groups, up to the events.
     pub(crate) fn follow_events(&mut self, samples: &[SampleId]) -> Result<(), StoreError> {
         for &sample in samples {
-            let state = self.state_by_events(sample)?;
+            let (state, proposed) = self.state_by_events(sample)?;
             let (state, label) = state.columns();
             self.execute(
-                "UPDATE samples SET state = ?, label = ? WHERE number = ?",
-                params![state, label, sample],
+                "UPDATE samples SET state = ?, label = ?, proposed = ? WHERE number = ?",
+                params![state, label, proposed, sample],
             )?;
         }
         self.count_groups_of(samples)

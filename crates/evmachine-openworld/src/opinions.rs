@@ -49,7 +49,7 @@ pub struct Agreement {
 }
 
 /// Kinds of events that answer, for a list in SQL.
-const ANSWERS: &str = "('labelled', 'ignored', 'discarded', 'reopened')";
+const ANSWERS: &str = "('labelled', 'proposed', 'ignored', 'discarded', 'reopened')";
 
 impl Pool {
     /// Asks for a second opinion on samples that were answered. Returns the event, which can be undone.

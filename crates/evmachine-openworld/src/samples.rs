@@ -4,7 +4,7 @@ use rusqlite::{OptionalExtension, Row, params};
 use serde::Serialize;
 use std::borrow::Cow;
 
-use evmachine::{Decision, Evm, Features, Run};
+use evmachine::{Capture, Decision, EnrolmentRule, Evm, Features, HeldReason, Run};
 
 use crate::error::StoreError;
 use crate::groups::GroupId;
@@ -16,7 +16,7 @@ use crate::search::{SampleFilter, SampleOrder};
 pub type SampleId = i64;
 
 /// What may come with the features of a sample, for the person who will look at it.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct NewSample {
     /// What its owner calls it. Adding it again changes nothing.
     pub id: Option<String>,
@@ -26,6 +26,8 @@ pub struct NewSample {
     pub link: Option<String>,
     /// A picture to show, of [`LARGEST_PICTURE`] bytes at most.
     pub picture: Option<Picture>,
+    /// How it was captured; unless a time is given, it is the one at which it came.
+    pub capture: Capture,
 }
 
 /// Which of the rows are taken in.
@@ -47,6 +49,8 @@ pub enum Outcome {
     Present(SampleId),
     /// The live model knows it as that class, and it was left out.
     Known(String),
+    /// The rule of the pool asks for a better quality ([`Pool::set_enrolment`]), and it was left out.
+    HeldBack(HeldReason),
 }
 
 impl Outcome {
@@ -54,7 +58,7 @@ impl Outcome {
     pub fn sample(&self) -> Option<SampleId> {
         match *self {
             Self::Added(sample) | Self::Present(sample) => Some(sample),
-            Self::Known(_) => None,
+            Self::Known(_) | Self::HeldBack(_) => None,
         }
     }
 }
@@ -110,6 +114,11 @@ pub struct Sample {
     /// What the answers come to.
     #[serde(flatten)]
     pub state: State,
+    /// Whether nobody but the system gave its label.
+    pub proposed: bool,
+    /// How it was captured.
+    #[serde(flatten)]
+    pub capture: Capture,
     /// The class, when it was last decided; `None` is unknown.
     pub class: Option<String>,
     /// The class of the highest support then.
@@ -140,7 +149,7 @@ pub struct Sample {
     pub picture_hash: Option<String>,
 }
 
-const COLUMNS: &str = "number, client_id, added, state, label, class, ln_probability, support, known, model, group_number, \
+const COLUMNS: &str = "number, client_id, added, state, label, proposed, quality, occasion, time, class, ln_probability, support, known, model, group_number, \
                        text, link, features, media_type, picture, picture_hash";
 
 impl Pool {
@@ -167,6 +176,7 @@ impl Pool {
         which: Which,
     ) -> Result<Vec<Outcome>, StoreError> {
         self.check_rows(features, details)?;
+        let rule = self.enrolment()?;
         if let Some((_, decisions)) = decided.filter(|(_, decisions)| decisions.len() != features.rows()) {
             return Err(StoreError::DecisionCount { rows: features.rows(), found: decisions.len() });
         }
@@ -181,7 +191,7 @@ impl Pool {
                 if write.live_hash()? != hash {
                     return Err(StoreError::ChangedMeanwhile);
                 }
-                write.add(run, &live, (features, &decisions), details, which)
+                write.add(run, &live, (features, &decisions), details, (which, &rule))
             });
             match added {
                 Err(StoreError::ChangedMeanwhile) => {}
@@ -199,6 +209,7 @@ impl Pool {
         if expected != found {
             return Err(evmachine::FeatureError::Dimensions { expected, found }.into());
         }
+        details.iter().enumerate().try_for_each(|(row, detail)| detail.capture.check(row))?;
         let size = |detail: &NewSample| detail.picture.as_ref().map_or(0, |picture| picture.bytes.len());
         match details.iter().position(|detail| size(detail) > LARGEST_PICTURE) {
             Some(row) => {
@@ -286,6 +297,12 @@ pub(crate) fn read(row: &Row<'_>) -> Result<Sample, rusqlite::Error> {
         id: row.get("client_id")?,
         added: row.get("added")?,
         state: state.ok_or(rusqlite::Error::InvalidQuery)?,
+        proposed: row.get("proposed")?,
+        capture: Capture {
+            quality: row.get("quality")?,
+            occasion: row.get("occasion")?,
+            time: row.get("time")?,
+        },
         class: known.then(|| best.clone()),
         best,
         support: row.get("support")?,
@@ -316,7 +333,7 @@ impl Write<'_> {
         live: &Evm,
         (features, decisions): (&Features<'_>, &[Decision]),
         details: &[NewSample],
-        which: Which,
+        (which, rule): (Which, &EnrolmentRule),
     ) -> Result<Vec<Outcome>, StoreError> {
         let nothing = NewSample::default();
         let mut first_rows: std::collections::HashMap<&str, usize> = std::collections::HashMap::new();
@@ -327,12 +344,14 @@ impl Write<'_> {
                 Some(id) => self.sample_of_id(row, id, features.row(row))?,
                 None => None,
             };
-            outcomes.push(match (present, decision.class()) {
-                (Some(sample), _) => Some(Outcome::Present(sample)),
-                (None, Some(class)) if which == Which::Unknown => {
+            let doubt = rule.doubts_quality(&details.get(row).unwrap_or(&nothing).capture);
+            outcomes.push(match (present, decision.class(), doubt) {
+                (Some(sample), ..) => Some(Outcome::Present(sample)),
+                (None, Some(class), _) if which == Which::Unknown => {
                     Some(Outcome::Known(live.class_name(class).to_owned()))
                 }
-                _ => {
+                (None, _, Some(reason)) => Some(Outcome::HeldBack(reason)),
+                (None, _, None) => {
                     if let Some(id) = id
                         && let Some(&first) = first_rows.get(id)
                         && features.row(first) != features.row(row)
@@ -357,7 +376,7 @@ impl Write<'_> {
             let (class, score) = (live.class_name(decision.best()), decision.score());
             self.execute(
                 "INSERT INTO samples (number, client_id, added, class, ln_probability, score, support, known, model, \
-                 group_number, distance) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                 group_number, distance, quality, occasion, time) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 params![
                     number,
                     detail.id,
@@ -369,7 +388,10 @@ impl Write<'_> {
                     decision.class().is_some(),
                     version,
                     membership.group.cast_signed(),
-                    membership.distance
+                    membership.distance,
+                    detail.capture.quality,
+                    detail.capture.occasion,
+                    detail.capture.time.unwrap_or(added as f64)
                 ],
             )?;
             let picture = detail.picture.as_ref();

@@ -9,14 +9,14 @@ use crate::error::StoreError;
 use crate::picture;
 
 /// The schema that this version writes.
-pub const SCHEMA_VERSION: i64 = 5;
+pub const SCHEMA_VERSION: i64 = 6;
 /// Says whose database it is: `EVMp` as a number.
 const APPLICATION: i64 = 0x4556_4d70;
 /// How long one waits for another process that writes.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Steps from schema 1 on: the first leads to schema 2.
-const MIGRATIONS: [&str; 4] = [
+const MIGRATIONS: [&str; 5] = [
     "ALTER TABLE groups ADD COLUMN place INTEGER; ALTER TABLE groups ADD COLUMN skipped INTEGER;",
     // How far a score lies above the threshold is not known of samples until they are decided anew.
     "ALTER TABLE samples RENAME COLUMN support TO score; ALTER TABLE samples ADD COLUMN support REAL;",
@@ -27,6 +27,8 @@ const MIGRATIONS: [&str; 4] = [
     "CREATE TABLE notes (number INTEGER PRIMARY KEY, sample INTEGER NOT NULL REFERENCES samples (number), time INTEGER NOT NULL, \
      person TEXT, text TEXT NOT NULL) STRICT; CREATE INDEX notes_by_sample ON notes (sample); \
      CREATE TABLE minutes (time INTEGER PRIMARY KEY, decided INTEGER NOT NULL, unknown INTEGER NOT NULL) STRICT;",
+    "ALTER TABLE samples ADD COLUMN proposed INTEGER NOT NULL DEFAULT 0; ALTER TABLE samples ADD COLUMN quality REAL; \
+     ALTER TABLE samples ADD COLUMN occasion TEXT; ALTER TABLE samples ADD COLUMN time REAL;",
 ];
 /// The schema from which on pictures have hashes.
 const HASHED: i64 = 4;

@@ -1,4 +1,4 @@
--- What never changes: dimensions of the vectors. What is kept up: the version that groups were made under.
+-- What never changes: dimensions of the vectors. What is kept up: the version that groups were made under, and the rule of enrolment.
 CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
 
 -- Model versions, each a file models/HASH.safetensors; the parent is the one that it was made of by an update.
@@ -48,7 +48,13 @@ CREATE TABLE samples (
     state TEXT NOT NULL DEFAULT 'waiting',
     label TEXT,
     -- How far the score lies above the threshold of that version; null where it was decided before this was kept.
-    support REAL
+    support REAL,
+    -- Whether nobody but the system gave the label, as it follows from the events.
+    proposed INTEGER NOT NULL DEFAULT 0,
+    -- How it was captured, as far as that was said.
+    quality REAL,
+    occasion TEXT,
+    time REAL
 ) STRICT;
 CREATE INDEX samples_by_group ON samples (group_number, state);
 CREATE INDEX samples_by_state ON samples (state);

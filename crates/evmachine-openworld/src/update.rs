@@ -1,11 +1,15 @@
 //! New versions: learning what was answered, and corrections.
 
+use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use evmachine::{Edit, Evm, Features, Labels, Report, RowNames, Run, UNKNOWN, class_name};
+use evmachine::{
+    Edit, EnrolmentRule, Evm, Features, HeldBack, Labels, Report, RowNames, Run, UNKNOWN, class_name,
+};
 use rusqlite::{Row, params};
 
+use crate::enrolment::{examine, label_of};
 use crate::error::StoreError;
 use crate::events::{EventId, EventKind};
 use crate::pool::{Pool, Write, now};
@@ -24,6 +28,8 @@ pub struct Learned {
     pub report: Option<Report>,
     /// Samples that the version ignores from now on.
     pub ignored: usize,
+    /// Labelled samples that were not learned yet, and why ([`Pool::set_enrolment`]).
+    pub held_back: Vec<HeldBack<SampleId>>,
 }
 
 /// A sample that was answered and not learned yet.
@@ -34,6 +40,12 @@ pub struct ToLearn {
     pub sample: SampleId,
     /// Its class; `None` for a stranger that stays one.
     pub label: Option<String>,
+}
+
+impl ToLearn {
+    fn of(sample: &Sample) -> Self {
+        Self { sample: sample.number, label: label_of(sample).map(str::to_owned) }
+    }
 }
 
 /// The model that comes of samples: the strangers among them first, so that labelled ones are measured against them too.
@@ -69,6 +81,14 @@ struct LearnedSamples {
 }
 
 impl LearnedSamples {
+    fn of(samples: Vec<Sample>) -> Self {
+        let mut learned = Self::default();
+        for sample in samples {
+            learned.push(sample);
+        }
+        learned
+    }
+
     fn is_empty(&self) -> bool {
         self.ids.is_empty()
     }
@@ -101,22 +121,32 @@ pub struct Lesson {
     folder: PathBuf,
     before: String,
     live: Arc<Evm>,
-    batch: Vec<ToLearn>,
-    strangers: LearnedSamples,
-    labelled: LearnedSamples,
+    rule: EnrolmentRule,
+    ignored: Vec<Sample>,
+    labelled: Vec<Sample>,
 }
 
 impl Lesson {
     /// Learns it: takes as long as it takes, and writes the file of the version. Nobody uses it before
-    /// [`Pool::take`].
+    /// [`Pool::take`]. What the rule of the pool holds back is not in it.
     pub fn learn(self, run: &Run<'_>) -> Result<NewVersion, StoreError> {
-        let Self { folder, before, live, batch, strangers, labelled } = self;
+        let Self { folder, before, live, rule, ignored, labelled } = self;
+        let held_back = examine(run, &live, &rule, &labelled)?;
+        let is_held: HashSet<SampleId> = held_back.iter().map(|held| held.sample).collect();
+        let labelled: Vec<Sample> =
+            labelled.into_iter().filter(|sample| !is_held.contains(&sample.number)).collect();
+        if labelled.is_empty() && ignored.is_empty() {
+            return Err(StoreError::HeldBack { held: held_back });
+        }
+        let mut batch: Vec<ToLearn> = labelled.iter().chain(&ignored).map(ToLearn::of).collect();
+        batch.sort_by_key(|answered| answered.sample);
+        let (strangers, labelled) = (LearnedSamples::of(ignored), LearnedSamples::of(labelled));
         let names = batch.iter().filter_map(|answered| answered.label.as_ref());
         let labels = Labels::new(names).map_err(|_| StoreError::EmptyName)?;
         let (model, report) = teach(run, &live, &strangers, &labelled, &labels)?;
         let version = versions::write(&folder, &model)?;
         let ignored = strangers.ids.len();
-        let learned = Learned { version, event: 0, report, ignored };
+        let learned = Learned { version, event: 0, report, ignored, held_back };
         Ok(NewVersion { before, model: Arc::new(model), learned, origin: Origin::Lesson(batch) })
     }
 }
@@ -149,7 +179,7 @@ impl Correction {
             }
         };
         let version = versions::write(&self.folder, &model)?;
-        let learned = Learned { version, event: 0, report: None, ignored: 0 };
+        let learned = Learned { version, event: 0, report: None, ignored: 0, held_back: Vec::new() };
         let origin = Origin::Correction(description);
         Ok(NewVersion { before: self.before, model: Arc::new(model), learned, origin })
     }
@@ -192,16 +222,18 @@ impl Pool {
         if batch.is_empty() {
             return Err(StoreError::NothingToLearn);
         }
-        let (mut strangers, mut labelled) = (LearnedSamples::default(), LearnedSamples::default());
+        let (mut ignored, mut labelled) = (Vec::new(), Vec::new());
         for answered in &batch {
             // A pool of an earlier program may hold it.
             if answered.label.as_deref() == Some(UNKNOWN) {
                 class_name::check(UNKNOWN)?;
             }
-            let part = if answered.label.is_some() { &mut labelled } else { &mut strangers };
-            part.push(self.sample(answered.sample)?);
+            let part = if answered.label.is_some() { &mut labelled } else { &mut ignored };
+            // What is shown of it is not learned, and may be large.
+            part.push(Sample { picture: None, ..self.sample(answered.sample)? });
         }
-        Ok(Lesson { folder: self.folder().to_owned(), before, live, batch, strangers, labelled })
+        let rule = self.enrolment()?;
+        Ok(Lesson { folder: self.folder().to_owned(), before, live, rule, ignored, labelled })
     }
 
     /// Refuses a change of a class while samples wait to be learned under its name: learning them would bring it back.

@@ -1,4 +1,4 @@
-// "Does it work?": the closest stranger, the closest pair of classes, and the rate of unknowns over time.
+// "Does it work?": drift and its cause, the closest stranger, the closest pair of classes, and the rate of unknowns over time.
 
 import { get } from "./api.js";
 import { shareChart } from "./chart.js";
@@ -12,13 +12,22 @@ import { count, distance, moment, percent, support, whole } from "./words.js";
 const DRIFT = 2;
 const ENOUGH_ROWS = 100;
 
+/** What came, and what to do about it. */
+const CAUSES = {
+  new_class: ["A new class came", "Name its group in the queue, and learn."],
+  moved: ["All vectors moved", "Look at the sensor or the preprocessing; calibrate or train again."],
+  class_ages: ["A class changed", "Update that class with new rows."],
+  encoder: ["The encoder changed", "Check which encoder made the vectors."],
+};
+
 export function healthView(place) {
   async function show() {
     try {
-      const [health] = await Promise.all([get("/v1/health-of-model"), refresh()]);
+      // While a version becomes live, there is no report.
+      const [health, watched] = await Promise.all([get("/v1/health-of-model"), get("/v1/drift").catch(() => null), refresh()]);
       place.replaceChildren(
         make("div", { class: "view-head" }, make("h2", {}, "Does it work?"), button("Load anew", show)),
-        make("div", { class: "facts" }, verdict(standing()?.unknown_rate), stranger(health.closest_stranger), pair(health.closest_pair)),
+        make("div", { class: "facts" }, verdict(standing()?.unknown_rate), drift(watched), stranger(health.closest_stranger), pair(health.closest_pair)),
         ...rates(health),
       );
     } catch (error) {
@@ -43,6 +52,21 @@ function verdict(rate) {
     make("p", {}, `of the last ${count(rows, "row")}${beside}.`),
     Number.isFinite(estimated) ? make("p", {}, `By their p-values ${percent(estimated)} ± ${percent(error)} are truly unknown, an estimate.`) : "",
     drifts ? make("p", { class: "warning" }, "Much more is unknown than at calibration: something new comes in.") : "",
+  );
+}
+
+function drift(found) {
+  if (!found) return "";
+  const { alarm, cause, rate, rows } = found;
+  const promise = `At most ${percent(rate)} of streams without drift ever raise an alarm.`;
+  if (!alarm) return fact("Drift", make("p", { class: "large" }, "none"), make("p", {}, `in ${count(rows, "row")}. ${promise}`));
+  const [words, advice] = CAUSES[cause?.kind] ?? ["Rows changed", "The last rows do not show the cause."];
+  return fact(
+    "Drift",
+    make("p", { class: "large" }, words),
+    cause ? make("p", {}, `${cause.text}.`) : "",
+    make("p", {}, `Since about row ${whole(alarm.since)}, found at row ${whole(alarm.row)}. ${promise}`),
+    make("p", { class: "warning" }, advice),
   );
 }
 

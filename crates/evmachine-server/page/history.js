@@ -165,6 +165,8 @@ export function sentence({ kind, label, samples, target, model }) {
   switch (kind) {
     case "labelled":
       return [many, `named ${label}`].filter(Boolean).join(" ");
+    case "proposed":
+      return [many, `proposed as ${label}`].filter(Boolean).join(" ");
     case "updated":
       return `learned into ${version(model)}`;
     case "promoted":

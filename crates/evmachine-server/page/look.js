@@ -104,7 +104,7 @@ async function showPast(number, place, isShown) {
   const lines = events.map((event) =>
     make("li", { class: event.in_force ? undefined : "undone" }, `${moment(event.time)}: ${sentence({ ...event, samples: event.samples > 1 ? event.samples : 0 })}`, event.person ? ` (${event.person})` : "", event.in_force ? "" : ", undone"),
   );
-  const isAnswered = events.some(({ kind, in_force: holds }) => holds && ["labelled", "ignored", "discarded"].includes(kind));
+  const isAnswered = events.some(({ kind, in_force: holds }) => holds && ["labelled", "proposed", "ignored", "discarded"].includes(kind));
   place.replaceChildren(
     make("h3", {}, "History"),
     lines.length ? make("ul", { class: "past" }, lines) : make("p", { class: "quiet" }, "Nothing was said of it yet."),

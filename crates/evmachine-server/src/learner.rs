@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use evmachine::{Features, Observer, RunError, Stage};
-use evmachine_openworld::StoreError;
+use evmachine::{Features, HeldBack, Observer, RunError, Stage};
+use evmachine_openworld::{SampleId, StoreError};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -40,6 +40,9 @@ pub(crate) struct LastLearning {
     pub(crate) known_now: u64,
     /// Recent decisions that the new version decides differently.
     pub(crate) changed_decisions: u64,
+    /// Labelled samples that were not learned yet, and why.
+    #[schema(value_type = Vec<Object>)]
+    pub(crate) held_back: Vec<HeldBack<SampleId>>,
     /// Why nothing came of it.
     pub(crate) error: Option<String>,
 }
@@ -124,9 +127,10 @@ pub(crate) fn start(service: &Arc<Service>, person: Option<String>) -> Result<i6
                 ),
                 Err(error) => tracing::warn!(%error, "nothing was learned"),
             }
-            let last = learned.unwrap_or_else(|error| LastLearning {
-                error: Some(error.to_string()),
-                ..LastLearning::default()
+            let last = learned.unwrap_or_else(|error| {
+                let text = Some(error.to_string());
+                let held_back = if let StoreError::HeldBack { held } = error { held } else { Vec::new() };
+                LastLearning { error: text, held_back, ..LastLearning::default() }
             });
             *lock(&service.learner.last) = Some(last);
             *lock(&service.learner.running) = None;
@@ -183,6 +187,7 @@ fn learn(service: &Service, progress: &Progress, person: Option<&str>) -> Result
         before_waiting,
         known_now: waiting - unknown,
         changed_decisions: differences.len() as u64,
+        held_back: learned.held_back,
         error: None,
     })
 }

@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use evmachine::{EditError, FitError, PoolError, RunError};
+use evmachine::{EditError, EnrolmentError, FitError, PoolError, RunError};
 use evmachine_openworld::StoreError;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -148,6 +148,9 @@ fn from_one(error: StoreError) -> StoreError {
         Error::RepeatedId { row, id } => Error::RepeatedId { row: row + 1, id },
         Error::LargePicture { row, bytes, limit } => Error::LargePicture { row: row + 1, bytes, limit },
         Error::Features(error) => Error::Features(error.map_row(|row| row + 1)),
+        Error::Enrolment(EnrolmentError::Capture { row, field, value }) => {
+            Error::Enrolment(EnrolmentError::Capture { row: row + 1, field, value })
+        }
         other => other,
     }
 }
@@ -180,6 +183,9 @@ impl From<StoreError> for Problem {
                 let advice = "name that class, or send \"new_class\": true if it is to be one";
                 Self::conflict(format!("{detail} {advice}")).with("known", slip.known)
             }
+            Error::HeldBack { held } => {
+                Self::conflict(detail).with("held_back", serde_json::to_value(held).unwrap_or_default())
+            }
             Error::NoSample { .. }
             | Error::NoGroup { .. }
             | Error::NoEvent { .. }
@@ -207,6 +213,7 @@ impl From<StoreError> for Problem {
             | Error::LargePicture { .. }
             | Error::NoteText { .. }
             | Error::EmptyName
+            | Error::Enrolment(_)
             | Error::ClassName(_)
             | Error::Features(_)
             | Error::Pool(_)

@@ -19,8 +19,8 @@ use crate::keys::Role;
 use crate::problem::Problem;
 use crate::service::Service;
 use crate::v1::{
-    answers, classes, closely, copies, corrections, decisions, drift, events, explain, groups, health, map,
-    measures, opinions, people, predict, recognised, samples, status, update, versions,
+    answers, classes, closely, copies, corrections, decisions, drift, enrolment, events, explain, groups,
+    health, map, measures, opinions, people, predict, recognised, samples, status, update, versions,
 };
 use crate::v2::{infer, metadata};
 use crate::{labelstudio, page};
@@ -54,6 +54,7 @@ fn read() -> Routes {
     Routes::new()
         .routes(routes!(status::status))
         .routes(routes!(drift::drift))
+        .routes(routes!(enrolment::show))
         .routes(routes!(decisions::list))
         .routes(routes!(groups::list))
         .routes(routes!(groups::one))
@@ -111,6 +112,7 @@ fn admin() -> Routes {
     Routes::new()
         .routes(routes!(versions::promote))
         .routes(routes!(versions::rollback))
+        .routes(routes!(enrolment::set))
         .routes(routes!(copies::export))
         .routes(routes!(copies::backup))
 }

@@ -7,6 +7,7 @@ pub(crate) mod copies;
 pub(crate) mod corrections;
 pub(crate) mod decisions;
 pub(crate) mod drift;
+pub(crate) mod enrolment;
 pub(crate) mod events;
 pub(crate) mod explain;
 pub(crate) mod groups;

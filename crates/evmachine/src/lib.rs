@@ -167,7 +167,10 @@ pub use params::{
     Budget, CheckedParams, Params, ReduceWhen, Reduction, Refit, SHAPE_CAP, TailMemory, TailModel, TailSize,
     Weight,
 };
-pub use pool::{Grouping, Membership, PoolError, SampleId, Strategy, Suggestion, UnknownPool};
+pub use pool::{
+    Candidate, Capture, Enrolled, EnrolmentError, EnrolmentRule, Grouping, HeldBack, HeldReason, Membership,
+    PoolError, SampleId, Strategy, Suggestion, UnknownPool,
+};
 pub use track::decision::{Track, TrackDecision};
 pub use track::named::TrackAnswer;
 pub use track::rule::{TrackBasis, TrackError, TrackRule};

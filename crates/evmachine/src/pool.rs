@@ -5,6 +5,7 @@
 //! [`Evm::update`]).
 
 mod cells;
+pub(crate) mod enrolment;
 mod grouping;
 
 use std::collections::BTreeMap;
@@ -26,6 +27,9 @@ use evmachine_engine::psi::weibull::{Workspace, fit_tail};
 use evmachine_engine::run::{Run, Stage};
 use evmachine_engine::tail::{Against, Problem, Rows};
 
+pub use self::enrolment::{
+    Candidate, Capture, Enrolled, EnrolmentError, EnrolmentRule, HeldBack, HeldReason,
+};
 pub use self::grouping::{Grouping, Membership};
 
 /// Identifies a sample of the pool, for as long as the pool lives.
@@ -95,6 +99,15 @@ pub struct UnknownPool {
 struct Waiting {
     vector: Vec<f32>,
     label: Option<String>,
+    capture: Capture,
+    /// Whether nobody but the system gave the label.
+    proposed: bool,
+}
+
+impl Waiting {
+    fn new(vector: &[f32]) -> Self {
+        Self { vector: vector.to_vec(), label: None, capture: Capture::default(), proposed: false }
+    }
 }
 
 /// A pool that could not do what it was asked for.
@@ -135,6 +148,9 @@ pub enum PoolError {
         /// Largest magnitude accepted.
         limit: f32,
     },
+    /// A rule about enrolment, or a description of a sample, that cannot be followed.
+    #[error(transparent)]
+    Enrolment(#[from] EnrolmentError),
     /// The run ended early: bad features, the metric, a device, a disk, or an observer that asked to stop.
     #[error(transparent)]
     Run(#[from] RunError),
@@ -176,7 +192,7 @@ impl UnknownPool {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn resume(samples: &Features<'_>, numbers: &[SampleId], next: SampleId) -> Result<Self, PoolError> {
-        let rows = samples.iter().map(|row| Waiting { vector: row.to_vec(), label: None });
+        let rows = samples.iter().map(Waiting::new);
         let waiting: BTreeMap<SampleId, Waiting> = numbers.iter().copied().zip(rows).collect();
         if numbers.len() != samples.rows() || waiting.len() != numbers.len() {
             return Err(PoolError::Numbers { samples: samples.rows(), numbers: waiting.len() });
@@ -215,8 +231,7 @@ impl UnknownPool {
         }
         let first = self.next;
         self.next = first.checked_add(samples.rows() as u64).ok_or(PoolError::NumbersEnd)?;
-        let rows = (0..samples.rows()).map(|row| Waiting { vector: samples.row(row).to_vec(), label: None });
-        self.samples.extend((first..).zip(rows));
+        self.samples.extend((first..).zip(samples.iter().map(Waiting::new)));
         Ok((first..self.next).collect())
     }
 
@@ -317,15 +332,20 @@ impl UnknownPool {
     }
 
     fn set_labels(&mut self, samples: &[SampleId], class: Option<&str>) -> Result<(), PoolError> {
-        if let Some(&sample) = samples.iter().find(|sample| !self.samples.contains_key(sample)) {
-            return Err(PoolError::NoSample { sample });
-        }
+        self.refuse_others(samples)?;
         for sample in samples {
             if let Some(sample) = self.samples.get_mut(sample) {
-                sample.label = class.map(str::to_owned);
+                (sample.label, sample.proposed) = (class.map(str::to_owned), false);
             }
         }
         Ok(())
+    }
+
+    fn refuse_others(&self, samples: &[SampleId]) -> Result<(), PoolError> {
+        match samples.iter().find(|sample| !self.samples.contains_key(sample)) {
+            Some(&sample) => Err(PoolError::NoSample { sample }),
+            None => Ok(()),
+        }
     }
 
     /// Removes samples that nobody wants to learn, and returns how many there were.

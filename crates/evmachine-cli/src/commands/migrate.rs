@@ -70,7 +70,8 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
     Ok(())
 }
 
-fn ids_of(data: &Unlabelled) -> Result<&[String], Failure> {
+/// The ids of rows, by which those of a model are found.
+pub(crate) fn ids_of(data: &Unlabelled) -> Result<&[String], Failure> {
     data.origin.ids.as_deref().ok_or_else(|| {
         Failure::new(Kind::Usage, "rows are found by their ids, and no column of them was named")
             .hint(Hint::flags(&["id"], "name it with --id COLUMN"))

@@ -2,9 +2,12 @@
 
 mod add;
 mod answer;
+mod captured;
 mod copies;
 mod details;
+mod enrolment;
 mod export;
+mod migrate;
 mod next;
 mod status;
 mod versions;
@@ -47,6 +50,7 @@ enum Command {
     Label(answer::Label),
     Ignore(answer::Ignore),
     Discard(answer::Discard),
+    Enrolment(enrolment::Arguments),
     Undo(answer::Undo),
     Update(versions::Update),
     Promote(versions::Promote),
@@ -57,6 +61,7 @@ enum Command {
     Export(export::Arguments),
     Backup(copies::Backup),
     Restore(copies::Restore),
+    Migrate(migrate::Arguments),
 }
 
 /// Who is at it.
@@ -81,6 +86,7 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
         Command::Label(arguments) => arguments.run(console),
         Command::Ignore(arguments) => arguments.run(console),
         Command::Discard(arguments) => arguments.run(console),
+        Command::Enrolment(arguments) => arguments.run(console),
         Command::Undo(arguments) => arguments.run(console),
         Command::Update(arguments) => arguments.run(console),
         Command::Promote(arguments) => arguments.run(console),
@@ -91,6 +97,7 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
         Command::Export(arguments) => export::run(arguments, console),
         Command::Backup(arguments) => arguments.run(console),
         Command::Restore(arguments) => arguments.run(console),
+        Command::Migrate(arguments) => arguments.run(console),
     }
 }
 

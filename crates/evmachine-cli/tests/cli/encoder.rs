@@ -77,3 +77,35 @@ fn a_model_goes_to_the_vectors_of_another_encoder() {
     let nameless = place.fails(2, &["migrate", "model", "old.csv", "--drop", "class,image", "-o", "none"]);
     assert!(nameless.contains("--id COLUMN"), "{nameless}");
 }
+
+#[test]
+fn a_pool_goes_to_the_vectors_of_another_encoder() {
+    let place = trained();
+    let words = |line: &str| place.run(&line.split(' ').collect::<Vec<_>>());
+    place.ok(&["pool", "init", "pool", "model"]);
+    assert!(words("pool add pool old.csv --id image --drop class --all").status.success());
+    place.ok(&["pool", "label", "pool", "other", "--samples", "1,2,3", "--new-class", "--person", "Ada"]);
+    let wide = vectors(2.0, 8);
+    let without: Vec<&str> = wide.lines().filter(|line| !line.starts_with("i7,")).collect();
+    place.write("new.csv", without.join("\n"));
+    let output = words("pool migrate pool new.csv moved --id image --drop class --encoder wide@1");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{said}");
+    assert!(
+        said.contains("1 sample of the pool have no new vector") && said.contains("left out: i7"),
+        "{said}"
+    );
+    let status = |pool: &str| -> serde_json::Value {
+        serde_json::from_str(&place.ok(&["pool", "status", pool, "--json"])).unwrap()
+    };
+    assert_eq!((&status("moved")["dimensions"], &status("moved")["to_learn"]), (&8.into(), &3.into()));
+    assert_eq!(place.ok(&["pool", "events", "moved"]), place.ok(&["pool", "events", "pool"]));
+    place.ok(&["pool", "update", "moved"]);
+    place.ok(&["pool", "check", "moved"]);
+
+    let output = words("pool migrate pool old.csv same --id image --drop class");
+    assert!(String::from_utf8_lossy(&output.stderr).contains("no vector is another one"));
+    assert_eq!(status("same"), status("pool"));
+    let nameless = place.fails(2, &["pool", "migrate", "pool", "old.csv", "none", "--drop", "class,image"]);
+    assert!(nameless.contains("--id COLUMN"), "{nameless}");
+}

@@ -28,9 +28,25 @@ const COMMANDS: [&str; 23] = [
     "man",
 ];
 
-const POOL_COMMANDS: [&str; 16] = [
-    "init", "add", "next", "label", "ignore", "discard", "undo", "update", "promote", "rollback", "status",
-    "events", "check", "export", "backup", "restore",
+const POOL_COMMANDS: [&str; 18] = [
+    "init",
+    "add",
+    "next",
+    "label",
+    "ignore",
+    "discard",
+    "enrolment",
+    "undo",
+    "update",
+    "promote",
+    "rollback",
+    "status",
+    "events",
+    "check",
+    "export",
+    "backup",
+    "restore",
+    "migrate",
 ];
 
 const EDITS: [&str; 9] =

@@ -138,6 +138,43 @@ fn texts_and_pictures_come_with_samples() {
 }
 
 #[test]
+fn a_rule_holds_samples_back_and_says_why() {
+    let place = pool();
+    let text = place.read("new.csv");
+    let mut lines = text.lines();
+    let header = format!("{},score,day", lines.next().unwrap());
+    let lines: Vec<String> = lines
+        .enumerate()
+        .map(|(row, line)| format!("{line},{},day {}", if row % 4 == 0 { 0.3 } else { 0.9 }, row % 2))
+        .collect();
+    place.write("captured.csv", format!("{header}\n{}\n", lines.join("\n")));
+    assert_eq!(json(&place, &["pool", "enrolment", "pool", "--json"])["rule"]["quarantine"], false);
+    let rule = ["--least-quality", "0.6", "--least-samples", "5", "--least-occasions", "2", "--quarantine"];
+    place.ok(&[&["pool", "enrolment", "pool"], &rule[..]].concat());
+    let columns = ["--drop", "class", "--id", "name", "--quality", "score", "--occasion", "day"];
+    let added = json(&place, &[&["pool", "add", "pool", "captured.csv", "--json"], &columns[..]].concat());
+    let rows = added.as_array().unwrap();
+    let held: Vec<&Value> = rows.iter().map(|row| &row["held_back"]).filter(|held| !held.is_null()).collect();
+    assert!(held.len() > 5 && held.iter().all(|held| held["reason"] == "low_quality"), "{held:?}");
+    place.ok(&["pool", "label", "pool", "C", "--samples", "1,2,3"]);
+    place.ok(&["pool", "label", "pool", "D", "--samples", "4", "--proposed"]);
+    insta::assert_snapshot!("pool_enrolment", place.ok(&["pool", "enrolment", "pool"]));
+    let error = place.fails(2, &["pool", "update", "pool"]);
+    assert!(error.contains("3 few_samples, 1 quarantined"), "{error}");
+    place.ok(&["pool", "enrolment", "pool", "--quarantine"]);
+    let output = place.run(&["pool", "update", "pool"]);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("1 sample held back: 1 quarantined"), "{said}");
+    place.ok(&["pool", "label", "pool", "D", "--samples", "4", "--person", "Ada"]);
+    place.ok(&["pool", "update", "pool"]);
+    let error = place.fails(2, &["pool", "enrolment", "pool", "--most-moved=-1"]);
+    assert!(error.contains("most_moved = -1: must be above 0"), "{error}");
+    place.write("bad.csv", format!("{header}\n{}\n", lines[0].replace(",0.3,", ",good,")));
+    let error = place.fails(3, &[&["pool", "add", "pool", "bad.csv"], &columns[..]].concat());
+    assert!(error.contains("row 1 of bad.csv: the quality \"good\" is not a number"), "{error}");
+}
+
+#[test]
 fn a_backup_can_be_restored() {
     let place = pool();
     add(&place);

@@ -61,6 +61,15 @@ fn scalars_written_by_pyarrow() {
         let found = read(&fixture(name), &options);
         assert_eq!(found.data.features, [3.25, 1.5, -6.75, 4.0]);
         assert_eq!(found.data.labels, texts(&["true", "false"]));
+        let options = ReadOptions {
+            features: columns(&["b"]),
+            id: Some(column("key")),
+            kept: columns(&["class", "a"]),
+            ..plain()
+        };
+        let found = read(&fixture(name), &options).data;
+        assert_eq!((found.features, found.ids), (vec![-2.0, 5.0], texts(&["10", "11"])), "{name}");
+        assert_eq!(found.kept, [["cat", "dog"], ["1.5", "4"]], "{name}");
     }
 }
 

@@ -22,6 +22,12 @@ fn flat_objects_are_rows() {
     }
     let by_model = ReadOptions { expected: vec!["a".into(), "b".into()], ..plain() };
     assert_eq!(read(&folder.path("t.jsonl"), &by_model).data.features, [1.5, 2.0, -3.0, 1.0]);
+    let kept = ReadOptions { id: Some(column("y")), kept: columns(&["n"]), ..plain() };
+    let found = read(&folder.path("t.jsonl"), &kept).data;
+    assert_eq!(
+        (found.features, found.kept),
+        (vec![2.0, 1.5, 1.0, -3.0], vec![vec!["7".to_owned(), "8".to_owned()]])
+    );
 }
 
 #[test]

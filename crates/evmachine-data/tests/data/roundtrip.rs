@@ -150,6 +150,7 @@ proptest! {
                 features: matrix.features.clone(),
                 labels: labels.cloned(),
                 ids: None,
+                kept: Vec::new(),
                 row_numbers: (1..=rows as u64).collect(),
             };
             prop_assert_eq!(found.data, expected, "{}", name);

@@ -25,6 +25,32 @@ fn named_columns() {
 }
 
 #[test]
+fn columns_are_kept_as_text() {
+    let folder = Folder::new();
+    let text = "id,score,length,day,width\na,0.5,1,monday,2\nb,,3,tuesday,4\n";
+    let path = folder.write("t.csv", text);
+    let options = ReadOptions { id: Some(column("id")), kept: columns(&["day", "score"]), ..plain() };
+    let found = read(&path, &options);
+    assert_eq!(found.schema.feature_names, ["length", "width"]);
+    assert_eq!(found.data.kept, [["monday", "tuesday"], ["0.5", ""]]);
+    let skipped = read(
+        &folder.write("s.csv", text.replace("a,0.5,1", "a,0.5,x")),
+        &ReadOptions { skip_bad_rows: true, ..options },
+    );
+    assert_eq!(skipped.data.kept, [["tuesday"], [""]]);
+    let said = |kept: &[&str], change: fn(ReadOptions) -> ReadOptions| {
+        message(&path, &change(ReadOptions { kept: columns(kept), ..plain() }))
+    };
+    let same = |options| options;
+    assert!(said(&["day", "day"], same).contains("`day`"));
+    assert!(said(&["none"], same).starts_with("t.csv has no column `none`"), "{}", said(&["none"], same));
+    let by_id = said(&["id"], |options| ReadOptions { id: Some(column("id")), ..options });
+    assert!(by_id.contains("`id`"), "{by_id}");
+    let feature = said(&["day"], |options| ReadOptions { features: columns(&["day"]), ..options });
+    assert!(feature.contains("`day`"), "{feature}");
+}
+
+#[test]
 fn every_separator_and_line_ending() {
     let folder = Folder::new();
     for separator in [",", ";", "\t", " ", "   "] {

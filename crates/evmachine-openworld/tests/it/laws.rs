@@ -30,7 +30,7 @@ enum Step {
 
 fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
-        4 => (prop::collection::vec(0usize..24, 1..6), 0u8..5)
+        4 => (prop::collection::vec(0usize..24, 1..6), 0u8..6)
             .prop_map(|(samples, answer)| Step::Answer { samples, answer }),
         2 => (any::<bool>(), 0u8..4).prop_map(|(except_first, answer)| Step::Group { except_first, answer }),
         1 => Just(Step::Split),
@@ -43,7 +43,9 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 fn answer(number: u8) -> Answer<'static> {
-    [Answer::Label("c"), Answer::Label("d"), Answer::Ignore, Answer::Discard, Answer::Reopen][number as usize]
+    let propose = Answer::Propose("d");
+    [Answer::Label("c"), propose, Answer::Ignore, Answer::Discard, Answer::Reopen, Answer::Label("d")]
+        [number as usize]
 }
 
 /// Does it; the event that says so, unless it was refused.
@@ -100,13 +102,13 @@ fn take(pool: &mut Pool, samples: &[SampleId], step: &Step) -> Option<EventId> {
     }
 }
 
-type Everything = (BTreeMap<SampleId, State>, String, Option<String>, u64);
+type Everything = (BTreeMap<SampleId, (State, bool)>, String, Option<String>, u64);
 
 /// What a person can see of the answers and versions.
 fn everything(pool: &Pool) -> Everything {
     let mut states = BTreeMap::new();
     pool.for_each_sample::<StoreError>(|sample| {
-        states.insert(sample.number, sample.state);
+        states.insert(sample.number, (sample.state, sample.proposed));
         Ok(())
     })
     .unwrap();

@@ -206,7 +206,7 @@ fn what_is_no_pool_is_refused() {
     database.pragma_update(None, "user_version", 99).unwrap();
     drop(database);
     let error = Pool::open(&folder(&place)).unwrap_err().to_string();
-    assert!(error.ends_with("has schema 99; this program reads up to 5, use a newer one"), "{error}");
+    assert!(error.ends_with("has schema 99; this program reads up to 6, use a newer one"), "{error}");
     std::fs::write(&path, "label,x\na,1\n").unwrap();
     assert!(matches!(Pool::open(&folder(&place)), Err(StoreError::Foreign { .. })));
 }

@@ -1,16 +1,20 @@
 //! The pool from outside, in one test binary:
 //!
 //! - `life`: add, next, answer, update, promote, backup, restore, check;
+//! - `enrolment`: what a rule of the pool holds back;
 //! - `laws`: undoing anything gives the former state;
 //! - `killed`: what was acknowledged survives processes that are killed;
+//! - `migrate`: the pool over the vectors of another encoder;
 //! - `faults`: several processes at once, damage, disks that cannot be written.
 
 #![allow(clippy::unwrap_used, reason = "a test ends where something unexpected happens")]
 
+mod enrolment;
 mod faults;
 mod killed;
 mod laws;
 mod life;
+mod migrate;
 
 use std::path::{Path, PathBuf};
 

@@ -38,6 +38,10 @@ pub(crate) struct Named {
     /// Whether it may be one that is not there yet and whose name is close to that of another.
     #[serde(default)]
     new_class: bool,
+    /// Whether a program says so by itself, and no person: a rule may hold the samples back until a person names them
+    /// (`/v1/enrolment`).
+    #[serde(default)]
+    proposed: bool,
     /// The samples. Unless all of them wait, nothing is done, and the answer is 409.
     samples: Vec<SampleId>,
     /// The group that they were shown in, if any: those of its members that are not meant go on to wait in other groups.
@@ -117,14 +121,15 @@ pub(crate) async fn label(
     Extension(caller): Extension<Caller>,
     extract::Json(named): extract::Json<Named>,
 ) -> Result<Json<Noted>, Problem> {
-    let Named { label, new_class, samples, group, replace, person } = named;
+    let Named { label, new_class, proposed, samples, group, replace, person } = named;
     let chosen = Chosen { samples, group, replace };
     let person = caller.person(person)?;
     let (event, samples) = service
         .writer
         .call(move |pool| {
             pool.check_label(&label, new_class)?;
-            chosen.answer(pool, Answer::Label(&label), person.as_deref())
+            let answer = if proposed { Answer::Propose(&label) } else { Answer::Label(&label) };
+            chosen.answer(pool, answer, person.as_deref())
         })
         .await?;
     Ok(Json(Noted { event, samples }))

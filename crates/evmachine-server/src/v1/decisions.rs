@@ -72,6 +72,9 @@ pub(crate) async fn keep(
     }
     let shown = NewSample { id: found.id, text: found.text, ..NewSample::default() };
     let outcomes = service.writer.add(found.features.into_vec(), vec![shown], None).await?;
+    if let Some(Outcome::HeldBack(reason)) = outcomes.first() {
+        return Err(Problem::conflict(format!("the rule of the pool holds it back: {reason}")));
+    }
     let sample = outcomes.first().and_then(Outcome::sample).ok_or_else(gone)?;
     service.recent.keep(number, sample);
     Ok(Json(KeptDecision { sample }))

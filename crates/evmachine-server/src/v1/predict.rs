@@ -6,8 +6,10 @@ use axum::extract::{FromRequest as _, State};
 use axum::http::header;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use evmachine::{Answer, EncoderError, Features, Prior, TrackAnswer, TrackError, TrackRule};
-use evmachine_openworld::{NewSample, Picture, SampleId};
+use evmachine::{
+    Answer, Capture, EncoderError, Features, HeldReason, Prior, TrackAnswer, TrackError, TrackRule,
+};
+use evmachine_openworld::{NewSample, Outcome, Picture, SampleId};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
@@ -65,6 +67,15 @@ pub(crate) struct Request {
     /// Pictures to show.
     #[serde(default)]
     pub(crate) pictures: Option<Vec<Option<NewPicture>>>,
+    /// The quality of each row, if the pool asks for one (`/v1/enrolment`): more is better.
+    #[serde(default)]
+    pub(crate) qualities: Option<Vec<Option<f64>>>,
+    /// The occasion of each row, such as a session or a day.
+    #[serde(default)]
+    pub(crate) occasions: Option<Vec<Option<String>>>,
+    /// The time of each row in seconds, from any start; the time at which it comes unless given.
+    #[serde(default)]
+    pub(crate) times: Option<Vec<Option<f64>>>,
     /// The track of each row: rows of one track get one answer together, in `tracks`, besides their own.
     #[serde(default)]
     pub(crate) tracks: Option<Vec<String>>,
@@ -86,6 +97,10 @@ pub(crate) struct OneDecision {
     pub(crate) answer: Answer,
     /// The sample of the pool, where it was kept or had been.
     pub(crate) sample: Option<SampleId>,
+    /// Why the rule of the pool did not take it in, where it was to be kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    pub(crate) held_back: Option<HeldReason>,
 }
 
 /// Decisions, one for each row.
@@ -142,11 +157,16 @@ fn details(request: &mut Request, rows: usize) -> Result<Vec<NewSample>, Problem
     let texts = column("texts", request.texts.take(), rows)?;
     let links = column("links", request.links.take(), rows)?;
     let pictures = column("pictures", request.pictures.take(), rows)?;
-    let shown = ids.zip(texts).zip(links).zip(pictures).enumerate();
+    let qualities = column("qualities", request.qualities.take(), rows)?;
+    let occasions = column("occasions", request.occasions.take(), rows)?;
+    let times = column("times", request.times.take(), rows)?;
+    let captures = qualities.zip(occasions).zip(times);
+    let captures = captures.map(|((quality, occasion), time)| Capture { quality, occasion, time });
+    let shown = ids.zip(texts).zip(links).zip(pictures).zip(captures).enumerate();
     shown
-        .map(|(row, (((id, text), link), shown))| {
+        .map(|(row, ((((id, text), link), shown), capture))| {
             let picture = shown.map(|shown| picture(row + 1, shown)).transpose()?;
-            Ok(NewSample { id: id.filter(|id| !id.is_empty()), text, link, picture })
+            Ok(NewSample { id: id.filter(|id| !id.is_empty()), text, link, picture, capture })
         })
         .collect()
 }
@@ -196,6 +216,7 @@ pub(crate) async fn decide_rows(
         }
     };
     let mut samples: Vec<Option<SampleId>> = vec![None; matrix.rows];
+    let mut held_back: Vec<Option<HeldReason>> = vec![None; matrix.rows];
     if !kept.is_empty() {
         let row = |row: usize| &decided.values[row * columns..(row + 1) * columns];
         let values = kept.iter().flat_map(|&at| row(at).iter().copied()).collect();
@@ -205,6 +226,9 @@ pub(crate) async fn decide_rows(
         let outcomes = service.writer.add(values, shown, Some((live.hash.clone(), decisions))).await?;
         for (row, outcome) in kept.into_iter().zip(outcomes) {
             samples[row] = outcome.sample();
+            if let Outcome::HeldBack(reason) = outcome {
+                held_back[row] = Some(reason);
+            }
         }
     }
     let answer = |decision| live.model.answer(decision, Prior::EVEN);
@@ -223,11 +247,12 @@ pub(crate) async fn decide_rows(
             features: decided.values[row * columns..(row + 1) * columns].into(),
         }
     }));
-    let rows = decided.decisions.iter().zip(first..).zip(&samples);
-    let decisions = rows.map(|((decision, number), sample)| OneDecision {
+    let rows = decided.decisions.iter().zip(first..).zip(&samples).zip(held_back);
+    let decisions = rows.map(|(((decision, number), sample), held_back)| OneDecision {
         decision: number,
         answer: answer(decision),
         sample: *sample,
+        held_back,
     });
     let (model, decisions) = (live.hash.clone(), decisions.collect());
     let features = Features::new(&decided.values[..], columns)?;
@@ -301,6 +326,9 @@ pub(crate) async fn predict(
                 texts: None,
                 links: None,
                 pictures: None,
+                qualities: None,
+                occasions: None,
+                times: None,
                 tracks: None,
                 keep,
                 encoder: None,

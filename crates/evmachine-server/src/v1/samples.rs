@@ -31,6 +31,12 @@ pub(crate) struct OneSample {
     added: i64,
     state: SampleState,
     label: Option<String>,
+    /// Whether no person gave that label, but a program by itself.
+    proposed: bool,
+    quality: Option<f64>,
+    occasion: Option<String>,
+    /// When it was captured, in seconds from any start.
+    time: Option<f64>,
     /// The class; null is unknown.
     class: Option<String>,
     /// The class of the highest support.
@@ -85,6 +91,10 @@ impl From<Sample> for OneSample {
             added: sample.added,
             state,
             label,
+            proposed: sample.proposed,
+            quality: sample.capture.quality,
+            occasion: sample.capture.occasion,
+            time: sample.capture.time,
             class: sample.class,
             best: sample.best,
             support: sample.support.map(finite),

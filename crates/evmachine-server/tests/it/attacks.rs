@@ -41,6 +41,7 @@ const TABLE: &[(&str, &str, Who)] = &[
     ("GET", "/v1/decisions", Read),
     ("GET", "/v1/disagreements", Read),
     ("GET", "/v1/drift", Read),
+    ("GET", "/v1/enrolment", Read),
     ("GET", "/v1/events", Read),
     ("GET", "/v1/groups", Read),
     ("GET", "/v1/groups/{number}", Read),
@@ -88,6 +89,7 @@ const TABLE: &[(&str, &str, Who)] = &[
     ("POST", "/v1/update", Label),
     ("GET", "/v1/export", Admin),
     ("POST", "/v1/backup", Admin),
+    ("PUT", "/v1/enrolment", Admin),
     ("POST", "/v1/versions/promote", Admin),
     ("POST", "/v1/versions/rollback", Admin),
 ];
@@ -228,7 +230,8 @@ fn whoever_may_not_is_kept_out_of_every_route() {
                             headers.extend(site.map(|site| ("Sec-Fetch-Site", site.to_owned())));
                             headers.extend(content_type.map(|kind| ("Content-Type", kind.to_owned())));
                             headers.extend(key.as_ref().map(|key| ("Authorization", key.clone())));
-                            let body = if *method == "POST" { "{}" } else { "" };
+                            let writes = ["POST", "PUT"].contains(method);
+                            let body = if writes { "{}" } else { "" };
                             let status = line.ask(method, &path, &headers, body);
                             cases += 1;
                             let is_page = path == "/" && site.is_some();
@@ -243,10 +246,7 @@ fn whoever_may_not_is_kept_out_of_every_route() {
                                 assert_eq!(status, 401, "{told}");
                             } else if *who != Everybody && *role < Some(*who) {
                                 assert_eq!(status, 403, "{told}");
-                            } else if *method == "POST"
-                                && *who >= Label
-                                && content_type != Some("application/json")
-                            {
+                            } else if writes && *who >= Label && content_type != Some("application/json") {
                                 assert_eq!(status, 415, "{told}");
                             } else {
                                 assert!(![401, 403, 405].contains(&status) && status < 500, "{told}");

@@ -3,6 +3,7 @@
 //! - `life`: ask, group, name, part, learn, doubt, undo, go back, copy;
 //! - `closely`: a sample with its neighbours, history and notes, and what is recognised;
 //! - `classes`: what a class is made of, and corrections of it;
+//! - `enrolment`: what a rule of the pool holds back;
 //! - `search`: samples by what is known of them;
 //! - `bodies`: what is sent in other forms, and what cannot be read;
 //! - `inference`: the Open Inference Protocol and Label Studio;
@@ -25,6 +26,7 @@ mod client;
 mod closely;
 mod device;
 mod drift;
+mod enrolment;
 mod faults;
 mod inference;
 mod killed;

@@ -289,7 +289,7 @@ fn margins(run: &Run<'_>, model: &Evm, points: &Points<'_>, rows: &[usize]) -> R
 
 /// The median distance between two rows of a class: of the rows as they came, where the model keeps some, else of its
 /// extreme vectors. Where every class has one of them, the median distance at which their psi falls to a half.
-fn spread(run: &Run<'_>, model: &Evm) -> Result<f32, RunError> {
+pub(super) fn spread(run: &Run<'_>, model: &Evm) -> Result<f32, RunError> {
     let metric = &model.machine.params.metric;
     let sample = model.held.sample.as_deref().map(|sample| (sample.features(), &sample.classes));
     let (points, classes): (Points<'_>, Vec<u32>) = if let Some((features, classes)) = &sample {

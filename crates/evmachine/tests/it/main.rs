@@ -10,6 +10,7 @@
 //! - `compact`: fits that keep the fewest rows that cost next to nothing;
 //! - `threshold`: promises about mistakes, and what probabilities mean;
 //! - `pool`: the open-world loop;
+//! - `enrolment`: which labelled samples may be learned;
 //! - `edit`, `deny`: corrections;
 //! - `encoder`: the encoder of a model, and the way to another one;
 //! - `drift`: alarms of quiet streams, and causes of others;
@@ -35,6 +36,7 @@ mod device;
 mod drift;
 mod edit;
 mod encoder;
+mod enrolment;
 mod explain;
 mod file;
 mod golden;

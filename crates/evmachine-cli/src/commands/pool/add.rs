@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use evmachine::{Decision, Features};
+use evmachine::{Decision, Features, HeldReason};
 use evmachine_console::console::Console;
 use evmachine_console::data::{DataArguments, report_skipped};
 use evmachine_console::failure::{Failure, Kind};
@@ -11,6 +11,7 @@ use evmachine_console::interrupt;
 use evmachine_console::origin::Origin;
 use evmachine_openworld::{NewSample, Outcome, Pool, StoreError, Which};
 
+use super::captured::CaptureArguments;
 use super::{counted, details, print_json};
 use crate::failure::{Ends, OrFail};
 
@@ -42,6 +43,9 @@ pub(crate) struct Arguments {
     json: bool,
 
     #[command(flatten)]
+    capture: CaptureArguments,
+
+    #[command(flatten)]
     columns: DataArguments,
 }
 
@@ -53,10 +57,12 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
         Some(path) => Some(details::open(path)?),
         None => None,
     };
-    let mut series = arguments.columns.open(console, &arguments.data, Some(&live))?;
+    let columns = DataArguments { kept: arguments.capture.columns(), ..arguments.columns.clone() };
+    let mut series = columns.open(console, &arguments.data, Some(&live))?;
     let bar = console.bar(None, "adding");
     let (mut outcomes, mut p_values) = (Vec::new(), Vec::new());
     let (mut passed, mut added, mut present) = (0, 0, 0);
+    let mut held: Vec<HeldReason> = Vec::new();
     while let Some(next) = series.next() {
         interrupt::check()?;
         let (file, batch) = next?;
@@ -72,6 +78,11 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
                 sample.id = Some(id).filter(|id| !id.is_empty());
             }
         }
+        if !batch.kept.is_empty() {
+            samples.resize(rows, NewSample::default());
+            let captures = arguments.capture.captures(batch.kept, rows, &origin)?;
+            samples.iter_mut().zip(captures).for_each(|(sample, capture)| sample.capture = capture);
+        }
         let features = Features::new(batch.features, batch.columns).map_err(|error| origin.failure(error))?;
         let hash = pool.live_hash().or_fail()?;
         let run = console.quiet_run();
@@ -86,6 +97,7 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
                 Outcome::Added(_) => added += 1,
                 Outcome::Present(_) => present += 1,
                 Outcome::Known(_) => {}
+                Outcome::HeldBack(reason) => held.push(*reason),
             }
         }
         bar.inc(rows as u64);
@@ -102,16 +114,26 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<(), Failur
                     serde_json::json!({ "row": row, "sample": sample, "added": false })
                 }
                 Outcome::Known(class) => serde_json::json!({ "row": row, "known": class }),
+                Outcome::HeldBack(reason) => serde_json::json!({ "row": row, "held_back": reason }),
             })
             .collect();
         print_json(&rows)?;
     }
-    let known = outcomes.len() - added - present;
+    let known = outcomes.len() - added - present - held.len();
     console.say(format!(
         "{} added, {present} there already, {known} known and left out",
         counted(added as u64, "sample")
     ));
-    if let Some(unknown) = live.share_unknown(&p_values)? {
+    if !held.is_empty() {
+        console.say(format!(
+            "{} held back by the rule of the pool and left out: {}",
+            counted(held.len() as u64, "row"),
+            HeldReason::summary(&held)
+        ));
+    }
+    // Without a calibration there are none, and nothing to estimate.
+    let unknown = if p_values.is_empty() { None } else { live.share_unknown(&p_values)? };
+    if let Some(unknown) = unknown {
         console.say(format!(
             "about {:.0} % of the rows are unknown, +- {:.0} (Storey's estimate, from p-values)",
             100.0 * unknown.share,

@@ -47,6 +47,11 @@ pub(crate) struct Label {
     #[arg(long)]
     new_class: bool,
 
+    /// The system says so by itself, and not a person: with `evmachine pool enrolment --quarantine`, it is not learned until a person
+    /// labels the same samples.
+    #[arg(long)]
+    proposed: bool,
+
     #[command(flatten)]
     which: Which,
 
@@ -97,9 +102,12 @@ impl Label {
     pub(super) fn run(&self, console: &Console) -> Result<(), Failure> {
         unknown::refuse(&self.class)?;
         Pool::open(&self.pool).or_fail()?.check_label(&self.class, self.new_class).or_fail()?;
-        let done = format!("labelled {}", self.class);
-        let about = (&self.which, &self.except);
-        answer(&self.pool, about, Answer::Label(&self.class), &self.person, &done, console)
+        let (what, done) = if self.proposed {
+            (Answer::Propose(&self.class), format!("proposed as {}", self.class))
+        } else {
+            (Answer::Label(&self.class), format!("labelled {}", self.class))
+        };
+        answer(&self.pool, (&self.which, &self.except), what, &self.person, &done, console)
     }
 }
 

@@ -55,7 +55,7 @@ impl Details {
             Some(path) => Some(self.picture(row, &path)?),
             None => None,
         };
-        Ok(NewSample { id: line.id, text: line.text, link: line.link, picture })
+        Ok(NewSample { id: line.id, text: line.text, link: line.link, picture, ..NewSample::default() })
     }
 
     fn picture(&self, row: u64, path: &Path) -> Result<Picture, Failure> {

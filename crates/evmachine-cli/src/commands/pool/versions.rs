@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use evmachine::TailMemory;
+use evmachine::{HeldReason, TailMemory};
 use evmachine_console::console::Console;
 use evmachine_console::failure::Failure;
 use evmachine_console::text::escaped;
@@ -82,6 +82,14 @@ impl Update {
                 console.say(format!("new classes: {}", names.join(", ")));
             }
             say_report(console, &live, TailMemory::Full, report);
+        }
+        if !learned.held_back.is_empty() {
+            console.say(format!(
+                "{} held back: {}; `evmachine pool enrolment {}` lists them",
+                counted(learned.held_back.len() as u64, "sample"),
+                HeldReason::summary(learned.held_back.iter().map(|held| &held.reason)),
+                self.pool.display()
+            ));
         }
         console.say(format!(
             "{} learned, {} ignored from now on; version {} is live (event {})",

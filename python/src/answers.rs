@@ -35,7 +35,7 @@ fn rows_of<'py>(
 ) -> PyResult<Bound<'py, PyArray2<f64>>> {
     let (queries, evm) = (arrays::features(features)?, &model.evm);
     let rows = watch::run(py, &means, progress, |run, _| {
-        evm.map_queries(run, &queries, |_, scores| each(scores)).map(|rows| rows.concat())
+        evm.map_queries_with(run, &queries, |_, scores| each(scores)).map(|rows| rows.concat())
     })?
     .map_err(failure::value)?;
     rows.into_pyarray(py).reshape([queries.rows(), evm.classes().len()])

@@ -23,9 +23,6 @@ const HEADINGS: [&str; 10] = [
     "Save",
 ];
 
-/// Calls that have the form with a run alone, under the plain name.
-const RUN_ALONE: [&str; 1] = ["Evm::map_queries"];
-
 /// By heading, the public methods below it; an error names the block without one.
 pub(crate) fn methods(root: &Path) -> Result<BTreeMap<String, Vec<String>>, String> {
     let mut found = BTreeMap::new();
@@ -120,9 +117,6 @@ impl Calls {
 
     fn check(&self) -> Result<(), String> {
         for name in &self.with_run {
-            if RUN_ALONE.contains(&name.as_str()) {
-                continue;
-            }
             let plain = name
                 .strip_suffix("_with")
                 .ok_or_else(|| format!("{name} takes a run: call it {name}_with"))?;

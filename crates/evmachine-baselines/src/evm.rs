@@ -83,7 +83,7 @@ impl System for ExtremeValueMachine {
 
     fn scores(&self, queries: &Features<'_>) -> Result<Scores, SystemError> {
         let model = self.fitted()?;
-        let rows = model.map_queries(&self.run(), queries, |_, scores| {
+        let rows = model.map_queries_with(&self.run(), queries, |_, scores| {
             // What is compared with the threshold is the best class with its raise; the others move along, so that it stays
             // the best.
             let decision = model.decision(scores);

@@ -53,7 +53,7 @@ impl Seen {
             (features.select(&rows), known_truth),
             (unknown.select(&(0..unknown.rows()).collect::<Vec<_>>()), vec![None; unknown.rows()]),
         ] {
-            let answers = evm.map_queries(run, &part, |row, scores| {
+            let answers = evm.map_queries_with(run, &part, |row, scores| {
                 let decision = evm.decision(scores);
                 let classes = evm.class_probabilities(scores).expect(CALIBRATED);
                 let known = evm.probability_known(decision.score(), Prior::EVEN).expect(CALIBRATED);

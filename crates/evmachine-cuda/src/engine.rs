@@ -343,9 +343,8 @@ impl Engine {
     ) -> Result<(), Failure> {
         use cublas::sys::{cublasGemmAlgo_t as Algorithm, cublasOperation_t as Operation};
         let (one, start) = (T::from(1u8), T::from(u8::from(adds)));
-        let operation = |matrix: &Matrix<T>| match matrix.is_transposed {
-            true => Operation::CUBLAS_OP_T,
-            false => Operation::CUBLAS_OP_N,
+        let operation = |matrix: &Matrix<T>| {
+            if matrix.is_transposed { Operation::CUBLAS_OP_T } else { Operation::CUBLAS_OP_N }
         };
         let stride = |size| whole("values from one to the next", size);
         // SAFETY: factors are of the type that is named, and as large as the caller promises.

@@ -132,7 +132,7 @@ impl Voices {
             None
         } else {
             let (machine, _) = Evm::fit_with(run, &params.over_logits(), &probe.features(features)?, labels)?;
-            let supports = machine.map_queries(run, &probe.features(queries)?, |_, scores| {
+            let supports = machine.map_queries_with(run, &probe.features(queries)?, |_, scores| {
                 scores.iter().map(|score| score.support).collect::<Vec<f64>>()
             })?;
             Some(Voice::new(supports.concat(), classes, known))

@@ -243,7 +243,7 @@ fn compare(
         let tally = tallies.entry("3 mean vector").or_default();
         tally.add(one, number(last.best()), last.score().support, &answers);
 
-        let scores = evm.map_queries(&evmachine::Run::new(), &rows, |_, scores| scores.to_vec())?;
+        let scores = evm.map_queries(&rows, |_, scores| scores.to_vec())?;
         for (name, rule) in [("4 track, set on rows", &TrackRule::of(&evm)), ("5 track, set on tracks", &set)]
         {
             let mut track = rule.begin(&evm);

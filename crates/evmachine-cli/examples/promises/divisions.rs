@@ -5,7 +5,7 @@
 
 use std::error::Error;
 
-use evmachine::{Evm, Features, Params, Prior, Run};
+use evmachine::{Evm, Features, Params, Prior};
 use evmachine_eval::Reliability;
 use rand::SeedableRng;
 use rand::rngs::StdRng;
@@ -51,7 +51,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<bool, Box<dyn Error>> {
         let typical = known_ece(&evm, &features.select(test), &strangers.select(&new))?;
         evm.calibrate_unknowns(&strangers.select(&met))?;
         let queries = (features.select(test), labels.select(test));
-        let answers = evm.map_queries(&Run::new(), &queries.0, |row, scores| {
+        let answers = evm.map_queries(&queries.0, |row, scores| {
             let decision = evm.decision(scores);
             let classes = evm.class_probabilities(scores).unwrap_or_default();
             let right = evm.class_name(decision.best()) == queries.1.name(row);

@@ -263,7 +263,7 @@ impl Arguments {
             let answer = |decision| RowScores { decision, probabilities: Vec::new(), calibrated: None };
             return Ok(decisions.into_iter().map(answer).collect());
         }
-        evm.map_queries(run, features, |_, scores| {
+        evm.map_queries_with(run, features, |_, scores| {
             let probabilities: Vec<f64> =
                 if self.proba { scores.iter().map(ClassScore::psi).collect() } else { Vec::new() };
             let decision = evm.decision(scores);

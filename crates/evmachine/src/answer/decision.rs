@@ -134,7 +134,7 @@ impl Evm {
         }
         let plain = self.machine.params.contrast == 0.0 && self.machine.params.background == 0.0;
         if self.machine.fused() > 1 || !plain || self.witnesses.is_some() || self.machine.has_denied() {
-            return self.map_queries(run, queries, |_, scores| self.decision(scores));
+            return self.map_queries_with(run, queries, |_, scores| self.decision(scores));
         }
         // The best class alone counts, and with it the one extreme vector of largest support.
         let sweep = Sweep {
@@ -198,7 +198,7 @@ impl Evm {
 
     /// As [`probabilities`](Self::probabilities), watched and sized by `run`.
     pub fn probabilities_with(&self, run: &Run<'_>, queries: &Features<'_>) -> Result<Vec<f64>, RunError> {
-        let rows = self.map_queries(run, queries, |_, scores| {
+        let rows = self.map_queries_with(run, queries, |_, scores| {
             scores.iter().map(ClassScore::psi).collect::<Vec<f64>>()
         })?;
         Ok(rows.concat())
@@ -206,8 +206,17 @@ impl Evm {
 
     /// Calls `each(row, scores by class)` for every query, on many threads, and collects what it returns.
     ///
-    /// This is what all answers are made of, for whoever wants more than one of them from a single pass.
+    /// This is what all answers are made of, for callers who need more than one of them from a single pass.
     pub fn map_queries<R: Send>(
+        &self,
+        queries: &Features<'_>,
+        each: impl Fn(usize, &[ClassScore]) -> R + Sync,
+    ) -> Result<Vec<R>, RunError> {
+        self.map_queries_with(&Run::new(), queries, each)
+    }
+
+    /// As [`map_queries`](Self::map_queries), watched and sized by `run`.
+    pub fn map_queries_with<R: Send>(
         &self,
         run: &Run<'_>,
         queries: &Features<'_>,
@@ -387,7 +396,7 @@ impl Evm {
 
     /// As [`class_supports`](Self::class_supports), watched and sized by `run`.
     pub fn class_supports_with(&self, run: &Run<'_>, queries: &Features<'_>) -> Result<Vec<f64>, RunError> {
-        Ok(self.map_queries(run, queries, |_, scores| self.supports_of(scores))?.concat())
+        Ok(self.map_queries_with(run, queries, |_, scores| self.supports_of(scores))?.concat())
     }
 }
 

@@ -16,7 +16,7 @@ impl Evm {
     /// # let labels = Labels::new(["low", "low", "low", "high", "high", "high"])?;
     /// # let (evm, _) = Evm::fit(&Params::plain(), &features, &labels)?;
     /// let queries = Features::new(vec![5.1, 100.0], 1)?;
-    /// let found = evm.map_queries(&Run::new(), &queries, |_, scores| evm.distribution(scores, Prior::EVEN))?;
+    /// let found = evm.map_queries(&queries, |_, scores| evm.distribution(scores, Prior::EVEN))?;
     /// assert!(found[0][1] > 0.9);
     /// assert!((found[1][1] - 0.5).abs() < 0.1, "nothing supports it");
     /// # Ok::<(), Box<dyn std::error::Error>>(())

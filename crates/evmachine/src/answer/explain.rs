@@ -94,7 +94,7 @@ impl Evm {
         classes: usize,
     ) -> Result<Vec<Explanation>, RunError> {
         let points = self.machine.query_points(queries)?;
-        let scores = self.map_queries(run, queries, |_, scores| scores.to_vec())?;
+        let scores = self.map_queries_with(run, queries, |_, scores| scores.to_vec())?;
         let testimony = self.testimony(run, queries)?;
         let lookup = self.machine.lookup();
         lookup.columns.prepare();

@@ -48,7 +48,7 @@ impl Evm {
     ) -> Result<Vec<f64>, RunError> {
         let supports = |scores: &[ClassScore]| scores.iter().map(|score| score.support).collect::<Vec<f64>>();
         let Some(without) = without else {
-            return Ok(self.map_queries(run, queries, |_, scores| supports(scores))?.concat());
+            return Ok(self.map_queries_with(run, queries, |_, scores| supports(scores))?.concat());
         };
         let classes = self.machine.classes.len();
         let additions = |first: usize, part: &Features<'_>| match &self.witnesses {

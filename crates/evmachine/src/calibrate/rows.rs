@@ -83,8 +83,8 @@ impl Evm {
         truth: &[u32],
         weights: &[f64],
     ) -> Result<CalibrationInfo, RunError> {
-        let verdicts =
-            self.map_queries(run, features, |row, scores| self.verdict(scores, truth[row], weights[row]))?;
+        let verdicts = self
+            .map_queries_with(run, features, |row, scores| self.verdict(scores, truth[row], weights[row]))?;
         let some = self.sharpening_rows(features.rows());
         let part = features.part(0..some);
         let supports = self.supports(run, &part, None)?;
@@ -146,7 +146,7 @@ impl Evm {
         }
         let weights = self.weights(sample);
         let features = sample.features().select(&unseen);
-        let mut verdicts = self.map_queries(run, &features, |row, scores| {
+        let mut verdicts = self.map_queries_with(run, &features, |row, scores| {
             let at = unseen[row];
             self.verdict(scores, sample.classes[at], weights[at])
         })?;

@@ -212,7 +212,7 @@ fn ask(
             other: best.map(|class| (class, support(class), probabilities[class])),
         }
     };
-    evm.map_queries(run, &features.select(held), judge).map_err(|error| of_rows(error.into(), held))
+    evm.map_queries_with(run, &features.select(held), judge).map_err(|error| of_rows(error.into(), held))
 }
 
 /// An error of some rows, which names a row among all.

@@ -147,7 +147,7 @@ impl Evm {
         let mut decided = vec![rule.begin(self); members.len()];
         for first in (0..queries.rows()).step_by(TOGETHER) {
             let part = queries.part(first..(first + TOGETHER).min(queries.rows()));
-            let scores = self.map_queries(run, &part, |_, scores| scores.to_vec());
+            let scores = self.map_queries_with(run, &part, |_, scores| scores.to_vec());
             let scores = scores.map_err(|error| match error {
                 RunError::Features(error) => RunError::Features(error.map_row(|row| first + row)),
                 other => other,

@@ -171,7 +171,7 @@ impl TrackRule {
             }
         }
         let bounds = bounds_of(evm);
-        let mut scores = evm.map_queries(run, features, |_, scores| bounded(scores, bounds))?;
+        let mut scores = evm.map_queries_with(run, features, |_, scores| bounded(scores, bounds))?;
         let (mut finals, mut lowest, mut others) = (Vec::new(), Vec::new(), Vec::new());
         for (_, rows) in members.iter().filter(|(_, rows)| truth[rows[0]] != usize::MAX) {
             let own = truth[rows[0]];

@@ -2,7 +2,7 @@
 
 use evmachine::{
     Budget, ClassScore, Cover, Edit, EditError, Evm, Features, Labels, Metric, Params, Rejection, RowNames,
-    Run, TailMemory, TailModel, TailSize, Weight,
+    TailMemory, TailModel, TailSize, Weight,
 };
 use proptest::prelude::*;
 
@@ -56,7 +56,7 @@ fn sources(evm: &Evm) -> Vec<u64> {
 /// Whether no row is answered with the class, and each is answered as the other classes say.
 fn is_denied(evm: &Evm, rows: &Features<'_>, class: &str) -> Result<(), TestCaseError> {
     let number = evm.class_index(class).unwrap();
-    let all = evm.map_queries(&Run::new(), rows, |_, scores| scores.to_vec()).unwrap();
+    let all = evm.map_queries(rows, |_, scores| scores.to_vec()).unwrap();
     for (decision, scores) in evm.decide(rows).unwrap().iter().zip(&all) {
         prop_assert_ne!(decision.class(), Some(number));
         prop_assert_eq!(scores[number].support, f64::NEG_INFINITY);

@@ -94,7 +94,7 @@ proptest! {
         let (plain, contrasted) = (set.fit(&params), set.fit(&Params { contrast, ..params }));
         let queries: Vec<f32> = set.features.values().iter().map(|value| value + shift).collect();
         let queries = Features::new(queries, set.features.columns()).unwrap();
-        let decisions = plain.map_queries(&Run::new(), &queries, |_, scores| {
+        let decisions = plain.map_queries(&queries, |_, scores| {
             let mut supports: Vec<f64> = scores.iter().map(|score| score.support).collect();
             supports.sort_by(|a, b| b.total_cmp(a));
             (plain.decision(scores), contrasted.decision(scores), supports)

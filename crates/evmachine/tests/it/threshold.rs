@@ -1,8 +1,7 @@
 //! Promises about mistakes, and what probabilities mean.
 
 use evmachine::{
-    Basis, CalibrateError, Evm, FeatureError, Features, Labels, Metric, Params, Prior, Rejection, Run,
-    RunError,
+    Basis, CalibrateError, Evm, FeatureError, Features, Labels, Metric, Params, Prior, Rejection, RunError,
 };
 
 use crate::data;
@@ -106,7 +105,7 @@ fn probabilities_hold_on_rows_that_nobody_saw() {
     let (test, names) = letters("", 1, 3);
     let (evm, _) = Evm::fit(&Params::robust(), &features, &labels).unwrap();
     let rows = evm
-        .map_queries(&Run::new(), &test, |row, scores| {
+        .map_queries(&test, |row, scores| {
             let decision = evm.decision(scores);
             let probabilities = evm.class_probabilities(scores).unwrap();
             assert!((probabilities.iter().sum::<f64>() - 1.0).abs() < 1e-9);

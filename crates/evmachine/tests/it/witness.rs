@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use evmachine::{
-    Budget, Distance, Evm, Features, Labels, Metric, Params, Rejection, Run, RunError, TailModel, Testimony,
+    Budget, Distance, Evm, Features, Labels, Metric, Params, Rejection, RunError, TailModel, Testimony,
     Weight,
 };
 use proptest::prelude::*;
@@ -74,7 +74,7 @@ fn weights_of_zero_are_the_machine_alone_bit_for_bit() {
     let evm = train.fit(&zero);
     let calibrated = train.fit(&Params { rejection_threshold: Rejection::FalseUnknown(0.05), ..zero });
     let queries = embedding(100, 4).features;
-    let scores = |evm: &Evm| evm.map_queries(&Run::new(), &queries, |_, scores| scores.to_vec()).unwrap();
+    let scores = |evm: &Evm| evm.map_queries(&queries, |_, scores| scores.to_vec()).unwrap();
     assert_eq!(scores(&evm), scores(&calibrated));
     assert_eq!(evm.extreme_vectors().collect::<Vec<_>>(), calibrated.extreme_vectors().collect::<Vec<_>>());
 }

@@ -122,8 +122,8 @@ impl Data<'_> {
         for Trial { machine, held, .. } in trials {
             let own = self.truth(held);
             let features = self.features.select(held);
-            let said =
-                machine.map_queries(run, &features, |row, scores| machine.verdict(scores, own[row], 1.0))?;
+            let said = machine
+                .map_queries_with(run, &features, |row, scores| machine.verdict(scores, own[row], 1.0))?;
             supports.extend(machine.supports(run, &features, None)?);
             truth.extend(own);
             verdicts.extend(said);

@@ -113,14 +113,14 @@ fn line(name: &str, rows: usize, seconds: f64, evm: &Evm, task: &Task) -> Result
     let answers = Answers::of(evm, &evm.decide(&task.test.0)?, &task.test.1);
     let evaluation = Evaluation::new(&answers, evm.classes().len());
     let known = answers.truth.iter().zip(&answers.accepted).filter(|(truth, _)| truth.is_some());
-    let (count, rejected) =
-        known.fold((0, 0), |(count, rejected), (_, accepted)| (count + 1, rejected + usize::from(!accepted)));
+    let (count, rejected) = known
+        .fold((0u32, 0u32), |(count, rejected), (_, accepted)| (count + 1, rejected + u32::from(!accepted)));
     println!(
         "| {name} | {rows} | {} | {seconds:.3} | {} | {} | {:.1} % |",
         evm.classes().len(),
         evm.extreme_vector_count(),
         evaluation.oscr.map_or_else(|| "-".to_owned(), |oscr| format!("{oscr:.4}")),
-        100.0 * rejected as f64 / count.max(1) as f64,
+        100.0 * f64::from(rejected) / f64::from(count.max(1)),
     );
     Ok(())
 }

@@ -18,7 +18,7 @@ pub(crate) fn tell_doubtful(console: &Console, features: &Features<'_>, schema: 
             continue;
         }
         let name = |&column: &usize| {
-            schema.feature_names.get(column).map_or_else(|| column.to_string(), |name| name.clone())
+            schema.feature_names.get(column).map_or_else(|| column.to_string(), Clone::clone)
         };
         let mut names = found.iter().take(NAMED).map(name).collect::<Vec<_>>().join(", ");
         if found.len() > NAMED {

@@ -177,7 +177,9 @@ fn the_default_is_learned_as_on_the_processor() {
     for (name, (classes, rows, dimensions), params) in cases {
         let (mut values, labels) = drawn(classes, rows, dimensions, 1.2, 0.0);
         if name.starts_with("integer") {
-            values.iter_mut().for_each(|value| *value = (*value * 2.0).round());
+            for value in &mut values {
+                *value = (*value * 2.0).round();
+            }
         }
         let (features, labels) = (Features::new(values, dimensions).unwrap(), Labels::new(labels).unwrap());
         let (here, _) = Evm::fit(&params, &features, &labels).unwrap();

@@ -42,9 +42,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 scope.spawn(|| {
                     let stop = |_: Stage, _: u64, _: u64| {
                         ready.store(true, Ordering::Relaxed);
-                        match done.load(Ordering::Relaxed) {
-                            true => std::ops::ControlFlow::Break(()),
-                            false => std::ops::ControlFlow::Continue(()),
+                        if done.load(Ordering::Relaxed) {
+                            std::ops::ControlFlow::Break(())
+                        } else {
+                            std::ops::ControlFlow::Continue(())
                         }
                     };
                     while !done.load(Ordering::Relaxed) {

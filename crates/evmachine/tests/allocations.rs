@@ -1,5 +1,7 @@
 //! A decider takes memory for its first queries alone. A test of its own, because all allocations of the program are counted.
 
+#![allow(clippy::unwrap_used, reason = "a test ends where something unexpected happens")]
+
 use evmachine::{Evm, Features, Labels, Metric, Params, Weight};
 
 fn drawn(rows: usize, dimensions: usize) -> Features<'static> {

@@ -322,7 +322,7 @@ fn search_all(
             let small = sizes.iter().filter(|trial| trial.vector_ratio <= most + 1e-9);
             small.max_by(|a, b| a.mean.total_cmp(&b.mean)).or(sizes.last())
         }
-        None => sizes.iter().rfind(|trial| trial.lead(best, scale).costs_less_than(COST_OF_SIZE, scale)),
+        None => sizes.iter().rfind(|trial| trial.lead(best, scale).costs_less_than(COST_OF_SIZE)),
     };
     let best = best.clone();
     let chosen = chosen.unwrap_or(&best).clone();

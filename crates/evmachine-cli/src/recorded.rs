@@ -116,6 +116,7 @@ fn every_command_uses_the_device_that_was_asked_for() {
     std::fs::write(folder.join("train.csv"), drawn(240, false)).expect("room");
     std::fs::write(folder.join("new.csv"), drawn(90, true)).expect("room");
     std::fs::write(folder.join("named.csv"), named(&drawn(240, false))).expect("room");
+    std::fs::write(folder.join("moved.csv"), named(&drawn(240, true))).expect("room");
     std::fs::write(folder.join("plain.csv"), drawn(30, false).replace("class,", "name,")).expect("room");
     let lines = [
         ("train @train.csv --label class --preset plain -o @m", "tails"),
@@ -149,6 +150,9 @@ fn every_command_uses_the_device_that_was_asked_for() {
         ("pool update @pool", "tails"),
         ("pool rollback @pool", "supports"),
         ("pool promote @pool previous", "supports"),
+        ("pool enrolment @pool", ""),
+        ("pool init @named-pool @named", ""),
+        ("pool migrate @named-pool @moved.csv @moved-pool --id name --drop class", "tails"),
     ];
     let mut ran = BTreeSet::new();
     for (line, expected) in lines {

@@ -41,8 +41,8 @@ class ExtremeValueMachineCV(OpenSetClassifier):
     """An Extreme Value Machine that chooses its parameters by cross-class validation.
 
     Classes are left out in turn and act as unknowns; rows of the others are held out. A trial is taken only if its lead
-    over the presets counts (``lead_``): with few classes, it rarely does. Then the smallest model that surely costs less
-    than 0.003 of the objective is chosen, and trained on everything.
+    over the presets counts (``lead_``): with few classes, it rarely does. Then the smallest model that surely costs
+    less than 0.003 of the objective is chosen, and trained on everything.
 
     Parameters
     ----------

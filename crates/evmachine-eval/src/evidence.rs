@@ -2,8 +2,8 @@
 //!
 //! The strangers of the folds are the classes of the data, each left out once. So C classes are a sample of C strangers, and the
 //! parameters that lead on them are the best of thousands that were tried. Of few classes the leader is then one that suits these
-//! classes: over eleven tables with 3 to 7 known classes, five draws each, it was behind the preset on test rows by 0.017 of OSCR on
-//! average, and by up to 0.2. A lead therefore counts from `2 + (20 / C)^2` standard errors on: 10 for 7 classes, 2.6 for 25, 2 for 150.
+//! classes: over ten sets with 3 to 7 known classes, most of them five times drawn, it was behind the preset on test rows by 0.017 of
+//! OSCR on average, and by up to 0.2. A lead therefore counts from `2 + (20 / C)^2` standard errors on: 10 for 7 classes, 2.6 for 25, 2 for 150.
 //!
 //! A few folds may agree by chance, most of all if they have few queries. So the standard error is at least that of folds whose figures
 //! are known to `0.1 / sqrt(n)` each, n being the smaller number of their known and unknown queries: what the difference of two shares
